@@ -1,0 +1,49 @@
+package agent
+
+import "fmt"
+
+// The ways a model gives its commands.
+const (
+	// ModeTools: the model calls the function tool [ToolName].
+	ModeTools = "tools"
+	// ModeText: the model writes one fenced block; for models without tool calls.
+	ModeText = "text"
+)
+
+// The one tool of tool-call mode, as it is declared to a model.
+const (
+	ToolName         = "bash"
+	ToolText         = "Run a command with bash in the work tree and get its exit code and output."
+	ToolArgument     = "command"
+	ToolArgumentText = "The command, as it would be written after bash -c."
+)
+
+// Config of the native agent.
+type Config struct {
+	// Mode is how a model gives its commands: tools or text.
+	Mode string `yaml:"mode"`
+	// MaxFormatErrors ends a run after so many replies in a row that are not in
+	// the format; 0 is no limit.
+	MaxFormatErrors int `yaml:"max_format_errors"`
+	// KeepOutput is how many bytes of each command's output the transcript keeps
+	// beside what the model saw; 0 is none.
+	KeepOutput int `yaml:"keep_output"`
+}
+
+// DefaultConfig is tool calls, three format errors, 256 KiB kept of each output.
+func DefaultConfig() Config {
+	return Config{Mode: ModeTools, MaxFormatErrors: 3, KeepOutput: 256 << 10}
+}
+
+// Validate reports every bad value with its key inside the section.
+func (c Config) Validate(report func(key, problem string)) {
+	if c.Mode != ModeTools && c.Mode != ModeText {
+		report("mode", fmt.Sprintf("%q is neither %q nor %q", c.Mode, ModeTools, ModeText))
+	}
+	if c.MaxFormatErrors < 0 {
+		report("max_format_errors", "must not be negative (0 is no limit)")
+	}
+	if c.KeepOutput < 0 {
+		report("keep_output", "must not be negative (0 keeps none)")
+	}
+}

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed prompts/*.tmpl
+var promptFiles embed.FS
+
+// prompts are the two opening messages of a run.
+type prompts struct{ templates *template.Template }
+
+// promptData is what the templates may say. Foreign text is only ever a value,
+// so nothing in it is evaluated.
+type promptData struct {
+	Mode, Fence, Tool, Submit string
+	Task, Marker              string
+	Strategy, TestCommand     string
+	MaxEdits, WholeOutput     int
+	CommandTime               time.Duration
+}
+
+func newPrompts() prompts {
+	return prompts{template.Must(template.New("").Option("missingkey=error").ParseFS(promptFiles, "prompts/*.tmpl"))}
+}
+
+func (p prompts) render(name string, mode string, j Job) (string, error) {
+	var b strings.Builder
+	err := p.templates.ExecuteTemplate(&b, name, promptData{
+		Mode: mode, Fence: fence, Tool: ToolName, Submit: SubmitMarker,
+		Task: j.Task, Marker: marker(j.Task),
+		Strategy: strings.TrimSpace(j.Strategy), TestCommand: j.TestCommand,
+		MaxEdits: j.MaxEdits, WholeOutput: wholeOutput, CommandTime: j.Limits.CommandTime,
+	})
+	if err != nil {
+		return "", fmt.Errorf("render prompt %s: %w", name, err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// marker frames the foreign text. It is made from that text's own hash, so the
+// text cannot hold its marker and cannot end the frame early.
+func marker(task string) string {
+	sum := sha256.Sum256([]byte(task))
+	return "==== issue " + hex.EncodeToString(sum[:8]) + " ===="
+}

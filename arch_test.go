@@ -1,0 +1,227 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/yudai-dev/yudai"
+
+// mayImport is the import table of docs/architecture.md: which of our packages
+// the non-test code of a package may import. A package without a row fails.
+var mayImport = map[string][]string{
+	".":        {"cmd"},
+	"cmd":      {"server", "solve", "internal/githubsim"},
+	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local"},
+	"handlers": {"solve"},
+	"solve":    {},
+
+	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge"},
+	"solver/tree":  {"sandbox"},
+	"solver/judge": {"solve", "sandbox", "solver/tree"},
+
+	"agent":          {"solve"},
+	"model":          {"solve", "agent", "model/scripted"},
+	"model/scripted": {"solve", "agent"},
+
+	"sandbox":             {},
+	"sandbox/local":       {"sandbox", "sandbox/egress"},
+	"sandbox/egress":      {},
+	"sandbox/fake":        {"sandbox"},
+	"sandbox/sandboxtest": {"sandbox"},
+	"sandbox/drivers":     {"sandbox", "sandbox/local"},
+
+	"store/bolt":      {"solve"},
+	"store/storetest": {"solve"},
+	"ghapp":           {"solve"},
+	"git":             {},
+
+	"internal/e2e":                   {"server", "internal/githubsim", "solve"},
+	"internal/githubsim":             {},
+	"internal/githubsim/openapi":     {},
+	"internal/githubsim/openapi/cut": {},
+}
+
+// source is one parsed Go file of ours.
+type source struct {
+	pkg  string // folder below the module's root
+	name string
+	test bool
+	file *ast.File
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		out = append(out, source{filepath.ToSlash(filepath.Dir(p)), d.Name(), strings.HasSuffix(p, "_test.go"), f})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// ours lists the packages of this module that a file imports.
+func ours(s source) []string {
+	var out []string
+	for _, imp := range s.file.Imports {
+		p, _ := strconv.Unquote(imp.Path.Value)
+		if p == module {
+			out = append(out, ".")
+		} else if rest, ok := strings.CutPrefix(p, module+"/"); ok {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+func TestImportDirections(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		allowed, ok := mayImport[s.pkg]
+		if !ok {
+			t.Errorf("%s: package has no row in the import table", s.pkg)
+			continue
+		}
+		for _, p := range ours(s) {
+			if s.test {
+				continue // tests may use suites, fakes and the emulator
+			}
+			if !slices.Contains(allowed, p) {
+				t.Errorf("%s/%s imports %s: not in the import table", s.pkg, s.name, p)
+			}
+			if strings.HasSuffix(p, "test") {
+				t.Errorf("%s/%s imports the test package %s", s.pkg, s.name, p)
+			}
+		}
+	}
+}
+
+func TestEmulatorOnlyInDemoAndSolve(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.pkg == "cmd" && !s.test && slices.Contains(ours(s), "internal/githubsim") &&
+			!slices.Contains([]string{"demo.go", "solve.go", "rig.go"}, s.name) {
+			t.Errorf("cmd/%s links the emulator; only demo, solve and their rig may", s.name)
+		}
+	}
+}
+
+func TestEveryRowHasAPackage(t *testing.T) {
+	t.Parallel()
+	for _, dir := range slices.Sorted(maps.Keys(mayImport)) {
+		if found, _ := filepath.Glob(path.Join(dir, "*.go")); len(found) == 0 {
+			t.Errorf("%s: in the import table, but there is no such package", dir)
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	has := map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test {
+			has[s.pkg] = has[s.pkg] || (s.file.Doc != nil && len(strings.TrimSpace(s.file.Doc.Text())) > 0)
+		}
+	}
+	for pkg, ok := range has {
+		if !ok {
+			t.Errorf("%s: no package comment", pkg)
+		}
+	}
+}
+
+func TestNoInitAndNoSleep(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s/%s has an init function", s.pkg, s.name)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && s.test && sel.Sel.Name == "Sleep" {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+					t.Errorf("%s/%s sleeps; wait for a signal", s.pkg, s.name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestExportedNamesHaveComments(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test || s.pkg == "." {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.IsExported() && fn.Doc == nil && exportedReceiver(fn) {
+				t.Errorf("%s/%s: %s has no comment", s.pkg, s.name, fn.Name.Name)
+			}
+		}
+	}
+}
+
+func exportedReceiver(fn *ast.FuncDecl) bool {
+	if fn.Recv == nil {
+		return true
+	}
+	typ := fn.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	id, ok := typ.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+// TestNoForeignTraces keeps machine paths and registry hosts out of what we ship.
+func TestNoForeignTraces(t *testing.T) {
+	t.Parallel()
+	bad := []string{"/" + "work/main", "/" + "work/shared", "proxy.golang" + ".org,direct"}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.IsDir() && d.Name() == ".git" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		data, err := os.ReadFile(p)
+		for _, b := range bad {
+			if err == nil && strings.Contains(string(data), b) {
+				t.Errorf("%s contains %q", p, b)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

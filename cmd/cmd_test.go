@@ -1,0 +1,57 @@
+package cmd_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/yudai-dev/yudai/cmd"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"yudai": func() {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := cmd.Execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
+	}})
+}
+
+// TestScripts types the commands as a person would; the files say what comes back.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			sample, err := filepath.Abs("sample")
+			if err != nil {
+				return err
+			}
+			e.Setenv("SAMPLE", sample)
+			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("XDG_STATE_HOME", e.WorkDir+"/state")
+			e.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+			e.Setenv("PATH", os.Getenv("PATH"))
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "bwrap":
+				_, err := exec.LookPath("bwrap")
+				required := strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap")
+				return err == nil || required, nil
+			default:
+				return false, nil
+			}
+		},
+	})
+}

@@ -1,0 +1,41 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yudai-dev/yudai/server"
+)
+
+func newDoctor(s streams) *cobra.Command {
+	path := ""
+	c := &cobra.Command{
+		Use: "doctor", Short: "Check this machine and the configuration, and say what to do", Args: wants(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			bad := 0
+			for f := range server.Diagnose(c.Context(), path, os.Getenv) {
+				mark := "ok  "
+				switch f.Level {
+				case server.Warn:
+					mark = "warn"
+				case server.Bad:
+					mark = "BAD "
+					bad++
+				}
+				fmt.Fprintf(s.out, "%s  %-12s %s\n", mark, f.What, f.Text)
+				if f.Fix != "" {
+					fmt.Fprintf(s.out, "      %-12s → %s\n", "", f.Fix)
+				}
+			}
+			if bad > 0 {
+				return errors.New("something above needs mending before yudai can work here")
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&path, "config", "c", "", "configuration file")
+	return c
+}

@@ -1,0 +1,78 @@
+// Package cmd holds yudai's commands, one file each. Commands parse flags and
+// print; the work is done by package server, and for the commands that need no
+// GitHub (demo, solve) against the emulator.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yudai-dev/yudai/server"
+)
+
+// streams are a command's standard input and outputs.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// exitError ends the program with a code after its message was printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return e.err.Error() }
+func (e exitError) Unwrap() error { return e.err }
+
+// Execute runs the program with its arguments (without the program's name) and
+// returns the exit code: 0 well, 1 failed, 2 wrong use, 75 lease lost (start again).
+func Execute(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
+	server.Stage() // a process started for the inside of a sandbox never returns from here
+	root := newRoot(streams{in, out, err})
+	root.SetArgs(args)
+	failure := root.ExecuteContext(ctx)
+	if failure == nil {
+		return 0
+	}
+	fmt.Fprintln(err, "yudai:", failure)
+	var coded exitError
+	if errors.As(failure, &coded) {
+		return coded.code
+	}
+	return 1
+}
+
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "yudai",
+		Short: "Solve GitHub issues by a matrix of experiments, judged by the repository's own tests",
+		Long: "yudai runs a matrix of coding agents over one issue, each in a fresh sandbox, judges every\n" +
+			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
+			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return exitError{2, fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(newServe(s), newDemo(s), newSolve(s), newReduce(s), newDoctor(s), newVersion(s))
+	return root
+}
+
+// wants is cobra's argument check with our exit code and a hint.
+func wants(n int, usage string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return exitError{2, fmt.Errorf("%s takes %s; see %s --help", c.Name(), usage, c.CommandPath())}
+		}
+		return nil
+	}
+}

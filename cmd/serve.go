@@ -1,0 +1,52 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func newServe(s streams) *cobra.Command {
+	path := ""
+	c := &cobra.Command{
+		Use: "serve", Short: "Receive webhooks and solve issues until stopped", Args: wants(0, "no arguments"),
+		Long: "Receive webhooks of your GitHub App and solve issues until stopped.\n" +
+			"Secrets come from the environment (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET,\n" +
+			"GITHUB_APP_PRIVATE_KEY) or from files named in config.yml.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := server.Load(path, os.Getenv)
+			if err != nil {
+				return exitError{2, err}
+			}
+			log := logger(s)
+			srv, err := server.New(c.Context(), cfg, server.Options{Getenv: os.Getenv, Log: log})
+			if err != nil {
+				return exitError{2, err}
+			}
+			fmt.Fprintf(s.err, "yudai listens on http://%s (webhooks at /api/github/hook, API at /docs)\n", srv.Addr())
+			err = srv.Run(c.Context())
+			if errors.Is(err, solve.ErrLeaseLost) {
+				return exitError{75, err}
+			}
+			return err
+		},
+	}
+	c.Flags().StringVarP(&path, "config", "c", "", "configuration file (default: config.yml here if there is one, else the built-in defaults)")
+	return c
+}
+
+// logger writes JSON, or a readable form on a terminal.
+func logger(s streams) zerolog.Logger {
+	w := s.err
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		w = zerolog.ConsoleWriter{Out: f, TimeFormat: "15:04:05"}
+	}
+	return zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger()
+}

@@ -1,0 +1,213 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/xid"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func newSolve(s streams) *cobra.Command {
+	l := &localSolve{streams: s}
+	c := &cobra.Command{
+		Use: "solve PATH ISSUE.md", Short: "Solve an issue of a local repository, without GitHub", Args: wants(2, "a repository and an issue file (- for standard input)"),
+		Long: "Run the whole job on a local git repository and an issue text (first line: the title). The result is\n" +
+			"a local branch with the champion's commit, the scorecard here, and the record as JSON. Your work\n" +
+			"tree, your index and your other branches are not touched; uncommitted changes are not seen.",
+		RunE: func(c *cobra.Command, args []string) error { return l.run(c.Context(), args[0], args[1]) },
+	}
+	f := c.Flags()
+	f.StringVarP(&l.config, "config", "c", "", "configuration file")
+	f.StringSliceVar(&l.req.Models, "models", nil, "models of the matrix (default: solver.defaults.models)")
+	f.Float64SliceVar(&l.req.Temps, "temps", nil, "temperatures of the matrix")
+	f.IntSliceVar(&l.req.Edits, "edits", nil, "max edits of the matrix, 0 is no limit")
+	f.StringSliceVar(&l.req.Strategies, "strategies", nil, "strategies of the matrix")
+	f.StringSliceVar(&l.req.Agents, "agents", nil, "agents of the matrix")
+	f.IntVar(&l.req.Repeat, "repeat", 0, "how often each experiment runs")
+	f.IntVar(&l.req.Parallel, "parallel", 0, "runs at a time")
+	f.StringVar(&l.budget, "budget", "", "money and time of the whole solve, for example $2 or 20m or both: $2,20m")
+	f.StringVar(&l.req.Base, "base", "", "base branch (default: the one you are on)")
+	f.StringVar(&l.script, "script", "", "play this file as the models it names, instead of real ones")
+	f.StringVar(&l.test, "test", "", "test command (default: detected)")
+	f.StringVar(&l.install, "install", "", "install command (default: detected)")
+	f.StringVar(&l.record, "record", "", "where the record goes (default: below the state directory)")
+	return c
+}
+
+// localSolve is one `yudai solve`.
+type localSolve struct {
+	streams
+	config, budget, script, test, install, record string
+	req                                           solve.Request
+}
+
+// localRepo is the name of the repository in the emulator.
+const localRepo = "local"
+
+func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error) {
+	repo, err := server.OpenLocal(ctx, path)
+	if err != nil {
+		return exitError{2, err}
+	}
+	title, body, err := l.issue(issueFile)
+	if err != nil {
+		return exitError{2, err}
+	}
+	cfg, err := l.configure()
+	if err != nil {
+		return exitError{2, err}
+	}
+	dir, err := stateDir()
+	if err != nil {
+		return err
+	}
+	log, file, err := quiet(dir)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r, err := newRig(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	v, err := l.solve(ctx, r, cfg, repo, title, body, log)
+	if err != nil {
+		return fmt.Errorf("%w\nthe log is %s", err, file.Name())
+	}
+	return l.finish(ctx, r, repo, v)
+}
+
+// issue reads the file: the first line that is not empty is the title.
+func (l *localSolve) issue(name string) (title, body string, err error) {
+	var data []byte
+	if name == "-" {
+		data, err = io.ReadAll(l.in)
+	} else {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("read the issue: %w", err)
+	}
+	title, body, _ = strings.Cut(strings.TrimSpace(string(data)), "\n")
+	title = strings.TrimSpace(strings.TrimLeft(title, "# "))
+	if title == "" {
+		return "", "", fmt.Errorf("the issue %s is empty: its first line is the title", name)
+	}
+	return title, strings.TrimSpace(body), nil
+}
+
+// configure is the configuration with the flags on top.
+func (l *localSolve) configure() (server.Config, error) {
+	cfg, err := server.Load(l.config, os.Getenv)
+	if err != nil {
+		return cfg, err
+	}
+	if l.script != "" {
+		names, err := server.ScriptModels(l.script)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.SetScripted(l.script, names)
+	}
+	if l.test != "" {
+		cfg.Solver.Tests.Command, cfg.Solver.Tests.Format = l.test, server.TestFormat(l.test)
+	}
+	if l.install != "" {
+		cfg.Solver.Tests.Install = l.install
+	}
+	if l.budget != "" {
+		if l.req.Budget, l.req.TimeBudget, err = server.ParseBudget(l.budget); err != nil {
+			return cfg, fmt.Errorf("--budget: %w", err)
+		}
+	}
+	return cfg, nil
+}
+
+// solve imports the repository into the emulator and asks for the solve as the API does.
+func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo server.LocalRepo, title, body string, log zerolog.Logger) (solve.View, error) {
+	base := l.req.Base
+	if base == "" {
+		base = repo.Branch
+	}
+	imported, err := r.hub.ImportRepo(rigOwner, localRepo, repo.Root)
+	if err != nil {
+		return solve.View{}, err
+	}
+	number, err := r.hub.OpenIssue(imported.FullName(), rigUser, title, body)
+	if err != nil {
+		return solve.View{}, err
+	}
+	began := time.Now()
+	if err := r.start(ctx, cfg, localRepo, os.Getenv, log); err != nil {
+		return solve.View{}, err
+	}
+	fmt.Fprintf(l.out, "solving %q on %s at %s\n", title, base, short(repo.SHA))
+	for _, note := range r.srv.Traits().Notes {
+		fmt.Fprintf(l.err, "note: %s\n", note)
+	}
+	req := l.req
+	req.Base = base
+	if _, err := r.srv.Ask(ctx, rigOwner, localRepo, number, req); err != nil {
+		return solve.View{}, err
+	}
+	return r.follow(ctx, imported.ID, number, newProgress(l.out, began))
+}
+
+// finish writes the record, fetches the champion's branch, and prints the scorecard.
+func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, v solve.View) error {
+	rec, err := r.srv.Record(ctx, v.Solve.ID)
+	if err != nil {
+		return err
+	}
+	path := l.record
+	if path == "" {
+		path = filepath.Join(r.dir, "record.json")
+	}
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(l.out, "\n%s\n", solve.Terminal(v, 100))
+	fmt.Fprintf(l.out, "record:      %s\ntranscripts: %s\n", path, filepath.Join(r.dir, "store"))
+	if v.Solve.State != solve.StateSolved {
+		return fmt.Errorf("no champion: %s", v.Solve.Reason)
+	}
+	if err := repo.Fetch(ctx, filepath.Join(r.dir, "github", rigOwner, localRepo+".git"), v.Solve.Branch); err != nil {
+		return err
+	}
+	fmt.Fprintf(l.out, "branch:      %s (git diff %s...%s)\n", v.Solve.Branch, v.Solve.Base.Branch, v.Solve.Branch)
+	return nil
+}
+
+// stateDir makes a new directory for one solve: sandboxes must not lie in a
+// temporary file system that is memory.
+func stateDir() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no state directory: set XDG_STATE_HOME: %w", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	dir := filepath.Join(base, "yudai", "solve-"+xid.New().String())
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+func short(sha string) string { return sha[:min(len(sha), 10)] }

@@ -1,0 +1,46 @@
+//go:build keepdeps
+
+package main
+
+import (
+	_ "al.essio.dev/pkg/shellescape"
+	_ "github.com/anthropics/anthropic-sdk-go"
+	_ "github.com/bluekeyes/go-gitdiff/gitdiff"
+	_ "github.com/bradleyfalzon/ghinstallation/v2"
+	_ "github.com/cenkalti/backoff/v5"
+	_ "github.com/containerd/cgroups/v3"
+	_ "github.com/containerd/cgroups/v3/cgroup1"
+	_ "github.com/containerd/cgroups/v3/cgroup2"
+	_ "github.com/danielgtaylor/huma/v2"
+	_ "github.com/danielgtaylor/huma/v2/adapters/humago"
+	_ "github.com/getkin/kin-openapi/openapi3"
+	_ "github.com/getkin/kin-openapi/openapi3filter"
+	_ "github.com/getkin/kin-openapi/routers/gorillamux"
+	_ "github.com/goccy/go-yaml"
+	_ "github.com/goccy/go-yaml/ast"
+	_ "github.com/goccy/go-yaml/parser"
+	_ "github.com/golang-jwt/jwt/v4"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/go-github/v66/github"
+	_ "github.com/gregjones/httpcache"
+	_ "github.com/joshdk/go-junit"
+	_ "github.com/openai/openai-go/v3"
+	_ "github.com/palantir/go-githubapp/githubapp"
+	_ "github.com/rcrowley/go-metrics"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/rogpeppe/go-internal/txtar"
+	_ "github.com/rs/xid"
+	_ "github.com/rs/zerolog"
+	_ "github.com/spf13/cobra"
+	_ "github.com/yuin/goldmark"
+	_ "go.etcd.io/bbolt"
+	_ "golang.org/x/crypto/nacl/secretbox"
+	_ "golang.org/x/net/http2"
+	_ "golang.org/x/oauth2"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "pgregory.net/rapid"
+)
+
+func main() {}

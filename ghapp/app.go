@@ -1,0 +1,154 @@
+package ghapp
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/google/go-github/v66/github"
+	"github.com/palantir/go-githubapp/githubapp"
+)
+
+// maxClients bounds the narrowed clients kept; they are cheap to make again.
+const maxClients = 1024
+
+// Options are what tests and the demo replace.
+type Options struct {
+	// Transport carries the requests; nil is http.DefaultTransport.
+	Transport http.RoundTripper
+	// Now is the clock of limits and pacing; nil is time.Now.
+	Now func() time.Time
+}
+
+// App is the GitHub App signed in. It is safe for concurrent use.
+type App struct {
+	cfg   Config
+	id    int64
+	key   *rsa.PrivateKey
+	pem   Secret
+	base  http.RoundTripper
+	now   func() time.Time
+	api   *url.URL // with a trailing slash
+	hosts []string
+
+	asApp *github.Client
+
+	mu       sync.Mutex
+	gates    map[int64]*gate // by installation; 0 is the App itself
+	clients  map[scope]*github.Client
+	identity *Identity
+}
+
+// New makes an App. It makes no request.
+func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
+	key, err := parseKey(secrets.PrivateKey.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("read private key: %w", err)
+	}
+	if secrets.AppID <= 0 {
+		return nil, errors.New("the App's id is missing")
+	}
+	api, err := url.Parse(strings.TrimSuffix(cfg.V3APIURL, "/") + "/")
+	if err != nil {
+		return nil, fmt.Errorf("parse v3_api_url: %w", err)
+	}
+	a := &App{
+		cfg: cfg, id: secrets.AppID, key: key, pem: secrets.PrivateKey,
+		base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host},
+		gates:   map[int64]*gate{},
+		clients: map[scope]*github.Client{},
+	}
+	if v4, err := url.Parse(cfg.V4APIURL); err == nil && v4.Host != "" {
+		a.hosts = append(a.hosts, v4.Host)
+	}
+	if a.base == nil {
+		a.base = http.DefaultTransport
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	a.asApp = a.newClient(a.signer(0), "application")
+	return a, nil
+}
+
+// gate returns an installation's standing, made on first use.
+func (a *App) gate(installation int64) *gate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.gates[installation]
+	if g == nil {
+		g = &gate{now: a.now}
+		a.gates[installation] = g
+	}
+	return g
+}
+
+// guarded is the base transport with an installation's gate around it.
+func (a *App) guarded(installation int64) http.RoundTripper {
+	return &guard{next: a.base, gate: a.gate(installation), hosts: a.hosts}
+}
+
+// signer signs requests with the App's own JWT.
+func (a *App) signer(installation int64) *ghinstallation.AppsTransport {
+	tr := ghinstallation.NewAppsTransportFromPrivateKey(a.guarded(installation), a.id, a.key)
+	tr.BaseURL = strings.TrimSuffix(a.api.String(), "/")
+	return tr
+}
+
+// newClient has no timeout of its own: every call here has a deadline in its context.
+func (a *App) newClient(tr http.RoundTripper, details string) *github.Client {
+	return a.newClientWithin(tr, details, 0)
+}
+
+func (a *App) newClientWithin(tr http.RoundTripper, details string, timeout time.Duration) *github.Client {
+	c := github.NewClient(&http.Client{Transport: tr, Timeout: timeout, CheckRedirect: sameMethod})
+	c.BaseURL = a.api
+	c.UserAgent = userAgent + " (" + details + ")"
+	return c
+}
+
+// sameMethod follows a redirect only if it repeats the request: net/http turns a
+// redirected POST into a GET, whose answer would pass for the thing created.
+func sameMethod(req *http.Request, via []*http.Request) error {
+	if req.Method != via[0].Method || len(via) > 3 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Evict forgets every client of an installation: its rights changed, or it is
+// gone. The next call mints a new token.
+func (a *App) Evict(installation int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.clients {
+		if s.installation == installation {
+			delete(a.clients, s)
+		}
+	}
+}
+
+// PausedUntil is when the present limit of an installation ends; a time in the
+// past if there is none.
+func (a *App) PausedUntil(installation int64) time.Time {
+	return a.gate(installation).pausedUntil()
+}
+
+// asAppDo calls GitHub as the App itself.
+func (a *App) asAppDo(ctx context.Context, action string, fn func(context.Context, *github.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
+	defer cancel()
+	if err := fn(ctx, a.asApp); err != nil {
+		return wrap(action, err)
+	}
+	return nil
+}
+
+var _ githubapp.ClientCreator = (*creator)(nil)

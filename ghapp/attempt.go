@@ -1,0 +1,276 @@
+package ghapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const (
+	// backoff between tries of a write that failed without GitHub naming a time.
+	firstBackoff   = time.Second
+	longestBackoff = 5 * time.Minute
+	// maxTries ends a write that GitHub answers with nothing but failures: five hours.
+	maxTries = 64
+	// maxEarly ends a write refused as if something just made did not exist: two minutes.
+	maxEarly = 8
+	// maxContent ends a pull request whose commit cannot be made.
+	maxContent = 8
+)
+
+// attempt is one try to write one claimed effect.
+type attempt struct {
+	w    *Writer
+	lane *lane
+	e    solve.Effect
+	view solve.View
+	// commit is the champion's, for a pull request.
+	commit Commit
+	// unknown: a call that makes something new may have been carried out, and it
+	// has neither been looked up in vain since, nor is its receipt stored.
+	unknown bool
+}
+
+// errTooLate says that too little is left of the claim for another call.
+var errTooLate = errors.New("the claim ends too soon for another call")
+
+// deadError ends an effect: writing it can never succeed. The reason may be shown.
+type deadError struct{ reason string }
+
+func (e *deadError) Error() string { return e.reason }
+
+func dead(format string, args ...any) error {
+	return &deadError{reason: fmt.Sprintf(format, args...)}
+}
+
+// againError asks for another try after a while.
+type againError struct {
+	after  time.Duration
+	reason string
+}
+
+func (e *againError) Error() string { return e.reason }
+
+// write claims an effect, makes it and stores how it went. It returns false if
+// the store fails or ctx ends, true to go on with the next effect.
+func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) bool {
+	a := &attempt{w: w, lane: l}
+	contentErr := a.load(ctx, e) // before the claim: making the commit takes a while
+	now := w.app.now()
+	var err error
+	a.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(a.leaseTime()))
+	if errors.Is(err, solve.ErrLeaseLost) || errors.Is(err, solve.ErrNotFound) {
+		return sleep(ctx, tick) // another node has it, or our own lease is over
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be claimed")
+		}
+		return false
+	}
+	a.unknown = !a.e.SentAt.IsZero()
+	var receipt solve.Receipt
+	switch {
+	case contentErr != nil:
+		err = a.contentFault(contentErr)
+	case a.unknown && now.Before(a.e.SentAt.Add(w.cfg.Settle)):
+		err = &againError{after: a.e.SentAt.Add(w.cfg.Settle).Sub(now), reason: a.e.Error}
+	default:
+		receipt, err = a.send(ctx)
+	}
+	if err := a.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
+		w.log(ctx, a.e).Warn().Str("err", Redact(err.Error())).Msg("effect's outcome not stored")
+		return errors.Is(err, solve.ErrLeaseLost)
+	}
+	return true
+}
+
+// load prepares what takes long.
+func (a *attempt) load(ctx context.Context, e solve.Effect) error {
+	if e.Kind != solve.EffectPull {
+		return nil
+	}
+	s, err := a.w.store.Solve(ctx, e.Solve)
+	if err != nil {
+		return fmt.Errorf("read solve: %w", err)
+	}
+	a.commit, err = a.w.content.Champion(ctx, s)
+	if err != nil {
+		return fmt.Errorf("make the champion's commit: %w", err)
+	}
+	return nil
+}
+
+func (a *attempt) contentFault(err error) error {
+	if a.e.Tries >= maxContent || errors.Is(err, solve.ErrNotFound) {
+		return dead("the champion's commit could not be made: %s", Redact(err.Error()))
+	}
+	return &againError{after: backoff(a.e.Tries), reason: Redact(err.Error())}
+}
+
+// leaseTime is longer for a pull request: its commit may need many objects.
+func (a *attempt) leaseTime() time.Duration {
+	d := a.w.cfg.Lease
+	if objects := len(a.commit.Files); objects > 0 {
+		d += time.Duration(objects)*(a.w.cfg.Interval/4+time.Second) + 4*a.w.cfg.Interval
+	}
+	return d
+}
+
+// send renders the newest state and writes it.
+func (a *attempt) send(ctx context.Context) (solve.Receipt, error) {
+	var err error
+	a.view, err = a.w.view(ctx, a.e)
+	if errors.Is(err, solve.ErrNotFound) {
+		return solve.Receipt{}, dead("its solve is gone")
+	}
+	if err != nil {
+		return solve.Receipt{}, &againError{after: backoff(a.e.Tries), reason: Redact(err.Error())}
+	}
+	switch a.e.Kind {
+	case solve.EffectReact, solve.EffectDone:
+		return a.react(ctx)
+	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
+		return a.comment(ctx)
+	case solve.EffectClaim:
+		return a.claim(ctx)
+	case solve.EffectCheck, solve.EffectRun:
+		return a.check(ctx)
+	case solve.EffectPull:
+		return a.pull(ctx)
+	default:
+		return solve.Receipt{}, dead("unknown kind of effect %q", a.e.Kind)
+	}
+}
+
+// settle stores how the try went.
+func (a *attempt) settle(ctx context.Context, receipt solve.Receipt, err error) error {
+	now, store := a.w.app.now(), a.w.store
+	if err == nil {
+		a.w.log(ctx, a.e).Debug().Msg("effect written")
+		return store.FinishEffect(ctx, a.e.Key, a.e.Token, a.e.Wanted, receipt, now, now)
+	}
+	due, reason := a.next(now, err)
+	if due.IsZero() {
+		a.w.log(ctx, a.e).Warn().Str("err", reason).Msg("effect given up")
+		return store.KillEffect(ctx, a.e.Key, a.e.Token, reason, now)
+	}
+	a.w.log(ctx, a.e).Info().Str("err", reason).Dur("duration", due.Sub(now)).Msg("effect will be tried again")
+	return store.RetryEffect(ctx, a.e.Key, a.e.Token, due, reason, a.unknown)
+}
+
+// next decides when to try again; the zero time is never.
+func (a *attempt) next(now time.Time, err error) (time.Time, string) {
+	var gone *deadError
+	if errors.As(err, &gone) {
+		return time.Time{}, gone.reason
+	}
+	var again *againError
+	if errors.As(err, &again) {
+		return now.Add(again.after), again.reason
+	}
+	reason := Redact(err.Error())
+	if errors.Is(err, errTooLate) || errors.Is(err, context.Canceled) {
+		return now, reason
+	}
+	switch outcomeOf(err) {
+	case outcomeLimited:
+		var limit *LimitError
+		errors.As(err, &limit)
+		return later(limit.RetryAt(), now), reason
+	case outcomeRefused:
+		return time.Time{}, reason
+	case outcomeEarly:
+		if a.e.Tries >= maxEarly {
+			return time.Time{}, reason
+		}
+	default:
+		if a.e.Tries >= maxTries {
+			return time.Time{}, reason
+		}
+	}
+	return now.Add(backoff(a.e.Tries)), reason
+}
+
+// backoff follows the given try, counted from 1.
+func backoff(try int) time.Duration {
+	return min(firstBackoff<<min(max(try-1, 0), 20), longestBackoff)
+}
+
+// call is one request: what is done, for error texts, and how.
+type call struct {
+	action string
+	do     func(ctx context.Context, c *github.Client) error
+}
+
+// read asks GitHub something.
+func (a *attempt) read(ctx context.Context, c call) error {
+	return a.w.app.do(ctx, writeScope(a.e.Repo), c.action, c.do)
+}
+
+// object makes a git object: nobody sees it until a branch names it, so it may
+// be made twice.
+func (a *attempt) object(ctx context.Context, c call) error {
+	return a.paced(ctx, classObject, c, false)
+}
+
+// keyed makes or changes something that GitHub itself keeps single, so that
+// repeating it after an unknown outcome does no harm.
+func (a *attempt) keyed(ctx context.Context, c call) error {
+	return a.paced(ctx, classOf(a.e), c, true)
+}
+
+// create makes something that would be there twice if it were repeated. Until it
+// is looked up, the outcome counts as unknown, except after a clear refusal.
+func (a *attempt) create(ctx context.Context, c call) error {
+	made := c.do
+	called := false
+	c.do = func(ctx context.Context, g *github.Client) error {
+		called, a.unknown = true, true
+		return made(ctx, g)
+	}
+	err := a.paced(ctx, classOf(a.e), c, true)
+	if err != nil && called && outcomeOf(err) != outcomeLost {
+		a.unknown = false
+	}
+	return err
+}
+
+// paced waits for the installation's turn and makes the call if the claim lasts
+// long enough. A visible call is recorded before it is made.
+func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) error {
+	cfg, app := a.w.cfg, a.w.app
+	last := a.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
+	at := a.lane.pace.ready(app.now(), class)
+	if at.After(last) {
+		return errTooLate
+	}
+	if !sleep(ctx, at.Sub(app.now())) {
+		return context.Cause(ctx)
+	}
+	if visible {
+		sent := app.now()
+		if err := a.w.store.SendingEffect(ctx, a.e.Key, a.e.Token, sent); err != nil {
+			return fmt.Errorf("record the write: %w", err)
+		}
+		last = earlier(last, sent.Add(cfg.Settle-2*cfg.Timeout)) // or outlive the time lists have to settle
+	}
+	if app.now().After(last) {
+		return errTooLate
+	}
+	a.lane.pace.take(app.now(), class)
+	// A call is not cut off by a shutdown: its outcome would be unknown.
+	return app.do(context.WithoutCancel(ctx), writeScope(a.e.Repo), c.action, c.do)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

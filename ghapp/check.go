@@ -1,0 +1,251 @@
+package ghapp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// checkRun is one check run as it is to be. externalID finds it again: GitHub
+// has no key for check runs either.
+type checkRun struct {
+	externalID string
+	sha        string
+	content    solve.Check
+	started    time.Time
+	ended      time.Time
+}
+
+// check writes the solve's check run or one run's, on the claim commit.
+func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
+	sha, err := a.claimSHA(ctx)
+	if err != nil {
+		return solve.Receipt{}, err
+	}
+	s := a.view.Solve
+	run := checkRun{
+		externalID: externalID(s.ID),
+		sha:        sha,
+		content:    solve.CheckOf(a.view),
+		started:    s.Started,
+		ended:      s.Ended,
+	}
+	if a.e.Kind == solve.EffectRun {
+		run.externalID = fmt.Sprintf("%s/%d", externalID(s.ID), a.e.Run)
+		run.content = solve.RunCheckOf(a.view, a.e.Run)
+		run.started, run.ended = time.Time{}, time.Time{}
+		for _, r := range a.view.Runs {
+			if r.N == a.e.Run {
+				run.started, run.ended = r.Started, r.Ended
+			}
+		}
+	}
+	return a.putCheck(ctx, run)
+}
+
+func externalID(id solve.ID) string { return "yudai:" + string(id) }
+
+// claimSHA is the commit the claim made; an error if there is none and never will be.
+func (a *attempt) claimSHA(ctx context.Context) (string, error) {
+	claim, err := a.w.store.Effect(ctx, claimKey(a.e.Solve))
+	if err != nil {
+		return "", fmt.Errorf("read claim: %w", err)
+	}
+	switch {
+	case claim.Receipt.SHA != "":
+		return claim.Receipt.SHA, nil
+	case claim.State == solve.EffectDead:
+		return "", dead("there is no branch: %s", claim.Error)
+	default:
+		return "", &againError{after: tick, reason: "the branch is not there yet"}
+	}
+}
+
+// putCheck edits the check run by its id, or finds it, or makes it.
+func (a *attempt) putCheck(ctx context.Context, run checkRun) (solve.Receipt, error) {
+	if a.e.Receipt.ID != 0 {
+		r, err := a.editCheck(ctx, a.e.Receipt.ID, run)
+		if statusOf(err) != http.StatusNotFound {
+			return r, err
+		}
+		if a.w.app.now().Before(a.e.Done.Add(a.w.cfg.Settle)) {
+			return r, err // made moments ago: GitHub may not see it everywhere yet
+		}
+		a.unknown = true
+	}
+	if a.unknown {
+		found, err := a.findChecks(ctx, run)
+		if err != nil {
+			return solve.Receipt{}, err
+		}
+		if len(found) > 0 {
+			return a.keepFirst(ctx, found, run)
+		}
+		a.unknown = false
+	}
+	made, err := a.newCheck(ctx, run)
+	if err != nil {
+		return solve.Receipt{}, err
+	}
+	found, err := a.findChecks(ctx, run)
+	if err != nil {
+		return solve.Receipt{}, err // the next try finds it by its external id
+	}
+	if len(found) < 2 {
+		return made, nil
+	}
+	return a.keepFirst(ctx, found, run)
+}
+
+func (a *attempt) newCheck(ctx context.Context, run checkRun) (solve.Receipt, error) {
+	repo, c := a.e.Repo, run.content
+	opts := github.CreateCheckRunOptions{
+		Name:        c.Name,
+		HeadSHA:     run.sha,
+		ExternalID:  &run.externalID,
+		Status:      optional(c.Status),
+		Conclusion:  optional(c.Conclusion),
+		StartedAt:   stamp(run.started),
+		CompletedAt: completed(c, run.ended),
+		Output:      output(c),
+	}
+	var made *github.CheckRun
+	err := a.create(ctx, call{"make a check run", func(ctx context.Context, g *github.Client) (err error) {
+		made, _, err = g.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
+		if err == nil && made.GetID() == 0 {
+			return malformed("check run")
+		}
+		return err
+	}})
+	if err != nil {
+		return solve.Receipt{}, err
+	}
+	return checkReceipt(made), nil
+}
+
+func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {
+	repo, c := a.e.Repo, run.content
+	opts := github.UpdateCheckRunOptions{
+		Name:        c.Name,
+		ExternalID:  &run.externalID,
+		Status:      optional(c.Status),
+		Conclusion:  optional(c.Conclusion),
+		CompletedAt: completed(c, run.ended),
+		Output:      output(c),
+	}
+	var edited *github.CheckRun
+	err := a.keyed(ctx, call{"edit the check run", func(ctx context.Context, g *github.Client) (err error) {
+		edited, _, err = g.Checks.UpdateCheckRun(ctx, repo.Owner, repo.Name, id, opts)
+		return err
+	}})
+	if err != nil {
+		return solve.Receipt{}, err
+	}
+	r := checkReceipt(edited)
+	r.ID = id
+	return r, nil
+}
+
+// keepFirst brings the oldest check run up to date and concludes the others as
+// superseded: check runs cannot be deleted.
+func (a *attempt) keepFirst(ctx context.Context, found []*github.CheckRun, run checkRun) (solve.Receipt, error) {
+	first := found[0]
+	for _, c := range found[1:] {
+		if c.GetID() < first.GetID() {
+			first = c
+		}
+	}
+	receipt, err := a.editCheck(ctx, first.GetID(), run)
+	if err != nil {
+		return solve.Receipt{}, err
+	}
+	for _, extra := range found {
+		if extra.GetID() == first.GetID() || extra.GetConclusion() == "neutral" {
+			continue
+		}
+		over := run
+		over.ended = a.w.app.now()
+		over.content = solve.Check{
+			Name: run.content.Name, Status: "completed", Conclusion: "neutral",
+			Title: "superseded", Summary: "Another check run of this name shows the solve.",
+		}
+		if _, err := a.editCheck(ctx, extra.GetID(), over); err != nil {
+			return solve.Receipt{}, err
+		}
+	}
+	return receipt, nil
+}
+
+// findChecks lists our check runs of the commit with the external id.
+func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.CheckRun, error) {
+	repo := a.e.Repo
+	opts := &github.ListCheckRunsOptions{
+		CheckName:   &run.content.Name,
+		Filter:      github.String("all"),
+		AppID:       &a.w.app.id,
+		ListOptions: github.ListOptions{PerPage: 100},
+	}
+	var found []*github.CheckRun
+	for {
+		var page *github.ListCheckRunsResults
+		var resp *github.Response
+		err := a.read(ctx, call{"list check runs", func(ctx context.Context, c *github.Client) (err error) {
+			page, resp, err = c.Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, run.sha, opts)
+			return err
+		}})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range page.CheckRuns {
+			if c.GetExternalID() == run.externalID {
+				found = append(found, c)
+			}
+		}
+		if resp.NextPage == 0 {
+			return found, nil
+		}
+		opts.Page = resp.NextPage
+	}
+}
+
+func checkReceipt(c *github.CheckRun) solve.Receipt {
+	return solve.Receipt{ID: c.GetID(), SHA: c.GetHeadSHA(), URL: c.GetHTMLURL()}
+}
+
+// output cuts the texts to GitHub's limits, which are bytes whatever its documentation says.
+func output(c solve.Check) *github.CheckRunOutput {
+	out := &github.CheckRunOutput{
+		Title:   github.String(solve.CutMarkdown(c.Title, solve.MaxTitle, "")),
+		Summary: github.String(solve.CutMarkdown(c.Summary, solve.MaxCheck, cutNote)),
+	}
+	if c.Text != "" {
+		out.Text = github.String(solve.CutMarkdown(c.Text, solve.MaxCheck, cutNote))
+	}
+	return out
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func stamp(at time.Time) *github.Timestamp {
+	if at.IsZero() {
+		return nil
+	}
+	return &github.Timestamp{Time: at.UTC().Truncate(time.Second)}
+}
+
+func completed(c solve.Check, at time.Time) *github.Timestamp {
+	if c.Status != "completed" {
+		return nil
+	}
+	return stamp(at)
+}

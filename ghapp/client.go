@@ -1,0 +1,140 @@
+package ghapp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/google/go-github/v66/github"
+	"github.com/palantir/go-githubapp/githubapp"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// scope is what a client's token may touch: one repository, reading or writing.
+// With neither repository id nor name it is everything the App was granted.
+type scope struct {
+	installation int64
+	repo         int64
+	name         string // without owner, where the id is not known yet
+	write        bool
+}
+
+func readScope(r solve.Repo) scope { return scope{installation: r.Installation, repo: r.ID} }
+func writeScope(r solve.Repo) scope {
+	return scope{installation: r.Installation, repo: r.ID, write: true}
+}
+
+// options narrow the token. They can only take away from what the App was granted.
+func (s scope) options() *github.InstallationTokenOptions {
+	if s.repo == 0 && s.name == "" {
+		return &github.InstallationTokenOptions{}
+	}
+	read, write := github.String("read"), github.String("write")
+	opts := &github.InstallationTokenOptions{
+		Permissions: &github.InstallationPermissions{Metadata: read},
+	}
+	switch {
+	case s.repo == 0:
+		opts.Repositories = []string{s.name}
+		return opts
+	case s.write:
+		opts.Permissions.Issues = write
+		opts.Permissions.PullRequests = write
+		opts.Permissions.Contents = write
+		opts.Permissions.Checks = write
+	default:
+		opts.Permissions.Issues = read
+		opts.Permissions.Contents = read
+	}
+	opts.RepositoryIDs = []int64{s.repo}
+	return opts
+}
+
+// client returns the client of a scope, made on first use.
+func (a *App) client(s scope) *github.Client {
+	if c := a.known(s); c != nil {
+		return c
+	}
+	tr := ghinstallation.NewFromAppsTransport(a.signer(s.installation), s.installation)
+	tr.InstallationTokenOptions = s.options()
+	var timeout time.Duration
+	if s == (scope{installation: s.installation}) {
+		timeout = a.cfg.Write.Timeout // others use it, with contexts we do not know
+	}
+	return a.keep(s, a.newClientWithin(tr, fmt.Sprintf("installation: %d", s.installation), timeout))
+}
+
+func (a *App) known(s scope) *github.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.clients[s]
+}
+
+// keep stores a client unless another goroutine was faster, and returns the one stored.
+func (a *App) keep(s scope, c *github.Client) *github.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if first := a.clients[s]; first != nil {
+		return first
+	}
+	if len(a.clients) >= maxClients {
+		clear(a.clients)
+	}
+	a.clients[s] = c
+	return c
+}
+
+// drop forgets a client unless it was replaced already.
+func (a *App) drop(s scope, c *github.Client) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.clients[s] == c {
+		delete(a.clients, s)
+	}
+}
+
+// do calls GitHub with a token of the scope. A 401 means that the token died
+// early and that nothing was done: it is replaced, once.
+func (a *App) do(ctx context.Context, s scope, action string, fn func(context.Context, *github.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
+	defer cancel()
+	c := a.client(s)
+	err := fn(ctx, c)
+	if err != nil && statusOf(err) == http.StatusUnauthorized {
+		a.drop(s, c)
+		err = fn(ctx, a.client(s))
+	}
+	if err != nil {
+		return wrap(action, err)
+	}
+	return nil
+}
+
+// creator is go-githubapp's client creator with our own map in place of its
+// cache, which never evicts.
+type creator struct {
+	githubapp.ClientCreator
+	app *App
+}
+
+// Creator gives clients with all rights of an installation to code written for
+// go-githubapp. The REST clients share the limits of the narrowed ones, are
+// forgotten by [App.Evict], and refuse hosts other than the API's. They must not
+// be used to revoke a token.
+func (a *App) Creator() githubapp.ClientCreator {
+	return &creator{
+		ClientCreator: githubapp.NewClientCreator(a.cfg.V3APIURL, a.cfg.V4APIURL, a.id, []byte(a.pem.Reveal()),
+			githubapp.WithClientUserAgent(userAgent),
+			githubapp.WithClientTimeout(a.cfg.Write.Timeout),
+			githubapp.WithTransport(a.guarded(0))),
+		app: a,
+	}
+}
+
+// NewInstallationClient returns the installation's one REST client.
+func (c *creator) NewInstallationClient(installation int64) (*github.Client, error) {
+	return c.app.client(scope{installation: installation}), nil
+}

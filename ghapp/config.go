@@ -1,0 +1,114 @@
+package ghapp
+
+import (
+	"net/url"
+	"time"
+)
+
+// Config is the section "github" of config.yml.
+type Config struct {
+	// WebURL is where people and git go, V3APIURL the REST API, V4APIURL GraphQL.
+	// Enterprise Server: https://HOST, https://HOST/api/v3, https://HOST/api/graphql.
+	WebURL   string      `yaml:"web_url"`
+	V3APIURL string      `yaml:"v3_api_url"`
+	V4APIURL string      `yaml:"v4_api_url"`
+	App      AppConfig   `yaml:"app"`
+	Write    WriteConfig `yaml:"write"`
+}
+
+// AppConfig names the App and where its secrets are found. The environment
+// wins over the file.
+type AppConfig struct {
+	// IntegrationID is the App's id; GITHUB_APP_INTEGRATION_ID overrides it.
+	IntegrationID     int64  `yaml:"integration_id"`
+	WebhookSecretEnv  string `yaml:"webhook_secret_env"`
+	WebhookSecretFile string `yaml:"webhook_secret_file"`
+	PrivateKeyEnv     string `yaml:"private_key_env"`
+	PrivateKeyFile    string `yaml:"private_key_file"`
+}
+
+// WriteConfig paces the writes of one installation and bounds each of them.
+type WriteConfig struct {
+	// Interval is the least time between two visible writes.
+	Interval time.Duration `yaml:"interval"`
+	// PerHour is the most visible writes in any hour. GitHub allows about 500.
+	PerHour int `yaml:"per_hour"`
+	// ProgressEvery is the least time between two edits of one comment or check run.
+	ProgressEvery time.Duration `yaml:"progress_every"`
+	// Settle is how long GitHub's lists may lag: only after it is a write of
+	// unknown outcome looked up. Measured: a lag above it doubles comments.
+	Settle time.Duration `yaml:"settle"`
+	// Lease is how long a claimed effect belongs to its writer.
+	Lease time.Duration `yaml:"lease"`
+	// Timeout bounds each request.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// DefaultConfig is for github.com.
+func DefaultConfig() Config {
+	return Config{
+		WebURL:   "https://github.com",
+		V3APIURL: "https://api.github.com",
+		V4APIURL: "https://api.github.com/graphql",
+		App: AppConfig{
+			WebhookSecretEnv: "GITHUB_APP_WEBHOOK_SECRET",
+			PrivateKeyEnv:    "GITHUB_APP_PRIVATE_KEY",
+		},
+		Write: WriteConfig{
+			Interval:      2 * time.Second,
+			PerHour:       400,
+			ProgressEvery: 10 * time.Second,
+			Settle:        30 * time.Second,
+			Lease:         30 * time.Second,
+			Timeout:       10 * time.Second,
+		},
+	}
+}
+
+// Validate reports every bad value; key is the path inside the section. Secrets
+// are checked by [Config.Resolve].
+func (c Config) Validate(report func(key, problem string)) {
+	for _, u := range []struct{ key, value string }{
+		{"web_url", c.WebURL}, {"v3_api_url", c.V3APIURL}, {"v4_api_url", c.V4APIURL},
+	} {
+		if problem := badURL(u.value); problem != "" {
+			report(u.key, problem)
+		}
+	}
+	if c.App.IntegrationID < 0 {
+		report("app.integration_id", "must be the App's id, a positive number")
+	}
+	c.Write.validate(report)
+}
+
+func (c WriteConfig) validate(report func(key, problem string)) {
+	if c.Timeout <= 0 {
+		report("write.timeout", "must be above 0")
+	}
+	if c.Interval < 0 {
+		report("write.interval", "must not be negative")
+	}
+	if c.ProgressEvery < 0 {
+		report("write.progress_every", "must not be negative")
+	}
+	if c.PerHour < 10 {
+		report("write.per_hour", "must be at least 10")
+	}
+	if c.Lease < 2*c.Timeout {
+		report("write.lease", "must be at least twice write.timeout: a call must end before its claim does")
+	}
+	if c.Settle < 3*c.Timeout {
+		report("write.settle", "must be at least three times write.timeout: a lost call must have ended and be listed before it is looked up")
+	}
+}
+
+func badURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return "must be an absolute http or https URL"
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return "must have no user, query or fragment"
+	}
+	return ""
+}

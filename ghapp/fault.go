@@ -1,0 +1,161 @@
+package ghapp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// callError is what a call of this package returns: the action, the cause with
+// secrets taken out, and GitHub's status.
+type callError struct {
+	action string
+	status int // 0: no answer
+	text   string
+	// noToken: the token for the call could not be had, so the call was never made.
+	noToken bool
+	cause   error
+}
+
+// Error is for logs; it holds no secret.
+func (e *callError) Error() string { return e.action + ": " + e.text }
+
+// Unwrap lets callers find limits, cancelled contexts and solve.ErrNotFound.
+func (e *callError) Unwrap() error { return e.cause }
+
+// Public is a short sentence that may be shown to people.
+func (e *callError) Public() string {
+	switch {
+	case e.noToken && e.status != 0:
+		return "yudai is not installed on this repository, is suspended, or was not granted its permissions"
+	case e.status == 0:
+		return "GitHub could not be reached"
+	default:
+		return fmt.Sprintf("GitHub refused to %s (%d)", e.action, e.status)
+	}
+}
+
+// Temporary reports whether asking again can help.
+func (e *callError) Temporary() bool {
+	return e.status == 0 || e.status >= 500 || e.status == http.StatusRequestTimeout
+}
+
+// wrap gives a failed call its action and closes what the libraries leave open.
+func wrap(action string, err error) error {
+	var limit *github.RateLimitError
+	if errors.As(err, &limit) { // found locally by go-github after an answer with nothing remaining
+		at := limit.Rate.Reset.Time
+		err = &LimitError{at: at, message: "nothing remains of the hourly limit"}
+	}
+	e := &callError{action: action, status: statusOf(err), text: Redact(err.Error()), cause: err}
+	var token *ghinstallation.HTTPError
+	if errors.As(err, &token) {
+		e.noToken = true
+		if token.Response != nil {
+			e.status = token.Response.StatusCode
+			e.text = fmt.Sprintf("get an installation token: %d %s", e.status, drain(token.Response))
+		}
+	}
+	if e.status == http.StatusNotFound || e.status == http.StatusGone {
+		e.cause = errors.Join(solve.ErrNotFound, err)
+	}
+	return e
+}
+
+// drain reads the message of a refusal and closes it.
+func drain(resp *http.Response) string {
+	if resp.Body == nil {
+		return "no message"
+	}
+	defer closeBody(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLimitBody))
+	if err != nil {
+		return "no message"
+	}
+	return messageOf(body)
+}
+
+// statusOf is GitHub's status of a failed call, 0 if there was no answer.
+func statusOf(err error) int {
+	var answer *github.ErrorResponse
+	if errors.As(err, &answer) && answer.Response != nil {
+		return answer.Response.StatusCode
+	}
+	return 0
+}
+
+// says tells whether GitHub's refusal contains one of the words, in its message
+// or its details, whatever their case.
+func says(err error, words ...string) bool {
+	var answer *github.ErrorResponse
+	if !errors.As(err, &answer) {
+		return false
+	}
+	texts := []string{answer.Message}
+	for _, d := range answer.Errors {
+		texts = append(texts, d.Message, d.Code+" "+d.Field)
+	}
+	all := strings.ToLower(strings.Join(texts, "\n"))
+	for _, w := range words {
+		if strings.Contains(all, strings.ToLower(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is what a failed call means for the effect it belongs to.
+type outcome int
+
+const (
+	// outcomeLost: no answer, or one that says nothing: it may have been done.
+	outcomeLost outcome = iota
+	// outcomeLimited: refused for a while, not done.
+	outcomeLimited
+	// outcomeEarly: refused, perhaps only because GitHub does not see a new object yet.
+	outcomeEarly
+	// outcomeLater: not done, and nothing says that it never can be.
+	outcomeLater
+	// outcomeRefused: not done, and repeating it cannot help.
+	outcomeRefused
+)
+
+// outcomeOf judges an error of do.
+func outcomeOf(err error) outcome {
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return outcomeLimited
+	}
+	var call *callError
+	if !errors.As(err, &call) {
+		return outcomeLost
+	}
+	if call.noToken && (call.status == 0 || call.status >= 500 || call.status == http.StatusUnauthorized) {
+		return outcomeLater
+	}
+	switch s := call.status; {
+	case s == 0 || s >= 500 || s == http.StatusRequestTimeout:
+		return outcomeLost
+	case s == http.StatusUnauthorized:
+		return outcomeLater
+	case s == http.StatusConflict && !says(err, "empty"):
+		return outcomeLater
+	case s == http.StatusNotFound && !call.noToken,
+		s == http.StatusUnprocessableEntity && says(err, "does not exist", "no commit found", "not found", "invalid head"):
+		return outcomeEarly
+	default:
+		return outcomeRefused
+	}
+}
+
+// malformed says that an answer was cut: it is a success without its content.
+func malformed(what string) error {
+	return &callError{action: what, text: "the answer holds no " + what, cause: io.ErrUnexpectedEOF}
+}

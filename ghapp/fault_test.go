@@ -1,0 +1,178 @@
+package ghapp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// everyWrite are the routes of the writes of a solve, as faults name them.
+var everyWrite = []struct{ method, path string }{
+	{"POST", `/app/installations/\d+/access_tokens$`},
+	{"POST", `/issues/\d+/reactions$`},
+	{"POST", `/issues/\d+/comments$`},
+	{"PATCH", `/issues/comments/\d+$`},
+	{"POST", `/git/commits$`},
+	{"POST", `/git/trees$`},
+	{"POST", `/git/blobs$`},
+	{"POST", `/git/refs$`},
+	{"PATCH", `/git/refs/`},
+	{"POST", `/check-runs$`},
+	{"PATCH", `/check-runs/\d+$`},
+	{"POST", `/pulls$`},
+}
+
+// TestEveryFaultOfEveryWriteLeavesOneOfEach makes each kind of write of a solve
+// go wrong, the first time and some later times, in every way GitHub knows.
+func TestEveryFaultOfEveryWriteLeavesOneOfEach(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []githubsim.Fault{
+		{Kind: githubsim.FaultServerError},
+		{Kind: githubsim.FaultServerError, Status: 500, Count: 3},
+		{Kind: githubsim.FaultLostAnswer},
+		{Kind: githubsim.FaultLostAnswer, Status: 504},
+		{Kind: githubsim.FaultCutBefore},
+		{Kind: githubsim.FaultCutAfter},
+		{Kind: githubsim.FaultHangBefore},
+		{Kind: githubsim.FaultHangAfter},
+		{Kind: githubsim.FaultPrimary, Retry: 20 * time.Minute},
+		{Kind: githubsim.FaultPrimary429},
+		{Kind: githubsim.FaultSecondary},
+		{Kind: githubsim.FaultSecondaryPlain, Count: 2},
+		{Kind: githubsim.FaultSecondary429, Retry: 90 * time.Second},
+		{Kind: githubsim.FaultUnauthorized},
+		{Kind: githubsim.FaultUnauthorized, Count: 3},
+		{Kind: githubsim.FaultNotFound},
+	} {
+		name := string(fault.Kind)
+		if fault.Count > 1 {
+			name += " often"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{Tokens: githubsim.TokenAlternate}, func(t *testing.T, w *world) {
+				w.hub.SetLag(2 * time.Second)
+				var injected, again []*githubsim.Injection
+				for _, route := range everyWrite {
+					if fault.Kind == githubsim.FaultNotFound && strings.Contains(route.path, "access_tokens") {
+						continue // that is an installation which is gone
+					}
+					f := fault
+					f.Method, f.Path = route.method, route.path
+					injected = append(injected, w.hub.Inject(f))
+					f.Nth = 5 // and again later on
+					again = append(again, w.hub.Inject(f))
+				}
+				stop := w.write("node-1")
+				s := w.solveAll("d0000000000000000001", w.settle)
+				w.settle()
+				stop()
+				pass(time.Minute) // what came late is listed now
+				for _, in := range slices.Concat(injected, again) {
+					in.Remove()
+				}
+				for i, in := range injected {
+					if in.Hits() == 0 {
+						t.Errorf("fault %d was not met", i)
+					}
+				}
+				w.checkOnce(s)
+			})
+		})
+	}
+}
+
+// TestKilledWriterIsResumedWithoutADouble ends a writer at each of its calls,
+// right after SentAt was stored: before GitHub was asked, or after it did as
+// asked and before that was stored. Another writer goes on, and the first wakes
+// up much later.
+func TestKilledWriterIsResumedWithoutADouble(t *testing.T) {
+	t.Parallel()
+	for name, done := range map[string]bool{"before the effect": false, "after the effect": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				w.hub.SetLag(5 * time.Second)
+				k := &killer{seen: map[string]bool{}, wake: make(chan struct{})}
+				if done {
+					w.store.finishing = k.finishing
+				} else {
+					w.store.sending = k.sending
+				}
+				var processes sync.WaitGroup
+				var stops []context.CancelFunc
+				spawn := func() {
+					ctx, cancel := context.WithCancel(zerolog.New(w.logs).WithContext(context.Background()))
+					stops = append(stops, cancel)
+					processes.Go(func() { _ = w.newWriter("node").Run(ctx) })
+				}
+				k.killed = func() { // its successor starts at once
+					stops[len(stops)-1]()
+					spawn()
+				}
+				spawn()
+				s := w.solveAll("d0000000000000000001", func() { pass(7 * time.Second) })
+				w.settle()
+				close(k.wake)
+				for _, stop := range stops {
+					stop()
+				}
+				processes.Wait()
+				pass(time.Minute)
+				if k.count() < 8 {
+					t.Errorf("only %d writers were killed", k.count())
+				}
+				w.checkOnce(s)
+			})
+		})
+	}
+}
+
+// killer ends the present writer once per effect.
+type killer struct {
+	killed func()
+	wake   chan struct{} // closed when the dead are to wake up
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (k *killer) first(key string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.seen[key] {
+		return false
+	}
+	k.seen[key] = true
+	return true
+}
+
+func (k *killer) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.seen)
+}
+
+func (k *killer) sending(e solve.Effect) {
+	if k.first(e.Key) {
+		k.killed()
+		<-k.wake
+	}
+}
+
+func (k *killer) finishing(e solve.Effect) error {
+	if k.first(e.Key) {
+		k.killed()
+		return errors.New("killed")
+	}
+	return nil
+}

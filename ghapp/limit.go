@@ -1,0 +1,206 @@
+package ghapp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// firstPause follows a limit that names no time; it doubles up to longestPause
+	// while GitHub keeps refusing.
+	firstPause   = time.Minute
+	longestPause = time.Hour
+	// maxLimitBody is how much of a refusal is read to see whether it is a limit.
+	maxLimitBody = 64 << 10
+)
+
+// LimitError says that GitHub refuses for a while: primary or secondary limit,
+// 403 or 429. The request was not carried out. Callers that may not import this
+// package ask for its methods.
+type LimitError struct {
+	at      time.Time
+	after   time.Duration
+	message string
+}
+
+// Error says until when.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("rate limited until %s: %s", e.at.UTC().Format(time.RFC3339), e.message)
+}
+
+// RetryAt is the earliest time at which a call may succeed.
+func (e *LimitError) RetryAt() time.Time { return e.at }
+
+// RetryAfter is the pause GitHub asked for, counted from its answer.
+func (e *LimitError) RetryAfter() time.Duration { return e.after }
+
+// gate is one installation's standing with GitHub. While it is limited, calls
+// fail without being made: GitHub bans integrations that go on.
+type gate struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	until   time.Time
+	strikes int // limits in a row that named no time
+	message string
+}
+
+// open returns the limit that still holds, or nil.
+func (g *gate) open() *LimitError {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	if !now.Before(g.until) {
+		return nil
+	}
+	return &LimitError{at: g.until, after: g.until.Sub(now), message: g.message}
+}
+
+// pausedUntil is when the present limit ends; the past if there is none.
+func (g *gate) pausedUntil() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.until
+}
+
+// limited notes a refusal and returns its error. The rule is GitHub's: Retry-After
+// if sent; else the reset time if nothing remains; else a minute, then doubling.
+// https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+func (g *gate) limited(h http.Header, message string) *LimitError {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	at, named := namedTime(h, now)
+	if named {
+		g.strikes = 0
+	} else {
+		at = now.Add(min(firstPause<<min(g.strikes, 10), longestPause))
+		g.strikes++
+	}
+	if at.After(g.until) {
+		g.until, g.message = at, message
+	}
+	return &LimitError{at: at, after: at.Sub(now), message: message}
+}
+
+// passed notes an answer that was no limit.
+func (g *gate) passed() {
+	g.mu.Lock()
+	g.strikes = 0
+	g.mu.Unlock()
+}
+
+func namedTime(h http.Header, now time.Time) (time.Time, bool) {
+	soonest := now.Add(time.Second)
+	if v := h.Get("Retry-After"); v != "" {
+		if n, err := strconv.Atoi(v); err == nil {
+			return later(soonest, now.Add(time.Duration(n)*time.Second)), true
+		}
+		if at, err := http.ParseTime(v); err == nil {
+			return later(soonest, at), true
+		}
+	}
+	if h.Get("X-RateLimit-Remaining") == "0" {
+		if n, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+			return later(soonest, time.Unix(n+1, 0)), true
+		}
+	}
+	return time.Time{}, false
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// guard is the innermost transport: it sees token requests too. It refuses other
+// hosts, since the layers above it add the token to whatever they are
+// redirected to, and turns limits into [LimitError].
+type guard struct {
+	next  http.RoundTripper
+	gate  *gate
+	hosts []string
+}
+
+// RoundTrip makes one request.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !g.known(req.URL.Host) {
+		closeBody(req.Body)
+		return nil, fmt.Errorf("refuse to send a token to %s", req.URL.Host)
+	}
+	if err := g.gate.open(); err != nil {
+		closeBody(req.Body)
+		return nil, err
+	}
+	resp, err := g.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
+		g.gate.passed()
+		return resp, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLimitBody))
+	closeBody(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read refusal: %w", err)
+	}
+	message := messageOf(body)
+	if isLimit(resp, string(body)) {
+		return nil, g.gate.limited(resp.Header, message)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+func (g *guard) known(host string) bool {
+	for _, h := range g.hosts {
+		if strings.EqualFold(h, host) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLimit knows the forms: any 429, and a 403 that says so in a header or in words.
+func isLimit(resp *http.Response, body string) bool {
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return true
+	}
+	if resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" {
+		return true
+	}
+	body = strings.ToLower(body)
+	for _, words := range []string{"rate limit", "rate-limits", "abuse detection"} {
+		if strings.Contains(body, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// messageOf takes GitHub's own sentence out of an error answer.
+func messageOf(body []byte) string {
+	var answer struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Message == "" {
+		return "no message"
+	}
+	return Redact(answer.Message)
+}
+
+func closeBody(c io.Closer) {
+	if c != nil {
+		_ = c.Close() // nothing was promised about it
+	}
+}

@@ -1,0 +1,169 @@
+package ghapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// ErrNotInstalled says that the App has no access to a repository. Its text may be shown.
+var ErrNotInstalled = errors.New("the GitHub App is not installed on the repository")
+
+// ErrEmptyRepository says that a repository has no commit yet. It is also a solve.ErrNotFound.
+var ErrEmptyRepository = fmt.Errorf("the repository is empty: %w", solve.ErrNotFound)
+
+// Identity is who the App is.
+type Identity struct {
+	ID   int64
+	Slug string
+	// Bot is the login under which the App writes: "<slug>[bot]".
+	Bot string
+}
+
+// Identity asks GitHub who the App is, once.
+func (a *App) Identity(ctx context.Context) (Identity, error) {
+	a.mu.Lock()
+	known := a.identity
+	a.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var app *github.App
+	err := a.asAppDo(ctx, "read the App", func(ctx context.Context, c *github.Client) (err error) {
+		app, _, err = c.Apps.Get(ctx, "")
+		return err
+	})
+	if err != nil {
+		return Identity{}, err
+	}
+	if app.GetID() == 0 || app.GetSlug() == "" {
+		return Identity{}, malformed("App")
+	}
+	id := Identity{ID: app.GetID(), Slug: app.GetSlug(), Bot: app.GetSlug() + "[bot]"}
+	a.mu.Lock()
+	a.identity = &id
+	a.mu.Unlock()
+	return id, nil
+}
+
+// Permission looks a person's rights up, now. level is GitHub's role name (admin,
+// maintain, write, triage, read, none, or a custom role); canWrite is what
+// decides. Bots and unknown people have none.
+func (a *App) Permission(ctx context.Context, repo solve.Repo, login string) (level string, canWrite bool, err error) {
+	if login == "" || strings.HasSuffix(login, "[bot]") {
+		return "none", false, nil
+	}
+	var answer *github.RepositoryPermissionLevel
+	err = a.do(ctx, readScope(repo), "look up rights", func(ctx context.Context, c *github.Client) (err error) {
+		answer, _, err = c.Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, login)
+		return err
+	})
+	if statusOf(err) == http.StatusNotFound {
+		return "none", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	level = answer.GetRoleName()
+	if level == "" {
+		level = answer.GetPermission()
+	}
+	// The permission maps a custom role to the base it was built on.
+	for _, right := range []string{answer.GetPermission(), level} {
+		switch right {
+		case "admin", "maintain", "write":
+			canWrite = true
+		}
+	}
+	return level, canWrite, nil
+}
+
+// Issue reads an issue as it is now. pull says that the number is a pull
+// request's; locked, that comments may be refused.
+func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (issue solve.Issue, open, pull, locked bool, err error) {
+	var answer *github.Issue
+	err = a.do(ctx, readScope(repo), "read the issue", func(ctx context.Context, c *github.Client) (err error) {
+		answer, _, err = c.Issues.Get(ctx, repo.Owner, repo.Name, number)
+		return err
+	})
+	if err != nil {
+		return solve.Issue{}, false, false, false, err
+	}
+	if answer.GetNumber() != number { // moved to another repository, and the redirect followed
+		return solve.Issue{}, false, false, false, fmt.Errorf("read issue %s#%d: moved away: %w", repo, number, solve.ErrNotFound)
+	}
+	issue = solve.Issue{
+		Number: number,
+		Title:  answer.GetTitle(),
+		Body:   answer.GetBody(),
+		Author: answer.GetUser().GetLogin(),
+	}
+	return issue, answer.GetState() == "open", answer.IsPullRequest(), answer.GetLocked(), nil
+}
+
+// Repo finds a repository and the installation that serves it. It is
+// [ErrNotInstalled] if there is none, or a suspended one.
+func (a *App) Repo(ctx context.Context, owner, name string) (solve.Repo, error) {
+	var in *github.Installation
+	err := a.asAppDo(ctx, "find the installation", func(ctx context.Context, c *github.Client) (err error) {
+		in, _, err = c.Apps.FindRepositoryInstallation(ctx, owner, name)
+		return err
+	})
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		return solve.Repo{}, fmt.Errorf("find %s/%s: %w", owner, name, ErrNotInstalled)
+	case err != nil:
+		return solve.Repo{}, err
+	case in.GetID() == 0:
+		return solve.Repo{}, malformed("installation")
+	case in.SuspendedAt != nil:
+		return solve.Repo{}, fmt.Errorf("find %s/%s: suspended: %w", owner, name, ErrNotInstalled)
+	}
+	var answer *github.Repository
+	s := scope{installation: in.GetID(), name: name}
+	err = a.do(ctx, s, "read the repository", func(ctx context.Context, c *github.Client) (err error) {
+		answer, _, err = c.Repositories.Get(ctx, owner, name)
+		return err
+	})
+	if err != nil {
+		return solve.Repo{}, err
+	}
+	return solve.Repo{
+		Installation:  in.GetID(),
+		ID:            answer.GetID(),
+		Owner:         answer.GetOwner().GetLogin(),
+		Name:          answer.GetName(),
+		DefaultBranch: answer.GetDefaultBranch(),
+	}, nil
+}
+
+// Branch returns the commit a branch points to: solve.ErrNotFound if there is no
+// such branch, [ErrEmptyRepository] if there is no commit at all.
+func (a *App) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {
+	sha, err := a.ref(ctx, readScope(repo), repo, name)
+	if statusOf(err) == http.StatusConflict && says(err, "empty") {
+		return "", fmt.Errorf("read branch %s of %s: %w", name, repo, ErrEmptyRepository)
+	}
+	return sha, err
+}
+
+func (a *App) ref(ctx context.Context, s scope, repo solve.Repo, branch string) (string, error) {
+	var ref *github.Reference
+	err := a.do(ctx, s, "read branch "+branch, func(ctx context.Context, c *github.Client) (err error) {
+		ref, _, err = c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+branch)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if ref.GetObject().GetSHA() == "" {
+		return "", malformed("branch")
+	}
+	return ref.GetObject().GetSHA(), nil
+}

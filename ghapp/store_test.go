@@ -1,0 +1,239 @@
+package ghapp_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// memStore is a store in memory with the effects' rules of a real one.
+type memStore struct {
+	mu       sync.Mutex
+	effects  map[string]solve.Effect
+	order    map[string]int
+	solves   map[solve.ID]solve.Solve
+	runs     map[solve.ID][]solve.Run
+	watchers map[chan struct{}]bool
+	// sending, if set, is called after SentAt was stored: a process that dies there.
+	sending func(e solve.Effect)
+	// finishing, if set, may refuse what FinishEffect is about to store.
+	finishing func(e solve.Effect) error
+	retries   int
+}
+
+func newMemStore() *memStore {
+	return &memStore{
+		effects: map[string]solve.Effect{}, order: map[string]int{}, solves: map[solve.ID]solve.Solve{},
+		runs: map[solve.ID][]solve.Run{}, watchers: map[chan struct{}]bool{},
+	}
+}
+
+func (m *memStore) hint() {
+	for w := range m.watchers {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// want asks for an effect, or for a newer version of a level-triggered one.
+func (m *memStore) want(effects ...solve.Effect) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range effects {
+		old, known := m.effects[e.Key]
+		if known {
+			if !e.Kind.Level() || old.State == solve.EffectDead {
+				continue
+			}
+			e = old
+			e.Wanted++
+			if e.State == solve.EffectApplied {
+				e.State, e.Due = solve.EffectPending, time.Now()
+			}
+		} else {
+			e.State, e.Wanted, e.Due = solve.EffectPending, 1, time.Now()
+			m.order[e.Key] = len(m.order)
+		}
+		m.effects[e.Key] = e
+	}
+	m.hint()
+}
+
+// put stores a solve as it is after an event and asks for what follows from it.
+func (m *memStore) put(s solve.Solve, ev solve.Event) {
+	m.mu.Lock()
+	m.solves[s.ID] = s
+	m.mu.Unlock()
+	m.want(solve.EffectsOf(s, nil, ev)...)
+}
+
+// putRun does the same for a run.
+func (m *memStore) putRun(id solve.ID, r solve.Run, ev solve.Event) {
+	m.mu.Lock()
+	runs := slices.DeleteFunc(slices.Clone(m.runs[id]), func(x solve.Run) bool { return x.N == r.N })
+	m.runs[id] = append(runs, r)
+	s := m.solves[id]
+	m.mu.Unlock()
+	m.want(solve.EffectsOf(s, &r, ev)...)
+}
+
+func (m *memStore) DueEffects(_ context.Context, now time.Time) ([]solve.Effect, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []solve.Effect
+	for e := range maps.Values(m.effects) {
+		if e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now) {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b solve.Effect) int {
+		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
+			cmp.Compare(a.Priority, b.Priority), cmp.Compare(m.order[a.Key], m.order[b.Key]))
+	})
+	return out, nil
+}
+
+func (m *memStore) ClaimEffect(_ context.Context, key, node string, now, until time.Time) (solve.Effect, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.effects[key]
+	if !(e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now)) {
+		return solve.Effect{}, fmt.Errorf("claim %s: %w", key, solve.ErrLeaseLost)
+	}
+	e.State, e.Node, e.Until = solve.EffectSending, node, until
+	e.Token++
+	e.Tries++
+	m.effects[key] = e
+	return e, nil
+}
+
+func (m *memStore) change(key string, token uint64, fn func(e *solve.Effect)) error {
+	e := m.effects[key]
+	if e.State != solve.EffectSending || e.Token != token {
+		return fmt.Errorf("effect %s token %d: %w", key, token, solve.ErrLeaseLost)
+	}
+	fn(&e)
+	m.effects[key] = e
+	m.hint()
+	return nil
+}
+
+func (m *memStore) SendingEffect(_ context.Context, key string, token uint64, at time.Time) error {
+	m.mu.Lock()
+	err := m.change(key, token, func(e *solve.Effect) { e.SentAt = at })
+	then, e := m.sending, m.effects[key]
+	m.mu.Unlock()
+	if err == nil && then != nil {
+		then(e)
+	}
+	return err
+}
+
+func (m *memStore) FinishEffect(_ context.Context, key string, token, version uint64, r solve.Receipt, at, again time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.finishing != nil {
+		if err := m.finishing(m.effects[key]); err != nil {
+			return err
+		}
+	}
+	return m.change(key, token, func(e *solve.Effect) {
+		e.Node, e.Until, e.SentAt, e.Tries, e.Error = "", time.Time{}, time.Time{}, 0, ""
+		e.Applied, e.Receipt, e.Done, e.State = version, r, at, solve.EffectApplied
+		if e.Wanted > version {
+			e.State, e.Due = solve.EffectPending, again
+		}
+	})
+}
+
+func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.retries++
+	return m.change(key, token, func(e *solve.Effect) {
+		e.Node, e.Until, e.State, e.Due, e.Error = "", time.Time{}, solve.EffectPending, due, reason
+		if !unknown {
+			e.SentAt = time.Time{}
+		}
+	})
+}
+
+func (m *memStore) KillEffect(_ context.Context, key string, token uint64, reason string, at time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.change(key, token, func(e *solve.Effect) {
+		e.Node, e.Until, e.SentAt, e.State, e.Error, e.Done = "", time.Time{}, time.Time{}, solve.EffectDead, reason, at
+	})
+}
+
+func (m *memStore) Effect(_ context.Context, key string) (solve.Effect, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.effects[key]
+	if !ok {
+		return e, fmt.Errorf("effect %s: %w", key, solve.ErrNotFound)
+	}
+	return e, nil
+}
+
+func (m *memStore) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.solves[id]
+	if !ok {
+		return s, fmt.Errorf("solve %s: %w", id, solve.ErrNotFound)
+	}
+	return s, nil
+}
+
+func (m *memStore) Runs(_ context.Context, id solve.ID) ([]solve.Run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.runs[id]), nil
+}
+
+func (m *memStore) Watch(ctx context.Context) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := make(chan struct{}, 1)
+	m.watchers[w] = true
+	context.AfterFunc(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.watchers, w)
+		close(w)
+	})
+	return w
+}
+
+// settled says whether every effect was written or given up.
+func (m *memStore) settled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.effects {
+		if e.State != solve.EffectApplied && e.State != solve.EffectDead {
+			return false
+		}
+	}
+	return true
+}
+
+// given returns an effect that must exist, by solve and rest of its key.
+func (m *memStore) given(id solve.ID, kind solve.EffectKind, run int) solve.Effect {
+	key := string(id) + "/" + string(kind)
+	if run > 0 {
+		key += "/" + strconv.Itoa(run)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.effects[key]
+}

@@ -1,0 +1,317 @@
+package ghapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// tick is how often the store is asked for effects whose time has come; hints
+// come on top.
+const tick = time.Second
+
+// EffectStore is what the writer needs of the store; the promises of each method
+// are in package storetest.
+type EffectStore interface {
+	DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error)
+	ClaimEffect(ctx context.Context, key, node string, now, until time.Time) (solve.Effect, error)
+	SendingEffect(ctx context.Context, key string, token uint64, at time.Time) error
+	FinishEffect(ctx context.Context, key string, token uint64, version uint64, r solve.Receipt, at, again time.Time) error
+	RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error
+	KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error
+	Effect(ctx context.Context, key string) (solve.Effect, error)
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Watch(ctx context.Context) <-chan struct{}
+}
+
+// Content makes the champion's commit out of the stored patch.
+type Content interface {
+	// Champion returns the commit for the solve's decision. The same solve gives
+	// the same commit on every call: it is asked again after a crash.
+	Champion(ctx context.Context, s solve.Solve) (Commit, error)
+}
+
+// Commit is one commit on top of the base.
+type Commit struct {
+	Message string
+	BaseSHA string
+	Files   []File
+}
+
+// File is one changed file, whole. Mode is git's (100644, 100755, 120000).
+type File struct {
+	Path   string
+	Mode   string
+	Data   []byte
+	Delete bool
+}
+
+// Writer makes the visible writes: one at a time per installation, in order of
+// priority, paced, and never twice.
+type Writer struct {
+	app     *App
+	store   EffectStore
+	content Content
+	cfg     WriteConfig
+	node    string
+
+	mu    sync.Mutex
+	lanes map[int64]*lane // by installation
+}
+
+// lane is one installation's serial line of writes.
+type lane struct {
+	installation int64
+	pace         *pace
+	busy         bool // a goroutine drains it
+}
+
+// NewWriter makes a writer. node names this process in claims.
+func NewWriter(app *App, store EffectStore, content Content, cfg WriteConfig, node string) *Writer {
+	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, lanes: map[int64]*lane{}}
+}
+
+// Run writes until ctx ends, then waits for the call in flight. What could not
+// be written stays in the store for the next writer.
+func (w *Writer) Run(ctx context.Context) error {
+	var lanes sync.WaitGroup
+	defer lanes.Wait()
+	hints := w.store.Watch(ctx)
+	idle := make(chan struct{}, 1)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		if err := w.start(ctx, &lanes, idle); err != nil && ctx.Err() == nil {
+			zerolog.Ctx(ctx).Error().Str("err", Redact(err.Error())).Msg("effects cannot be read")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-hints:
+			if !ok {
+				hints = nil
+			}
+		case <-idle:
+		case <-ticker.C:
+		}
+	}
+}
+
+// start gives every installation with an effect that can be written a goroutine.
+func (w *Writer) start(ctx context.Context, lanes *sync.WaitGroup, idle chan<- struct{}) error {
+	due, err := w.store.DueEffects(ctx, w.app.now())
+	if err != nil {
+		return fmt.Errorf("read due effects: %w", err)
+	}
+	for installation, effects := range byInstallation(due) {
+		l := w.lane(installation)
+		if !w.occupy(l) {
+			continue
+		}
+		if _, ok := w.choose(ctx, l, effects); !ok {
+			w.leave(l)
+			continue
+		}
+		lanes.Go(func() {
+			w.drain(ctx, l)
+			w.leave(l)
+			select {
+			case idle <- struct{}{}:
+			default:
+			}
+		})
+	}
+	return nil
+}
+
+func byInstallation(due []solve.Effect) map[int64][]solve.Effect {
+	out := map[int64][]solve.Effect{}
+	for _, e := range due {
+		out[e.Repo.Installation] = append(out[e.Repo.Installation], e)
+	}
+	return out
+}
+
+func (w *Writer) lane(installation int64) *lane {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lanes[installation]
+	if l == nil {
+		l = &lane{
+			installation: installation,
+			pace:         newPace(w.cfg.Interval, w.cfg.PerHour, w.app.now()),
+		}
+		w.lanes[installation] = l
+	}
+	return l
+}
+
+func (w *Writer) occupy(l *lane) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.busy {
+		return false
+	}
+	l.busy = true
+	return true
+}
+
+func (w *Writer) leave(l *lane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.busy = false
+}
+
+// drain writes one effect after the other until none can be written. It looks
+// again before each, so that what became more important meanwhile goes first.
+func (w *Writer) drain(ctx context.Context, l *lane) {
+	for ctx.Err() == nil {
+		due, err := w.store.DueEffects(ctx, w.app.now())
+		if err != nil {
+			return // the loop of Run logs it
+		}
+		e, ok := w.choose(ctx, l, byInstallation(due)[l.installation])
+		if !ok {
+			return
+		}
+		now := w.app.now()
+		if wait := l.pace.ready(now, classOf(e)).Sub(now); wait > 0 {
+			if !sleep(ctx, min(wait, tick)) {
+				return
+			}
+			continue
+		}
+		if !w.write(ctx, l, e) {
+			return
+		}
+	}
+}
+
+// choose returns the first effect, by priority and age, that may be written now.
+func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve.Effect, bool) {
+	now := w.app.now()
+	if now.Before(w.app.PausedUntil(l.installation)) {
+		return solve.Effect{}, false
+	}
+	slices.SortStableFunc(due, func(a, b solve.Effect) int { return a.Priority - b.Priority })
+	for _, e := range due {
+		ready, err := w.ready(ctx, e, now)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be prepared")
+			}
+			continue
+		}
+		if ready {
+			return e, true
+		}
+	}
+	return solve.Effect{}, false
+}
+
+func classOf(e solve.Effect) class {
+	if e.Priority >= solve.Priority(solve.EffectNotice) {
+		return classProgress
+	}
+	return classFirst
+}
+
+// ready says whether a due effect can be written: its outcome has settled, it is
+// not too soon after its last version, and the commit it belongs to exists.
+func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
+	if !e.SentAt.IsZero() && now.Before(e.SentAt.Add(w.cfg.Settle)) {
+		return false, nil
+	}
+	if e.Solve == "" {
+		return true, nil
+	}
+	if needsClaim(e.Kind) {
+		claim, err := w.store.Effect(ctx, claimKey(e.Solve))
+		if errors.Is(err, solve.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read claim: %w", err)
+		}
+		if claim.Receipt.SHA == "" && claim.State != solve.EffectDead {
+			return false, nil
+		}
+	}
+	soon := e.Kind.Level() && e.Applied > 0 && now.Before(e.Done.Add(w.cfg.ProgressEvery))
+	if !soon && e.Kind != solve.EffectClaim {
+		return true, nil
+	}
+	view, err := w.view(ctx, e)
+	if errors.Is(err, solve.ErrNotFound) {
+		return true, nil // to be given up
+	}
+	if err != nil {
+		return false, err
+	}
+	if soon {
+		return finished(view, e), nil
+	}
+	return view.Solve.State.Final() || view.Solve.Base.SHA != "" && view.Solve.Branch != "", nil
+}
+
+func needsClaim(k solve.EffectKind) bool {
+	return k == solve.EffectCheck || k == solve.EffectRun || k == solve.EffectPull
+}
+
+// claimKey is the key of the effect whose receipt names the commit that carries
+// the check runs.
+func claimKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
+
+// finished says whether what the effect shows will not change any more.
+func finished(v solve.View, e solve.Effect) bool {
+	if e.Kind != solve.EffectRun {
+		return v.Solve.State.Final()
+	}
+	for _, r := range v.Runs {
+		if r.N == e.Run {
+			return r.State.Final()
+		}
+	}
+	return false
+}
+
+func (w *Writer) view(ctx context.Context, e solve.Effect) (solve.View, error) {
+	if e.Solve == "" {
+		return solve.View{}, nil
+	}
+	s, err := w.store.Solve(ctx, e.Solve)
+	if err != nil {
+		return solve.View{}, fmt.Errorf("read solve: %w", err)
+	}
+	runs, err := w.store.Runs(ctx, e.Solve)
+	if err != nil {
+		return solve.View{}, fmt.Errorf("read runs: %w", err)
+	}
+	return solve.View{Solve: s, Runs: runs}, nil
+}
+
+func (w *Writer) log(ctx context.Context, e solve.Effect) *zerolog.Logger {
+	l := zerolog.Ctx(ctx).With().Str("solve_id", string(e.Solve)).Int64("installation_id", e.Repo.Installation).
+		Str("repo", e.Repo.String()).Str("event", string(e.Kind)).Int("attempt", e.Tries).Logger()
+	return &l
+}
+
+// sleep waits; false means that ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,235 @@
+// Package git runs the git program on the host, for bare repositories only.
+//
+// What is read here was written by strangers, so a command gets an environment
+// of our own (no system or user configuration, no hooks, no fsmonitor, no
+// prompts, no transport but the one asked for), a deadline, and a cap on what
+// it may print. Nothing is ever checked out: a mirror is fetched, packed for a
+// sandbox, and written to through a temporary index. Credentials travel in the
+// environment of one command and are cut out of every error text.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Errors that callers tell apart, wrapped with git's own reason.
+var (
+	// ErrMissing says that a repository, branch, commit or file is not there.
+	ErrMissing = errors.New("not in the repository")
+	// ErrAuth says that the server refused the credentials, or wants some.
+	ErrAuth = errors.New("git server refused the credentials")
+	// ErrPatch says that a patch does not apply to the commit.
+	ErrPatch = errors.New("patch does not apply")
+	// ErrTooLarge says that something is larger than this package reads.
+	ErrTooLarge = errors.New("too large")
+	// ErrNotRepository says that a path is no usable git work tree.
+	ErrNotRepository = errors.New("not a git repository")
+)
+
+// Deadlines of one command; the context may end it sooner.
+const (
+	networkTime = 15 * time.Minute
+	plumbTime   = 5 * time.Minute
+)
+
+// maxOutput bounds what a command may print where nothing else is said.
+const maxOutput = 64 << 20
+
+// maxReason bounds git's own words in an error, in bytes.
+const maxReason = 600
+
+// hardened is configuration that wins over everything in a repository.
+var hardened = [][2]string{
+	{"core.hooksPath", os.DevNull},
+	{"core.fsmonitor", "false"},
+	{"core.attributesFile", os.DevNull},
+	{"core.excludesFile", os.DevNull},
+	{"core.askPass", ""},
+	{"core.pager", "cat"},
+	{"credential.helper", ""},
+	{"gc.auto", "0"},
+	{"maintenance.auto", "false"},
+	{"safe.directory", "*"},
+	{"submodule.recurse", "false"},
+	{"fetch.recurseSubmodules", "false"},
+	{"fetch.writeCommitGraph", "false"},
+	{"protocol.allow", "never"},
+	{"init.templateDir", ""},
+	{"transfer.bundleURI", "false"},
+	{"advice.detachedHead", "false"},
+}
+
+// call is one run of git.
+type call struct {
+	dir     string      // working directory
+	args    []string    // without "git"
+	env     []string    // beside the fixed environment
+	conf    [][2]string // configuration beside the hardened one
+	stdin   io.Reader
+	max     int64 // bytes of output; 0 is maxOutput
+	network bool
+}
+
+// environment is all that git sees of this process: the search path and, for
+// the network, the proxy and certificate settings that Go's own client follows too.
+func (c call) environment() []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_TEMPLATE_DIR=",
+	}
+	if c.network {
+		for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
+			for _, name := range []string{name, strings.ToLower(name)} {
+				if v, ok := os.LookupEnv(name); ok {
+					env = append(env, name+"="+v)
+				}
+			}
+		}
+		if v := os.Getenv("SSL_CERT_FILE"); v != "" {
+			env = append(env, "GIT_SSL_CAINFO="+v)
+		}
+	}
+	conf := append(append([][2]string(nil), hardened...), c.conf...)
+	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(conf)))
+	for i, kv := range conf {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
+	}
+	return append(env, c.env...)
+}
+
+// run runs git and returns what it printed. A failure carries git's own words,
+// without anything secret, as a [failure].
+func (c call) run(ctx context.Context) ([]byte, error) {
+	d := plumbTime
+	if c.network {
+		d = networkTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", c.args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = c.dir, c.environment(), c.stdin
+	// Git starts helpers (git-remote-https, upload-pack); they end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	limit := c.max
+	if limit == 0 {
+		limit = maxOutput
+	}
+	out := &capped{max: limit}
+	words := &capped{max: 64 << 10}
+	cmd.Stdout, cmd.Stderr = out, words
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
+	case err == nil && out.over:
+		return nil, fmt.Errorf("git %s: output of more than %d bytes: %w", c.args[0], limit, ErrTooLarge)
+	case err == nil:
+		return out.Bytes(), nil
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return nil, fmt.Errorf("run git: %w", err)
+	}
+	return nil, &failure{verb: c.args[0], code: exit.ExitCode(), reason: reason(words.String())}
+}
+
+// failure is git's refusal, in its own words.
+type failure struct {
+	verb   string
+	code   int
+	reason string
+}
+
+// Error names the git command and its reason.
+func (f *failure) Error() string {
+	if f.reason == "" {
+		return fmt.Sprintf("git %s: exit %d", f.verb, f.code)
+	}
+	return fmt.Sprintf("git %s: %s", f.verb, f.reason)
+}
+
+// refused reports whether err is git's own failure with one of the texts in it.
+func refused(err error, texts ...string) bool {
+	var f *failure
+	if !errors.As(err, &f) {
+		return false
+	}
+	for _, t := range texts {
+		if strings.Contains(f.reason, t) {
+			return true
+		}
+	}
+	return len(texts) == 0
+}
+
+// secrets are the shapes that credentials take in git's output: GitHub's
+// tokens, header values, and the user part of an address.
+var secrets = []*regexp.Regexp{
+	regexp.MustCompile(`\b(?:gh[psour]_|github_pat_)[A-Za-z0-9._-]+`),
+	regexp.MustCompile(`(?i)\b(?:basic|bearer|token)\s+[A-Za-z0-9+/=._~-]{8,}`),
+	regexp.MustCompile(`://[^/@\s'"]+@`),
+}
+
+// reason is stderr made fit for an error: redacted, without control characters, cut.
+func reason(text string) string {
+	for i, re := range secrets {
+		with := "[redacted]"
+		if i == len(secrets)-1 {
+			with = "://[redacted]@"
+		}
+		text = re.ReplaceAllString(text, with)
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r < ' ' || r == 0x7f || r == '\uFFFD':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }), "; ")
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "..."
+	}
+	return text
+}
+
+// capped collects up to max bytes and notes that there were more.
+type capped struct {
+	bytes.Buffer
+	max  int64
+	over bool
+}
+
+// Write never fails, so that git is not killed by a full buffer.
+func (c *capped) Write(p []byte) (int, error) {
+	if room := c.max - int64(c.Len()); int64(len(p)) > room {
+		c.over = true
+		c.Buffer.Write(p[:max(room, 0)])
+		return len(p), nil
+	}
+	return c.Buffer.Write(p)
+}
+
+// isSHA reports whether s is a full commit name.
+func isSHA(s string) bool {
+	if len(s) != 40 {
+		return false
+	}
+	return strings.Trim(s, "0123456789abcdef") == ""
+}

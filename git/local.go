@@ -1,0 +1,83 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Work is what is known of a person's own repository.
+type Work struct {
+	Root   string // absolute path of the work tree
+	Branch string // the branch that is checked out; "" for a detached HEAD
+	SHA    string // the commit that is checked out
+	// Default is the branch that the remote "origin" calls its default, "" if
+	// that is not known here.
+	Default string
+}
+
+// Local looks at the repository around path and changes nothing. ErrNotRepository
+// says what is wrong and what to do.
+func Local(ctx context.Context, path string) (Work, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Work{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	ask := func(args ...string) (string, error) {
+		out, err := call{dir: abs, args: args}.run(ctx)
+		return strings.TrimSuffix(string(out), "\n"), err
+	}
+	root, err := ask("rev-parse", "--show-toplevel")
+	if err != nil {
+		if !refused(err) && ctx.Err() != nil {
+			return Work{}, err
+		}
+		return Work{}, fmt.Errorf("%s: %w (%w)", path, ErrNotRepository, err)
+	}
+	w := Work{Root: root}
+	if w.SHA, err = ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return Work{}, fmt.Errorf("%s: %w: it has no commit yet", path, ErrNotRepository)
+	}
+	if !isSHA(w.SHA) {
+		return Work{}, fmt.Errorf("%s: %w: only the SHA-1 object format is known here", path, ErrNotRepository)
+	}
+	if ref, err := ask("symbolic-ref", "--quiet", "HEAD"); err == nil {
+		w.Branch = strings.TrimPrefix(ref, "refs/heads/")
+	}
+	if ref, err := ask("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"); err == nil {
+		w.Default = strings.TrimPrefix(ref, "refs/remotes/origin/")
+	}
+	return w, nil
+}
+
+// FetchInto brings a branch of the repository at from (an absolute path, or an
+// address without credentials) into the repository at path, as a local branch of
+// the same name, and touches nothing else: no work tree, no configuration, no
+// other ref. A branch that exists is moved forward only, and never the one that
+// is checked out.
+func FetchInto(ctx context.Context, path, from, branch string) error {
+	ref := "refs/heads/" + branch
+	if _, err := (call{dir: path, args: []string{"check-ref-format", ref}}).run(ctx); err != nil || branch == "" {
+		return fmt.Errorf("fetch branch %q: not a branch name", branch)
+	}
+	conf, err := transport(from, Auth{})
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"fetch", "--no-progress", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--end-of-options", from, ref + ":" + ref,
+	}
+	_, err = call{dir: path, args: args, conf: conf, network: true}.run(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case refused(err, "non-fast-forward", "refusing to fetch into"):
+		return fmt.Errorf("fetch branch %q: it exists already, or is checked out: %w", branch, err)
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("fetch branch %q: %w", branch, remote(err))
+}

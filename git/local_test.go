@@ -1,0 +1,120 @@
+package git_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yudai-dev/yudai/git"
+)
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	o := newOrigin(t)
+	if _, err := git.Local(ctx, o.work); !errors.Is(err, git.ErrNotRepository) || !strings.Contains(err.Error(), "no commit") {
+		t.Errorf("without a commit: %v", err)
+	}
+	o.write("dir/a.txt", "one\n")
+	sha := o.commit("first")
+	o.git("remote", "add", "origin", o.bare)
+	o.git("fetch", "-q", "origin")
+	o.git("remote", "set-head", "origin", "main")
+	o.git("checkout", "-q", "-b", "feature/x")
+	root, err := filepath.EvalSymlinks(o.work)
+	must(t, err)
+	want := git.Work{Root: root, Branch: "feature/x", SHA: sha, Default: "main"}
+	got, err := git.Local(ctx, filepath.Join(o.work, "dir"))
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	o.git("checkout", "-q", "--detach")
+	if got, err := git.Local(ctx, o.work); err != nil || got.Branch != "" || got.SHA != sha {
+		t.Errorf("detached: %+v, %v", got, err)
+	}
+	for _, path := range []string{t.TempDir(), filepath.Join(o.work, "none"), o.bare} {
+		if _, err := git.Local(ctx, path); !errors.Is(err, git.ErrNotRepository) {
+			t.Errorf("%s: %v, want ErrNotRepository", path, err)
+		}
+	}
+}
+
+func TestFetchIntoTouchesOneBranch(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	mine := newOrigin(t)
+	mine.write("a.txt", "one\n")
+	mine.commit("first")
+	mine.git("tag", "mine")
+	trap := filepath.Join(t.TempDir(), "owned")
+	mine.git("config", "core.fsmonitor", "touch "+trap)
+	hook := filepath.Join(mine.work, ".git/hooks/reference-transaction")
+	must(t, os.MkdirAll(filepath.Dir(hook), 0o755))
+	must(t, os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+trap+"\n"), 0o755))
+	mine.write("a.txt", "not committed\n")
+	mine.write("new.txt", "untracked\n")
+
+	other := filepath.Join(t.TempDir(), "other")
+	run(t, ".", "clone", "-q", mine.bare, other)
+	run(t, other, "checkout", "-q", "-b", "ai/fix-1")
+	must(t, os.WriteFile(filepath.Join(other, "a.txt"), []byte("fixed\n"), 0o644))
+	run(t, other, "commit", "-q", "-a", "-m", "fix")
+	run(t, other, "tag", "theirs")
+	fix := run(t, other, "rev-parse", "HEAD")
+
+	before := snapshot(t, mine.work)
+	must(t, git.FetchInto(ctx, mine.work, other, "ai/fix-1"))
+	if got := mine.git("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "rev-parse", "refs/heads/ai/fix-1"); got != fix {
+		t.Errorf("branch = %s, want %s", got, fix)
+	}
+	after := snapshot(t, mine.work)
+	for name := range after {
+		if strings.HasPrefix(name, ".git/objects/") || strings.Contains(name, "heads/ai") {
+			delete(after, name)
+		}
+	}
+	for name := range before {
+		if strings.HasPrefix(name, ".git/objects/") {
+			delete(before, name)
+		}
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("something else changed: %s", diff)
+	}
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("the repository's hook or fsmonitor was run")
+	}
+
+	for _, branch := range []string{"main", "", "none", "a b", "-x", "x:refs/heads/y", "../x"} {
+		if err := git.FetchInto(ctx, mine.work, other, branch); err == nil {
+			t.Errorf("FetchInto(%q) succeeded", branch)
+		}
+	}
+	// A branch of ours with the same name is never thrown away.
+	run(t, other, "commit", "-q", "--amend", "-m", "rewritten")
+	if err := git.FetchInto(ctx, mine.work, other, "ai/fix-1"); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("rewritten branch: %v", err)
+	}
+}
+
+// snapshot is the content of every file below dir.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		out[name] = string(data)
+		return err
+	}))
+	return out
+}

@@ -1,0 +1,162 @@
+package git
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// PackBranch is the branch that a packed repository has, at its only tip.
+const PackBranch = "main"
+
+// packConfig is the whole configuration of a packed repository.
+const packConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+
+// Pack writes a tar of a bare repository that holds the history of one commit
+// and nothing else: no other branch, tag, remote, hook, credential or link to
+// this host. depth bounds the history in commits from the tip, as a shallow
+// clone does; 0 is all of it. HEAD is [PackBranch], at the commit.
+func (m *Mirror) Pack(ctx context.Context, sha string, depth int, w io.Writer) error {
+	if !m.Has(ctx, sha) {
+		return fmt.Errorf("pack %q: %w", sha, ErrMissing)
+	}
+	tmp, done, err := m.scratch()
+	if err != nil {
+		return err
+	}
+	defer done()
+	var shallow []string
+	if depth > 0 {
+		if shallow, err = m.boundary(ctx, sha, depth); err != nil {
+			return fmt.Errorf("pack %s: %w", sha, err)
+		}
+	}
+	var revs strings.Builder
+	for _, s := range shallow {
+		fmt.Fprintf(&revs, "--shallow %s\n", s)
+	}
+	fmt.Fprintln(&revs, sha)
+	out, err := m.git(ctx, call{
+		args:  []string{"pack-objects", "--quiet", "--revs", "--delta-base-offset", filepath.Join(tmp, "pack")},
+		stdin: strings.NewReader(revs.String()),
+	})
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", sha, err)
+	}
+	name := "pack-" + strings.TrimSpace(string(out))
+	t := tarball{w: tar.NewWriter(w)}
+	for _, dir := range []string{"objects/", "objects/pack/", "objects/info/", "refs/", "refs/heads/", "refs/tags/", "info/"} {
+		t.dir(dir)
+	}
+	t.text("HEAD", "ref: refs/heads/"+PackBranch+"\n")
+	t.text("config", packConfig)
+	t.text("refs/heads/"+PackBranch, sha+"\n")
+	if len(shallow) > 0 {
+		t.text("shallow", strings.Join(shallow, "\n")+"\n")
+	}
+	for _, ext := range []string{".pack", ".idx"} {
+		t.file(filepath.Join(tmp, name+ext), "objects/pack/"+name+ext)
+	}
+	return t.close()
+}
+
+// boundary returns the commits at the given depth that have parents beyond it.
+func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string, error) {
+	out, err := m.git(ctx, call{args: []string{"rev-list", "--parents", sha}, max: 1 << 30})
+	if err != nil {
+		return nil, err
+	}
+	parents := map[string][]string{}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		parents[f[0]] = f[1:]
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	seen, level := map[string]bool{sha: true}, []string{sha}
+	var cut []string
+	for d := 1; len(level) > 0; d++ {
+		var next []string
+		for _, c := range level {
+			if d == depth {
+				if len(parents[c]) > 0 {
+					cut = append(cut, c)
+				}
+				continue
+			}
+			for _, p := range parents[c] {
+				if !seen[p] {
+					seen[p] = true
+					next = append(next, p)
+				}
+			}
+		}
+		level = next
+	}
+	return cut, nil
+}
+
+// tarball writes entries with fixed owners, modes and times, and keeps the first error.
+type tarball struct {
+	w   *tar.Writer
+	err error
+}
+
+func (t *tarball) header(h tar.Header) {
+	h.ModTime = time.Unix(0, 0)
+	if t.err == nil {
+		t.err = t.w.WriteHeader(&h)
+	}
+}
+
+func (t *tarball) dir(name string) {
+	t.header(tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755})
+}
+
+func (t *tarball) text(name, body string) {
+	t.header(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(body))})
+	if t.err == nil {
+		_, t.err = io.WriteString(t.w, body)
+	}
+}
+
+func (t *tarball) file(path, name string) {
+	if t.err != nil {
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.err = err
+		return
+	}
+	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	if err != nil {
+		t.err = err
+		return
+	}
+	t.header(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o444, Size: info.Size()})
+	if t.err == nil {
+		_, t.err = io.Copy(t.w, f)
+	}
+}
+
+func (t *tarball) close() error {
+	if t.err == nil {
+		t.err = t.w.Close()
+	}
+	if t.err != nil {
+		return fmt.Errorf("write the packed repository: %w", t.err)
+	}
+	return nil
+}

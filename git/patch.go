@@ -1,0 +1,139 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+)
+
+// Modes of a File, as git writes them.
+const (
+	modeLink      = "120000"
+	modeSubmodule = "160000"
+)
+
+// File is one file of a tree that differs from its base.
+type File struct {
+	Path   string
+	Mode   string // "100644", "100755", "120000" (Data is the target) or "160000"; "" for a deletion
+	Data   []byte // nil for a deletion and for a submodule
+	SHA    string // the object's name; "" for a deletion
+	Delete bool
+}
+
+// maxChange bounds the content that Changes returns, in bytes.
+const maxChange = 64 << 20
+
+// Apply makes the tree that the patch makes of the base commit and returns its
+// object name. There is no work tree: a path that leaves the repository, goes
+// through a symbolic link or into a git directory does not apply. ErrPatch
+// carries git's reason. An empty patch gives the base's own tree.
+func (m *Mirror) Apply(ctx context.Context, baseSHA string, patch []byte) (string, error) {
+	if !m.Has(ctx, baseSHA) {
+		return "", fmt.Errorf("commit %q: %w", baseSHA, ErrMissing)
+	}
+	tmp, done, err := m.scratch()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(tmp, "index")}
+	if _, err := m.git(ctx, call{args: []string{"read-tree", baseSHA}, env: index}); err != nil {
+		return "", fmt.Errorf("read the tree of %s: %w", baseSHA, err)
+	}
+	if len(bytes.TrimSpace(patch)) > 0 {
+		args := []string{"apply", "--cached", "--binary", "--whitespace=nowarn", "-p1", "-"}
+		if _, err := m.git(ctx, call{args: args, env: index, stdin: bytes.NewReader(patch)}); err != nil {
+			if refused(err) {
+				return "", fmt.Errorf("%w: %w", ErrPatch, err)
+			}
+			return "", err
+		}
+	}
+	out, err := m.git(ctx, call{args: []string{"write-tree"}, env: index})
+	if err != nil {
+		return "", fmt.Errorf("write the tree: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Changes lists the files in which tree differs from the base commit, sorted by
+// path, with their content: what GitHub's Git Data API wants. A rename is a
+// deletion and a new file. More than 64 MiB together is ErrTooLarge.
+func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]File, error) {
+	if !m.Has(ctx, baseSHA) || !isSHA(tree) {
+		return nil, fmt.Errorf("changes from %q to %q: %w", baseSHA, tree, ErrMissing)
+	}
+	out, err := m.git(ctx, call{args: []string{"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree}})
+	if err != nil {
+		return nil, fmt.Errorf("changes of %s: %w", tree, err)
+	}
+	fields := strings.Split(string(out), "\x00")
+	var files []File
+	for i := 0; i+1 < len(fields); i += 2 {
+		// :oldmode newmode oldsha newsha status
+		f := strings.Fields(fields[i])
+		if len(f) != 5 {
+			return nil, fmt.Errorf("changes of %s: unexpected line %q", tree, fields[i])
+		}
+		file := File{Path: fields[i+1], Mode: f[1], SHA: f[3]}
+		if f[4] == "D" {
+			file = File{Path: fields[i+1], Delete: true}
+		}
+		files = append(files, file)
+	}
+	return files, m.load(ctx, files)
+}
+
+// load fills in the content of the files, with one cat-file for all.
+func (m *Mirror) load(ctx context.Context, files []File) error {
+	var names strings.Builder
+	var wanted []*File
+	for i := range files {
+		if f := &files[i]; !f.Delete && f.Mode != modeSubmodule {
+			wanted = append(wanted, f)
+			fmt.Fprintln(&names, f.SHA)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	sizes, err := m.git(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize)"}, stdin: strings.NewReader(names.String())})
+	if err != nil {
+		return fmt.Errorf("read changed files: %w", err)
+	}
+	total, size := int64(0), int64(0)
+	for line := range strings.FieldsSeq(string(sizes)) {
+		if _, err := fmt.Sscan(line, &size); err != nil {
+			return fmt.Errorf("read changed files: unexpected size %q", line)
+		}
+		total += size
+	}
+	if total > maxChange {
+		return fmt.Errorf("read changed files: %d bytes, more than %d: %w", total, maxChange, ErrTooLarge)
+	}
+	out, err := m.git(ctx, call{
+		args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(names.String()), max: total + int64(32*len(wanted)),
+	})
+	if err != nil {
+		return fmt.Errorf("read changed files: %w", err)
+	}
+	r := bufio.NewReader(bytes.NewReader(out))
+	for _, f := range wanted {
+		if _, err := fmt.Fscanf(r, "%d\n", &size); err != nil {
+			return fmt.Errorf("read changed file %q: %w", f.Path, err)
+		}
+		f.Data = make([]byte, size)
+		if _, err := io.ReadFull(r, f.Data); err != nil {
+			return fmt.Errorf("read changed file %q: %w", f.Path, err)
+		}
+		if _, err := r.Discard(1); err != nil {
+			return fmt.Errorf("read changed file %q: %w", f.Path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package handlers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// vocabulary of the tests: names as an operator would configure them, one with a blank.
+func vocabulary() handlers.Vocabulary {
+	return handlers.Vocabulary{
+		Models:     []string{"gpt-5-mini", "claude-haiku-4-5", "my model"},
+		Strategies: []string{"plain", "test-first"},
+		Agents:     []string{"mini"},
+	}
+}
+
+func TestParseCommentFindsCommands(t *testing.T) {
+	t.Parallel()
+	const fence = "```"
+	for name, tt := range map[string]struct {
+		body string
+		want handlers.Verb // "" means no command
+	}{
+		"bare":                        {"/yudai", handlers.VerbHelp},
+		"help":                        {"/yudai help", handlers.VerbHelp},
+		"dash h":                      {"/yudai -h", handlers.VerbHelp},
+		"dash dash help":              {"/yudai --help", handlers.VerbHelp},
+		"help of a verb":              {"/yudai solve --help", handlers.VerbHelp},
+		"help wins over what follows": {"/yudai help me", handlers.VerbHelp},
+		"verb in any case":            {"/yudai STATUS", handlers.VerbStatus},
+		"word in any case":            {"/Yudai Cancel", handlers.VerbCancel},
+		"trailing blanks":             {"/yudai status \t\u00a0 ", handlers.VerbStatus},
+		"small indent":                {"   /yudai status", handlers.VerbStatus},
+		"windows line ends":           {"hello\r\n/yudai status\r\nbye", handlers.VerbStatus},
+		"first non-empty line":        {"\n\n/yudai status", handlers.VerbStatus},
+		"a later line of its own":     {"I think it is time.\n\n/yudai status\n\nThanks!", handlers.VerbStatus},
+		"no break space after it":     {"/yudai\u00a0status", handlers.VerbStatus},
+		"after a quote":               {"> what about it?\n\n/yudai status", handlers.VerbStatus},
+		"after a fence":               {fence + "\nlog\n" + fence + "\n/yudai status", handlers.VerbStatus},
+		"hidden comment after it":     {"/yudai status <!-- id: 7 -->", handlers.VerbStatus},
+		"hidden comment before it":    {"<!-- id\n7 -->\n/yudai status", handlers.VerbStatus},
+		"text that opens no comment":  {"use <!-- to hide\n/yudai status", handlers.VerbStatus},
+		"comment sign in a fence":     {fence + "\n<!--\n" + fence + "\n/yudai status", handlers.VerbStatus},
+
+		"empty":                   {"", ""},
+		"in a sentence":           {"please run /yudai status", ""},
+		"another word":            {"/yudaibot status", ""},
+		"a path":                  {"/yudai/status", ""},
+		"quoted":                  {"> /yudai status", ""},
+		"nested quote":            {">> /yudai status", ""},
+		"list item":               {"- /yudai status", ""},
+		"code span":               {"`/yudai status`", ""},
+		"indented code":           {"    /yudai status", ""},
+		"tab":                     {"\t/yudai status", ""},
+		"fence":                   {fence + "\n/yudai status\n" + fence, ""},
+		"fence with a language":   {fence + "sh\n/yudai status\n" + fence, ""},
+		"tildes":                  {"~~~\n/yudai status\n~~~", ""},
+		"fence in a list":         {"- " + fence + "\n  /yudai status\n  " + fence, ""},
+		"unclosed fence":          {fence + "\n/yudai status", ""},
+		"shorter fence inside":    {fence + "`\n" + fence + "\n/yudai status\n" + fence + "`", ""},
+		"other fence inside":      {fence + "\n~~~\n/yudai status\n" + fence, ""},
+		"hidden":                  {"<!-- /yudai status -->", ""},
+		"hidden on its own line":  {"<!--\n/yudai status\n-->", ""},
+		"hidden to the end":       {"<!--\n/yudai status", ""},
+		"hidden after some text":  {"hello <!--\n/yudai status\n--> world", ""},
+		"hidden in hidden fence":  {"<!--\n" + fence + "\n-->\n" + fence + "\n/yudai status\n" + fence, ""},
+		"command word broken up":  {"/yu<b></b>dai status", ""},
+		"zero width in the word":  {"/\u200byudai status", ""},
+		"our own answer's usage":  {"@kim, I did nothing. `/yudai` at the start of a line", ""},
+		"line separator is blank": {"x\u2028/yudai status", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, ok := handlers.ParseComment(tt.body, vocabulary())
+			if ok != (tt.want != "") || cmd.Verb != tt.want || cmd.Problem != "" {
+				t.Errorf("ParseComment(%q) = %+v, %v; want %q", tt.body, cmd, ok, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseCommentReadsArguments(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]solve.Request{
+		"":                                    {},
+		"models=gpt-5-mini":                   {Models: []string{"gpt-5-mini"}},
+		"models=gpt-5-mini,claude-haiku-4-5":  {Models: []string{"gpt-5-mini", "claude-haiku-4-5"}},
+		"models=gpt-5-mini, claude-haiku-4-5": {Models: []string{"gpt-5-mini", "claude-haiku-4-5"}},
+		`models="my model",gpt-5-mini`:        {Models: []string{"my model", "gpt-5-mini"}},
+		`models="my model, gpt-5-mini"`:       {Models: []string{"my model", "gpt-5-mini"}},
+		"models=“my model”":                   {Models: []string{"my model"}},
+		"models=„my model“  agents=mini  ":    {Models: []string{"my model"}, Agents: []string{"mini"}},
+		"MODELS=gpt-5-mini Temps=0,0.25,2":    {Models: []string{"gpt-5-mini"}, Temps: []float64{0, 0.25, 2}},
+		"temps=.5,1.":                         {Temps: []float64{.5, 1}},
+		"edits=0,5,1000":                      {Edits: []int{0, 5, 1000}},
+		"strategies=plain,test-first":         {Strategies: []string{"plain", "test-first"}},
+		"agents=mini":                         {Agents: []string{"mini"}},
+		"repeat=20 parallel=64":               {Repeat: 20, Parallel: 64},
+		"budget=5":                            {Budget: 5_000_000},
+		"budget=$5":                           {Budget: 5_000_000},
+		"budget=5usd":                         {Budget: 5_000_000},
+		"budget=5USD":                         {Budget: 5_000_000},
+		`budget="5 usd"`:                      {Budget: 5_000_000},
+		"budget=5$":                           {Budget: 5_000_000},
+		"budget=0.50":                         {Budget: 500_000},
+		"budget=$0.000001":                    {Budget: 1},
+		"budget=1000":                         {Budget: 1_000_000_000},
+		"budget=20m":                          {TimeBudget: 20 * time.Minute},
+		"budget=1H30M":                        {TimeBudget: 90 * time.Minute},
+		"budget=$5,20m":                       {Budget: 5_000_000, TimeBudget: 20 * time.Minute},
+		"budget=20m, 5":                       {Budget: 5_000_000, TimeBudget: 20 * time.Minute},
+		"base=release/1.x":                    {Base: "release/1.x"},
+		"base=a,b":                            {Base: "a,b"},
+		"base=a=b":                            {Base: "a=b"},
+		`"base=main"`:                         {Base: "main"},
+		"base=main\u00a0\trepeat=2\u2003":     {Base: "main", Repeat: 2},
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			cmd, ok := handlers.ParseComment("/yudai solve "+args, vocabulary())
+			if !ok || cmd.Problem != "" || cmd.Verb != handlers.VerbSolve {
+				t.Fatalf("got %+v, %v", cmd, ok)
+			}
+			if diff := cmp.Diff(want, cmd.Request); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseCommentNamesTheProblem(t *testing.T) {
+	t.Parallel()
+	many := strings.Repeat(" x=1", 33)
+	long := "models=" + strings.Repeat("a", 4<<10)
+	numbers := "0"
+	for i := range 32 {
+		numbers += fmt.Sprintf(",%d", i+1)
+	}
+	for line, want := range map[string]string{
+		"slove":                                    "I do not know the command `slove`. Did you mean `solve`?",
+		"fix this":                                 "I do not know the command `fix`.",
+		"models=a":                                 "I do not know the command `models=a`. Did you mean `solve`?",
+		"status now":                               "`status` takes no arguments, and `now` is one.",
+		"cancel 3":                                 "`cancel` takes no arguments, and `3` is one.",
+		"solve model=gpt-5-mini":                   "I do not know the argument `model`. Did you mean `models`?",
+		"solve please":                             "I do not know the argument `please`.",
+		"solve models = gpt-5-mini":                "`models` has no value; write it as `models=a,b`.",
+		"solve temps=":                             "`temps` has no value; write it as `temps=0.2,0.8`.",
+		`solve base=""`:                            "`base` has no value; write it as `base=main`.",
+		"solve repeat=2 repeat=3":                  "`repeat` is given twice; put its values together with commas.",
+		"solve models=gpt-5-mni":                   "`gpt-5-mni` is not one of the configured models. Did you mean `gpt-5-mini`?",
+		"solve models=GPT-5-mini":                  "`GPT-5-mini` is not one of the configured models. Did you mean `gpt-5-mini`?",
+		"solve models=xyz":                         "`xyz` is not one of the configured models (gpt-5-mini, claude-haiku-4-5, my model).",
+		"solve models=gpt-5-mini,,my":              "`gpt-5-mini,,my` is no value for `models`: it takes names between its commas.",
+		"solve models=gpt-5-mini,":                 "`gpt-5-mini,` is no value for `models`: it takes names between its commas.",
+		"solve models=gpt-5-mini,gpt-5-mini":       "`gpt-5-mini` stands twice in `models`; `repeat` runs every experiment again.",
+		"solve strategies=tests-first":             "`tests-first` is not one of the configured strategies. Did you mean `test-first`?",
+		"solve agents=maxi":                        "`maxi` is not one of the configured agents (mini).",
+		"solve temps=2.1":                          "`2.1` is no temperature: they go from 0 to 2.",
+		"solve temps=-1":                           "`-1` is no value for `temps`: it takes numbers like 0.2, with commas between them.",
+		"solve temps=NaN":                          "`NaN` is no value for `temps`: it takes numbers like 0.2, with commas between them.",
+		"solve temps=1e1":                          "`1e1` is no value for `temps`: it takes numbers like 0.2, with commas between them.",
+		"solve temps=0.5,.50":                      "`0.5` stands twice in `temps`; `repeat` runs every experiment again.",
+		"solve edits=1001":                         "`1001` is out of range: it goes from 0 to 1000.",
+		"solve edits=1.5":                          "`1.5` is no value for `edits`: it takes whole numbers, with commas between them; 0 is no limit.",
+		"solve edits=" + numbers:                   "`32` is one value too many: `edits` takes 32.",
+		"solve repeat=21":                          "`21` is out of range: it goes from 1 to 20.",
+		"solve repeat=0":                           "`0` is no value for `repeat`: it takes one whole number above 0.",
+		"solve parallel=65":                        "`65` is out of range: it goes from 1 to 64.",
+		"solve parallel=2,3":                       "`2,3` is no value for `parallel`: it takes one whole number above 0.",
+		"solve budget=cheap":                       "`cheap` is no value for `budget`: it takes money (`$5`, `0.50`), time (`20m`, `1h30m`), or one of each with a comma between them.",
+		"solve budget=0":                           "`0` is no value for `budget`: it takes money (`$5`, `0.50`), time (`20m`, `1h30m`), or one of each with a comma between them.",
+		"solve budget=5,6":                         "`6` is no value for `budget`: it takes money (`$5`, `0.50`), time (`20m`, `1h30m`), or one of each with a comma between them.",
+		"solve budget=0.0000001":                   "`0.0000001` is no value for `budget`: it takes money (`$5`, `0.50`), time (`20m`, `1h30m`), or one of each with a comma between them.",
+		"solve budget=1001":                        "`$1001.00` is no budget I take: they go up to $1000.",
+		"solve budget=30s":                         "`30s` is no time I take: it goes from 1m to 24h.",
+		"solve budget=25h":                         "`25h0m0s` is no time I take: it goes from 1m to 24h.",
+		"solve base=-x":                            "`-x` is not a branch name.",
+		"solve base=a..b":                          "`a..b` is not a branch name.",
+		"solve base=a.lock":                        "`a.lock` is not a branch name.",
+		"solve base=refs/heads/main":               "`refs/heads/main` is not a branch name.",
+		`solve base="a b"`:                         "`a b` is not a branch name.",
+		`solve models="gpt-5-mini`:                 "A double quote is opened and never closed.",
+		"solve" + many:                             "There are 33 arguments; 32 are the most I read.",
+		"solve " + long:                            "The command is 4109 bytes long; 4096 is the most I read.",
+		"status\n/yudai cancel":                    "This comment holds 2 commands, and I did none of them: please send one command per comment.",
+		"`@kim`\x07 #1":                            "I do not know the command `'@kim' `.",
+		"solve models=" + strings.Repeat("é", 100): "`" + strings.Repeat("é", 59) + "…` is not one of the configured models (gpt-5-mini, claude-haiku-4-5, my model).",
+	} {
+		t.Run(line[:min(len(line), 40)], func(t *testing.T) {
+			t.Parallel()
+			cmd, ok := handlers.ParseComment("/yudai "+line, vocabulary())
+			if !ok {
+				t.Fatal("no command found")
+			}
+			if diff := cmp.Diff(handlers.Command{Problem: want}, cmd); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseCommentWithoutVocabulary(t *testing.T) {
+	t.Parallel()
+	cmd, _ := handlers.ParseComment("/yudai solve agents=mini", handlers.Vocabulary{})
+	if want := "`mini` cannot be used: no agent is configured."; cmd.Problem != want {
+		t.Errorf("got %q, want %q", cmd.Problem, want)
+	}
+}
+
+func TestParseBudget(t *testing.T) {
+	t.Parallel()
+	m, d, err := handlers.ParseBudget("$2, 20m")
+	if m != 2_000_000 || d != 20*time.Minute || err != nil {
+		t.Errorf("got %d, %s, %v", m, d, err)
+	}
+	for value, want := range map[string]string{
+		"": `"" is no budget`, "x": `"x" is no budget: write money ($5, 0.50)`, "5,": `"5," is no budget`,
+		"2000,5s": "$2000.00 is no budget I take: they go up to $1000\n5s is no time I take",
+	} {
+		if _, _, err := handlers.ParseBudget(value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}

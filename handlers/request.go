@@ -1,0 +1,137 @@
+package handlers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// The range of every value a request may hold; the operator's own limits narrow it further.
+const (
+	MaxTemp       = 2.0
+	MaxEdits      = 1000
+	MaxRepeat     = 20
+	MaxParallel   = 64
+	MaxValues     = 32 // of one key
+	MinTimeBudget = time.Minute
+	MaxTimeBudget = 24 * time.Hour
+	MaxBudget     = solve.Money(1_000_000_000) // 1000 dollars
+)
+
+// Vocabulary holds the configured names that a request may use. With an empty list
+// no name is right.
+type Vocabulary struct {
+	Models, Strategies, Agents []string
+}
+
+// Problem is one value of a request that cannot be accepted.
+type Problem struct {
+	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the time budget.
+	Key   string
+	Index int    // of the value in its list
+	Word  string // the offending value, as it was given
+	Text  string // what is wrong with it, to stand after the value: "is not a configured model"
+	// Nearest is the valid word that was most likely meant, "" if none is near.
+	Nearest string
+}
+
+// Markdown is the problem as a sentence for a comment.
+func (p Problem) Markdown() string {
+	return code(p.Word) + " " + p.Text + "." + didYouMean(p.Nearest)
+}
+
+// Check reports everything in a request that is out of range, unknown or given twice,
+// key by key. Empty fields are never wrong. The same rules hold for commands and for the API.
+func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
+	checkNames("models", "model", r.Models, v.Models, report)
+	checkList("temps", r.Temps, report, func(t float64) string {
+		if t >= 0 && t <= MaxTemp { // false for NaN
+			return ""
+		}
+		return fmt.Sprintf("is no temperature: they go from 0 to %g", MaxTemp)
+	})
+	checkList("edits", r.Edits, report, func(n int) string { return outside(n, 0, MaxEdits) })
+	checkNames("strategies", "strategy", r.Strategies, v.Strategies, report)
+	checkNames("agents", "agent", r.Agents, v.Agents, report)
+	one := func(key string, set bool, value any, text string) {
+		if set && text != "" {
+			report(Problem{Key: key, Word: fmt.Sprint(value), Text: text})
+		}
+	}
+	one("repeat", r.Repeat != 0, r.Repeat, outside(r.Repeat, 1, MaxRepeat))
+	one("parallel", r.Parallel != 0, r.Parallel, outside(r.Parallel, 1, MaxParallel))
+	if r.Budget < 0 || r.Budget > MaxBudget {
+		one("budget", true, fmt.Sprintf("$%.2f", float64(r.Budget)/1e6), fmt.Sprintf("is no budget I take: they go up to $%d", MaxBudget/1e6))
+	}
+	if r.TimeBudget != 0 && (r.TimeBudget < MinTimeBudget || r.TimeBudget > MaxTimeBudget) {
+		one("time", true, r.TimeBudget, "is no time I take: it goes from 1m to 24h")
+	}
+	one("base", r.Base != "", r.Base, badBranch(r.Base))
+}
+
+func checkNames(key, noun string, list, valid []string, report func(Problem)) {
+	unknown := "is not one of the configured " + key
+	if len(valid) == 0 {
+		unknown = "cannot be used: no " + noun + " is configured"
+	}
+	withNearest := func(p Problem) {
+		if p.Text == unknown {
+			if p.Nearest = solve.Nearest(p.Word, valid); p.Nearest == "" && len(valid) > 0 {
+				p.Text += " (" + strings.Join(valid[:min(len(valid), 12)], ", ") + ")"
+			}
+		}
+		report(p)
+	}
+	checkList(key, list, withNearest, func(name string) string {
+		if slices.Contains(valid, name) {
+			return ""
+		}
+		return unknown
+	})
+}
+
+// checkList reports values that wrong names a fault of, those that are given twice,
+// and a list that is too long.
+func checkList[T comparable](key string, list []T, report func(Problem), wrong func(T) string) {
+	seen := map[T]bool{}
+	for i, value := range list {
+		text := wrong(value)
+		switch {
+		case i >= MaxValues:
+			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, MaxValues)})
+			return
+		case text == "" && seen[value]:
+			text = fmt.Sprintf("stands twice in `%s`; `repeat` runs every experiment again", key)
+		}
+		if text != "" {
+			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: text})
+		}
+		seen[value] = true
+	}
+}
+
+func outside(n, least, most int) string {
+	if n >= least && n <= most {
+		return ""
+	}
+	return fmt.Sprintf("is out of range: it goes from %d to %d", least, most)
+}
+
+// badBranch says what git would refuse in a branch name (git-check-ref-format(1)).
+func badBranch(name string) string {
+	const text = "is not a branch name"
+	if len(name) > 255 || name == "@" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") ||
+		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") ||
+		strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\uFFFD' }) {
+		return text
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,237 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// TestCancelInEveryState cancels by comment in each state a solve can be seen
+// in; it is over within five seconds, and nothing is left behind.
+func TestCancelInEveryState(t *testing.T) {
+	requireSandbox(t)
+	for _, state := range []solve.State{solve.StateQueued, solve.StatePreparing, solve.StateRunning} {
+		t.Run(string(state), func(t *testing.T) {
+			a, s := load(t, "crash/endless")
+			w := newWorld(t, a)
+			if state == solve.StatePreparing {
+				w.cfg.Solver.Tests.Install, w.cfg.Solver.Tests.Hosts = "sleep 60", nil
+			}
+			if state == solve.StateQueued { // GitHub does not answer who may write: the solve stays queued
+				w.holdPermissions()
+			}
+			srv, _ := w.serve()
+			w.openIssue(a)
+			w.trigger(s)
+			w.until(srv, time.Minute, func(v solve.View) bool {
+				return v.Solve.State == state && (state != solve.StateRunning || v.Runs[0].Progress.Steps > 0)
+			})
+			w.releasePermissions()
+			_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
+			w.must(err)
+			var asked time.Time
+			v := w.until(srv, 30*time.Second, func(v solve.View) bool { asked = v.Solve.CancelAt; return v.Solve.State.Final() })
+			if v.Solve.State != solve.StateCancelled {
+				t.Fatalf("the solve is %s: %s", v.Solve.State, v.Solve.Reason)
+			}
+			if took := v.Solve.Ended.Sub(asked); took > 5*time.Second {
+				t.Errorf("cancelled after %s, want at most 5s", took)
+			}
+			if state == solve.StateRunning && v.Runs[0].Candidate == nil {
+				t.Error("what the run had changed was not harvested")
+			}
+			w.final(srv, 30*time.Second)
+			if n := len(w.pulls()); n != 0 {
+				t.Errorf("%d pull requests after a cancel", n)
+			}
+			w.poll(20*time.Second, func() bool { return len(w.leftovers()) == 0 })
+		})
+	}
+}
+
+// TestStatusAndHelp answers questions while a solve runs, and a second trigger with the running one.
+func TestStatusAndHelp(t *testing.T) {
+	requireSandbox(t)
+	a, s := load(t, "crash/endless")
+	w := newWorld(t, a)
+	srv, _ := w.serve()
+	w.openIssue(a)
+	w.trigger(s)
+	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateRunning })
+	for _, c := range []struct{ ask, answer string }{
+		{"/yudai help", "budget="},
+		{"/yudai status", "running"},
+		{"/yudai solve", "running"},
+	} {
+		_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, c.ask)
+		w.must(err)
+		w.awaitComments([]string{c.answer})
+	}
+	w.must(w.hub.SetPermission(w.repo.FullName(), "mallory", "read"))
+	_, err := w.hub.Comment(w.repo.FullName(), w.issue, "mallory", "/yudai cancel")
+	w.must(err)
+	w.awaitComments([]string{"mallory"})
+	if v, err := srv.Latest(t.Context(), w.repo.ID, w.issue); err != nil || v.Solve.State != solve.StateRunning {
+		t.Errorf("a reader's cancel counted: %s, %v", v.Solve.State, err)
+	}
+	_, err = w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
+	w.must(err)
+	w.final(srv, 30*time.Second)
+}
+
+// TestOneSolveForManyDeliveries sends every webhook three times and puts the
+// label on and off: one solve, one pull request.
+func TestOneSolveForManyDeliveries(t *testing.T) {
+	requireSandbox(t)
+	a, s := load(t, "01_label")
+	w := newWorld(t, a)
+	w.cfg.Solver.Defaults.Models = []string{"careful"}
+	w.duplicateDeliveries(3)
+	srv, _ := w.serve()
+	w.openIssue(a)
+	w.trigger(s)
+	w.must(w.hub.Unlabel(w.repo.FullName(), w.issue, user, "yudai:solve"))
+	w.trigger(s)
+	v := w.final(srv, 2*time.Minute)
+	if v.Solve.State != solve.StateSolved {
+		t.Fatalf("the solve is %s: %s", v.Solve.State, v.Solve.Reason)
+	}
+	claims := 0
+	for _, r := range w.hub.History() {
+		if r.Method == "POST" && strings.HasSuffix(r.Path, "/git/refs") && r.Status == http.StatusCreated {
+			claims++
+		}
+	}
+	if claims != 1 || len(w.pulls()) != 1 {
+		t.Errorf("%d claim branches and %d pull requests, want one of each", claims, len(w.pulls()))
+	}
+}
+
+// TestAPI asks by HTTP, as the seeds describe it.
+func TestAPI(t *testing.T) {
+	requireSandbox(t)
+	a, _ := load(t, "01_label")
+	w := newWorld(t, a)
+	srv, _ := w.serve()
+	w.openIssue(a)
+	base := "http://" + srv.Addr()
+	body := fmt.Sprintf(`{"repo_url": "%s/%s", "issue_number": %d, "base_branch": "main",
+		"matrix": {"models": ["careful"], "temps": [0.2], "max_edits": [5], "evolution": ["small-steps"]},
+		"limits": {"max_parallel": 2, "time_budget_s": 120}}`, w.hub.URL(), w.repo.FullName(), w.issue)
+	if status, _ := call(t, "POST", base+"/solve", "", body); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+	status, answer := call(t, "POST", base+"/solve", "operator-token", body)
+	if status != http.StatusAccepted {
+		t.Fatalf("POST /solve: %d %v", status, answer)
+	}
+	id, _ := answer["solve_id"].(string)
+	v := w.final(srv, time.Minute)
+	if string(v.Solve.ID) != id || v.Solve.State != solve.StateSolved || len(v.Runs) != 1 {
+		t.Fatalf("solve %s is %s with %d runs: %s", v.Solve.ID, v.Solve.State, len(v.Runs), v.Solve.Reason)
+	}
+	x := v.Runs[0].Experiment
+	if x.MaxEdits != 5 || x.Strategy != "small-steps" || *x.Temperature != 0.2 || v.Solve.Plan.Limits.Parallel != 2 || v.Solve.Plan.Limits.SolveTime != 2*time.Minute {
+		t.Errorf("the matrix or the limits were not taken: %+v %+v", x, v.Solve.Plan.Limits)
+	}
+	status, answer = call(t, "GET", base+"/solve/"+id+"/status", "operator-token", "")
+	if status != http.StatusOK || answer["state"] != "solved" {
+		t.Errorf("GET status: %d %v", status, answer)
+	}
+	for _, path := range []string{"/openapi.json", "/docs", "/healthz"} {
+		if status, _ := call(t, "GET", base+path, "", ""); status != http.StatusOK {
+			t.Errorf("GET %s: %d", path, status)
+		}
+	}
+	for _, bad := range []string{`{}`, `{"repo_url":"nowhere","issue_number":1}`, strings.Replace(body, "careful", "unheard-of", 1), strings.Replace(body, `"main"`, `"../x"`, 1)} {
+		status, answer := call(t, "POST", base+"/solve", "operator-token", bad)
+		if status < 400 || status >= 500 || answer["detail"] == nil {
+			t.Errorf("POST %s: %d %v", bad, status, answer)
+		}
+	}
+}
+
+func call(t *testing.T, method, url, token, body string) (int, map[string]any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{}
+	_ = json.Unmarshal(data, &out)
+	return resp.StatusCode, out
+}
+
+// TestSecretsStayInside looks for every secret in everything that is written:
+// the store, transcripts, artifacts, logs, and all texts on GitHub. The agent
+// of this solve prints all it can see.
+func TestSecretsStayInside(t *testing.T) {
+	requireSandbox(t)
+	a, s := load(t, "crash/nosy")
+	w := newWorld(t, a)
+	p := w.startProcess()
+	w.openIssue(a)
+	w.trigger(s)
+	w.poll(time.Minute, func() bool { return strings.Contains(strings.Join(w.ourComments(), ""), "kind=result") })
+	p.kill()
+
+	secrets := map[string]string{"webhook secret": w.app.WebhookSecret, "API token": w.env["YUDAI_API_TOKEN"]}
+	key := strings.Split(strings.TrimSpace(w.app.PrivateKeyPEM), "\n")
+	secrets["private key"] = key[len(key)/2]
+	look := func(where string, data []byte) {
+		for name, secret := range secrets {
+			if bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s holds the %s", where, name)
+			}
+		}
+		if redacted := ghapp.Redact(string(data)); bytes.Contains(data, []byte("ghs_")) && redacted != string(data) {
+			t.Errorf("%s holds an installation token", where)
+		}
+	}
+	seen := 0
+	w.must(filepath.WalkDir(filepath.Join(w.dir, "store"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		look(path, data)
+		seen++
+		return err
+	}))
+	if seen < 4 {
+		t.Errorf("only %d files of the store were looked at", seen)
+	}
+	look("the log", p.log.Bytes())
+	for _, c := range w.ourComments() {
+		look("a comment", []byte(c))
+	}
+	for _, r := range w.hub.History() {
+		look("a request to GitHub", r.Body)
+	}
+}

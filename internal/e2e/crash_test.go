@@ -1,0 +1,233 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// childEnv makes this test binary a yudai process: its value is the file with
+// configuration and secrets.
+const childEnv = "YUDAI_E2E_CHILD"
+
+// child is what a yudai process started by a test is told.
+type child struct {
+	Config server.Config
+	Env    map[string]string
+}
+
+// beChild serves until SIGTERM and never returns if this process is a child.
+func beChild() {
+	path := os.Getenv(childEnv)
+	if path == "" {
+		return
+	}
+	data, err := os.ReadFile(path)
+	var c child
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		var srv *server.Server
+		srv, err = server.New(ctx, c.Config, server.Options{
+			Getenv: func(k string) string { return c.Env[k] }, Log: zerolog.New(os.Stderr).Level(zerolog.InfoLevel),
+		})
+		if err == nil {
+			fmt.Println(srv.Addr())
+			err = srv.Run(ctx)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// process is a yudai process of its own.
+type process struct {
+	cmd *exec.Cmd
+	log *bytes.Buffer
+}
+
+func (w *world) startProcess() *process {
+	w.t.Helper()
+	data, err := json.Marshal(child{w.cfg, w.env})
+	w.must(err)
+	path := filepath.Join(w.dir, "child.json")
+	w.must(os.WriteFile(path, data, 0o600))
+	exe, err := os.Executable()
+	w.must(err)
+	p := &process{cmd: exec.Command(exe), log: &bytes.Buffer{}}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+path)
+	p.cmd.Stderr = p.log
+	out, err := p.cmd.StdoutPipe()
+	w.must(err)
+	w.must(p.cmd.Start())
+	w.t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		w.t.Fatalf("the process did not start: %v\n%s", err, p.log)
+	}
+	w.must(w.hub.SetWebhookURL(w.app, "http://"+strings.TrimSpace(addr)+"/api/github/hook"))
+	return p
+}
+
+// kill ends the process as a power cut would.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+}
+
+// TestKilledRunGoesOn kills the process while a run is between two steps. The
+// next process attaches to the run's sandbox and goes on at the next step: the
+// model is not asked twice for what it answered, and there is one of everything.
+func TestKilledRunGoesOn(t *testing.T) {
+	requireSandbox(t)
+	a, s := load(t, "crash/slow")
+	w := newWorld(t, a)
+	first := w.startProcess()
+	w.openIssue(a)
+	w.trigger(s)
+	w.awaitTranscript(4, 30*time.Second) // system, task, answer, observation: one step is stored
+	first.kill()
+
+	srv, _ := w.serve()
+	v := w.final(srv, time.Minute)
+	w.checkSolve(v, s)
+	w.checkTexts(s, 0)
+	r := v.Runs[0]
+	if r.Attempt != 1 {
+		t.Errorf("attempt %d: the run was started again although its sandbox was alive", r.Attempt)
+	}
+	if r.Progress.Usage.Calls != 4 {
+		t.Errorf("%d model calls, want 4: none is paid twice", r.Progress.Usage.Calls)
+	}
+	w.checkOneOfEach()
+}
+
+// TestKilledInEachState kills the process in each state a person can see from
+// outside and lets another one finish.
+func TestKilledInEachState(t *testing.T) {
+	requireSandbox(t)
+	for _, state := range []string{"preparing", "running", "publishing"} {
+		t.Run(state, func(t *testing.T) {
+			a, s := load(t, "crash/slow")
+			w := newWorld(t, a)
+			first := w.startProcess()
+			w.openIssue(a)
+			w.trigger(s)
+			w.awaitLog(first, state)
+			first.kill()
+			srv, _ := w.serve()
+			v := w.final(srv, 90*time.Second)
+			w.checkSolve(v, s)
+			w.checkTexts(s, 0)
+			w.checkOneOfEach()
+		})
+	}
+}
+
+// awaitTranscript waits until a run's stored transcript has that many messages.
+func (w *world) awaitTranscript(messages int, limit time.Duration) {
+	w.t.Helper()
+	w.poll(limit, func() bool {
+		files, _ := filepath.Glob(filepath.Join(w.dir, "store", "transcripts", "*", "*", "*.jsonl"))
+		for _, f := range files {
+			if data, err := os.ReadFile(f); err == nil && bytes.Count(data, []byte("\n")) >= messages {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// awaitLog waits until the emulator or the file system shows that the state was reached.
+func (w *world) awaitLog(p *process, state string) {
+	w.t.Helper()
+	w.poll(time.Minute, func() bool {
+		switch state {
+		case "preparing":
+			return w.hub.Requests("POST", "/git/refs") > 0 // the claim branch
+		case "running":
+			found, _ := filepath.Glob(filepath.Join(w.dir, "store", "transcripts", "*"))
+			return len(found) > 0
+		default:
+			return w.hub.Requests("POST", "/git/blobs") > 0 // the champion's commit
+		}
+	})
+}
+
+// poll looks until ok or the limit.
+func (w *world) poll(limit time.Duration, ok func() bool) {
+	w.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(limit)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-end:
+			w.t.Fatalf("waited %s in vain", limit)
+		}
+	}
+}
+
+// checkOneOfEach counts what people see: one pull request, one claim, one
+// progress and one final comment, one check run per name and commit, and
+// nothing left on this machine.
+func (w *world) checkOneOfEach() {
+	w.t.Helper()
+	if n := len(w.pulls()); n != 1 {
+		w.t.Errorf("%d pull requests", n)
+	}
+	kinds := map[string]int{}
+	for _, c := range w.ourComments() {
+		if _, kind, ok := solve.FindMarker(c); ok {
+			kinds[kind]++
+		} else {
+			w.t.Errorf("a comment without marker: %s", c)
+		}
+	}
+	for kind, n := range kinds {
+		if n != 1 {
+			w.t.Errorf("%d comments of kind %s", n, kind)
+		}
+	}
+	for key, n := range w.checkRuns() {
+		if n != 1 {
+			w.t.Errorf("%d check runs %s", n, key)
+		}
+	}
+	w.poll(20*time.Second, func() bool { return len(w.leftovers()) == 0 })
+}
+
+// leftovers are the sandboxes and bases on disk.
+func (w *world) leftovers() []string {
+	var out []string
+	filepath.WalkDir(w.cfg.Sandbox.Local.Dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "y-") {
+			out = append(out, p)
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return out
+}

@@ -1,0 +1,129 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// TestScenarios plays each file of testdata against the whole program: real
+// webhooks, real git, real sandboxes, a scripted model.
+func TestScenarios(t *testing.T) {
+	requireSandbox(t)
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			a, s := load(t, name)
+			play(t, a, s)
+		})
+	}
+}
+
+func play(t *testing.T, a *txtar.Archive, s scenario) {
+	w := newWorld(t, a)
+	if len(s.Models) > 0 {
+		w.cfg.Solver.Defaults.Models = s.Models
+	}
+	if s.RunSteps > 0 {
+		w.cfg.Solver.Limits.RunSteps = s.RunSteps
+	}
+	if s.Permission != "" {
+		w.must(w.hub.SetPermission(w.repo.FullName(), user, s.Permission))
+	}
+	srv, _ := w.serve()
+	w.openIssue(a)
+	comment := w.trigger(s)
+	e := s.Expect
+	if e.State == "" {
+		w.awaitComments(e.Comments)
+	} else {
+		w.checkSolve(w.final(srv, 2*time.Minute), s)
+	}
+	w.checkTexts(s, comment)
+}
+
+// trigger sets the label or writes the comment, and returns the comment's id.
+func (w *world) trigger(s scenario) int64 {
+	w.t.Helper()
+	if s.Trigger == "label" {
+		w.must(w.hub.Label(w.repo.FullName(), w.issue, user, "yudai:solve"))
+		return 0
+	}
+	id, err := w.hub.Comment(w.repo.FullName(), w.issue, user, s.Trigger)
+	w.must(err)
+	return id
+}
+
+func (w *world) checkSolve(v solve.View, s scenario) {
+	w.t.Helper()
+	e := s.Expect
+	if string(v.Solve.State) != e.State || !strings.Contains(v.Solve.Reason, e.Reason) {
+		w.t.Errorf("solve is %s (%s), want %s %s; runs: %s", v.Solve.State, v.Solve.Reason, e.State, e.Reason, states(v))
+	}
+	for _, r := range v.Runs {
+		if want := e.Runs[r.Experiment.Model]; want != "" && want != string(r.State) {
+			w.t.Errorf("run %d (%s) is %s (%s), want %s", r.N, r.Experiment.Model, r.State, r.Reason, want)
+		}
+	}
+	if e.Champion != "" {
+		if v.Solve.Decision == nil || v.Solve.Decision.Champion == 0 {
+			w.t.Fatalf("no champion, want %s; runs: %s", e.Champion, states(v))
+		}
+		if got := v.Runs[v.Solve.Decision.Champion-1].Experiment.Model; got != e.Champion {
+			w.t.Errorf("champion %s, want %s", got, e.Champion)
+		}
+	}
+}
+
+// checkTexts looks at what a person sees on GitHub.
+func (w *world) checkTexts(s scenario, comment int64) {
+	w.t.Helper()
+	e := s.Expect
+	pulls := w.pulls()
+	if len(pulls) != e.Pulls {
+		w.t.Errorf("%d pull requests, want %d", len(pulls), e.Pulls)
+	}
+	texts := w.ourComments()
+	if len(pulls) > 0 {
+		for _, want := range e.Pull {
+			if !strings.Contains(pulls[0].Body, want) {
+				w.t.Errorf("the pull request does not say %q:\n%s", want, pulls[0].Body)
+			}
+		}
+		texts = append(texts, pulls[0].Title+"\n"+pulls[0].Body)
+	}
+	all := strings.Join(texts, "\n---\n")
+	for _, want := range e.Comments {
+		if !strings.Contains(all, want) {
+			w.t.Errorf("no comment says %q:\n%s", want, all)
+		}
+	}
+	for _, bad := range e.Absent {
+		if strings.Contains(all, bad) {
+			w.t.Errorf("a text says %q:\n%s", bad, all)
+		}
+	}
+	if e.Reaction != "" && !slices.Contains(w.reactions(comment), e.Reaction) {
+		w.t.Errorf("reactions %v, want %s", w.reactions(comment), e.Reaction)
+	}
+	for _, r := range w.hub.History() {
+		if r.Kind == "request" && r.Status >= 500 {
+			w.t.Errorf("the emulator failed: %+v", r)
+		}
+	}
+}
+
+var _ = githubsim.Options{}
+var _ = server.Config{}

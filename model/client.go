@@ -1,0 +1,109 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+const (
+	// maxBody is the longest answer that is read.
+	maxBody = 64 << 20
+	// maxWait is the longest Retry-After that is waited for; a provider that asks
+	// for more has, for this run, failed.
+	maxWait = 5 * time.Minute
+)
+
+// client is what the clients of both providers share.
+type client struct {
+	entry       Entry
+	key         string
+	temperature *float64
+	mode        string
+	cfg         Config
+}
+
+// Name is the configured model name.
+func (c *client) Name() string { return c.entry.Name }
+
+// attempt makes one request. It gives back the response, too, where there was one.
+type attempt func(ctx context.Context) (agent.Reply, *http.Response, error)
+
+// call makes a request until it succeeds, fails for good, or has been tried
+// often enough. The SDKs' own retries are off: this is the only place.
+func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
+	n := 0
+	once := func() (agent.Reply, error) {
+		n++
+		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
+		defer cancel()
+		reply, res, err := try(inner)
+		if err == nil {
+			return reply, nil
+		}
+		if ctx.Err() != nil {
+			return reply, backoff.Permanent(context.Cause(ctx))
+		}
+		e := c.classify(inner, res, err)
+		switch {
+		case !e.retry:
+			return reply, backoff.Permanent(e)
+		case e.after > 0: // and a little more, so that the runs of a solve do not come back together
+			wait := e.after + rand.N(e.after/10+time.Millisecond)
+			return reply, errors.Join(e, &backoff.RetryAfterError{Duration: wait})
+		}
+		return reply, e
+	}
+	wait := &backoff.ExponentialBackOff{
+		InitialInterval: c.cfg.RetryWait, MaxInterval: c.cfg.RetryMax, Multiplier: 2, RandomizationFactor: 0.5,
+	}
+	reply, err := backoff.Retry(ctx, once,
+		backoff.WithBackOff(wait), backoff.WithMaxTries(uint(c.cfg.Attempts)), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, d time.Duration) {
+			zerolog.Ctx(ctx).Warn().AnErr("err", bare(err)).Int("attempt", n).Dur("duration", d).Msg("model call failed, will be tried again")
+		}))
+	if err != nil {
+		return agent.Reply{}, bare(err)
+	}
+	return reply, nil
+}
+
+// bare is the Error without what was joined to it for the waiting.
+func bare(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return err
+}
+
+// newHTTP is the client of all providers: no redirects, because a key goes to
+// no other place than the one configured, and no endless answers.
+func newHTTP(t http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport:     limited{t},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// limited ends answers that are too long; what is cut is no JSON any more.
+type limited struct{ next http.RoundTripper }
+
+func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := l.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(res.Body, maxBody), res.Body}
+	return res, nil
+}

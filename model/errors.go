@@ -1,0 +1,223 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// Exit statuses of failed calls, as mini-SWE-agent (LiteLLM) names them.
+const (
+	StatusAuthentication = "AuthenticationError"
+	StatusBadRequest     = "BadRequestError"
+	StatusBadResponse    = "APIResponseValidationError"
+	StatusConnection     = "APIConnectionError"
+	StatusContext        = "ContextWindowExceededError"
+	StatusInternal       = "InternalServerError"
+	StatusNotFound       = "NotFoundError"
+	StatusPermission     = "PermissionDeniedError"
+	StatusRateLimit      = "RateLimitError"
+	StatusTimeout        = "Timeout"
+	StatusUnavailable    = "ServiceUnavailableError"
+	StatusUnprocessable  = "UnprocessableEntityError"
+)
+
+// Error is a failed model call. Its text holds no key and nothing of the request.
+type Error struct {
+	status string
+	public string
+	retry  bool
+	after  time.Duration
+}
+
+var _ agent.ModelError = (*Error)(nil)
+
+// Error is the status and the public sentence.
+func (e *Error) Error() string { return e.status + ": " + e.public }
+
+// ExitStatus is the name under which the run ends.
+func (e *Error) ExitStatus() string { return e.status }
+
+// Public is a short sentence for people.
+func (e *Error) Public() string { return e.public }
+
+// RetryAfter is how long the provider asked to wait; 0 if it did not say.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// errAttempt is the cause with which one attempt runs out of time.
+var errAttempt = errors.New("attempt timed out")
+
+// classify turns what an SDK returned into an Error. res is the response, if
+// there was one; its body can be read again when its status is an error.
+func (c *client) classify(ctx context.Context, res *http.Response, err error) *Error {
+	known, ok := errors.AsType[*Error](err)
+	switch {
+	case ok:
+		return known
+	case errors.Is(context.Cause(ctx), errAttempt), errors.Is(err, context.DeadlineExceeded):
+		return c.fail(StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
+	case res == nil:
+		return c.fail(StatusConnection, true, "the provider cannot be reached (%s)", c.clean(connection(err)))
+	case res.StatusCode >= 400:
+		return c.refused(res)
+	case res.StatusCode >= 300:
+		return c.fail(StatusBadRequest, false, "the server redirects (HTTP %d); set base_url to where it really is", res.StatusCode)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return c.fail(StatusConnection, true, "the provider's answer broke off")
+	}
+	return c.fail(StatusBadResponse, false, "the answer is not what the API documents (HTTP %d, %s); check base_url and provider",
+		res.StatusCode, c.clean(res.Header.Get("Content-Type")))
+}
+
+func (c *client) fail(status string, retry bool, format string, args ...any) *Error {
+	return &Error{status: status, retry: retry, public: "model " + c.entry.Name + ": " + fmt.Sprintf(format, args...)}
+}
+
+// refused is an answer with an error status.
+func (c *client) refused(res *http.Response) *Error {
+	code, message := errorBody(res)
+	text := c.clean(message)
+	if text == "" {
+		text = "no reason given"
+	}
+	switch n := res.StatusCode; {
+	case n == http.StatusUnauthorized: // the provider's text may repeat the key
+		return c.fail(StatusAuthentication, false, "the key was refused (HTTP 401); check %s", c.entry.keySource())
+	case n == http.StatusPaymentRequired, n == http.StatusForbidden:
+		return c.fail(StatusPermission, false, "the provider does not allow it (HTTP %d): %s", n, text)
+	case n == http.StatusNotFound:
+		return c.fail(StatusNotFound, false, "the provider does not know it (HTTP 404): %s; check model and base_url", text)
+	case n == http.StatusRequestTimeout, n == http.StatusConflict:
+		return c.fail(StatusTimeout, true, "the provider gave up (HTTP %d): %s", n, text)
+	case n == http.StatusTooManyRequests:
+		return c.rateLimit(res, code, text)
+	case n == http.StatusRequestEntityTooLarge, tooLong(code, message):
+		return c.fail(StatusContext, false, "the conversation has become too long for the model (HTTP %d)", n)
+	case n == http.StatusUnprocessableEntity:
+		return c.fail(StatusUnprocessable, false, "the provider refused the request (HTTP 422): %s", text)
+	case n < 500:
+		return c.fail(StatusBadRequest, false, "the provider refused the request (HTTP %d): %s", n, text)
+	case n == http.StatusInternalServerError:
+		return c.passing(res, StatusInternal, text)
+	}
+	return c.passing(res, StatusUnavailable, text)
+}
+
+func (c *client) passing(res *http.Response, status, text string) *Error {
+	e := c.fail(status, true, "the provider failed (HTTP %d): %s", res.StatusCode, text)
+	e.after = retryAfter(res.Header, time.Now())
+	return e
+}
+
+// rateLimit is a 429. An empty account never passes by waiting.
+func (c *client) rateLimit(res *http.Response, code, text string) *Error {
+	if code == "insufficient_quota" {
+		return c.fail(StatusRateLimit, false, "the account has no credit left (HTTP 429): %s", text)
+	}
+	e := c.fail(StatusRateLimit, true, "the provider limits our rate (HTTP 429): %s", text)
+	e.after = retryAfter(res.Header, time.Now())
+	return e
+}
+
+// errorBody is the code and message of an error answer: {"error": {"code" or
+// "type", "message"}} of both providers, {"error": "text"} of small servers.
+func errorBody(res *http.Response) (code, message string) {
+	data, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err != nil {
+		return "", ""
+	}
+	var body struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	if json.Unmarshal(data, &body) != nil {
+		return "", ""
+	}
+	var inner struct {
+		Code    any    `json:"code"`
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body.Error, &inner) == nil {
+		code, _ = inner.Code.(string)
+		if code == "" {
+			code = inner.Type
+		}
+		return code, inner.Message
+	}
+	if json.Unmarshal(body.Error, &message) == nil {
+		return "", message
+	}
+	return "", body.Message
+}
+
+// tooLong recognises a full context window: OpenAI's code, Anthropic's,
+// vLLM's, llama.cpp's and Ollama's words.
+func tooLong(code, message string) bool {
+	if code == "context_length_exceeded" {
+		return true
+	}
+	m := strings.ToLower(message)
+	for _, words := range []string{"maximum context length", "context window", "prompt is too long", "context length", "available context size"} {
+		if strings.Contains(m, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads retry-after-ms, then Retry-After in seconds or as a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	value := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e6 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// connection is the cause of a connection error without the URL.
+func connection(err error) string {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
+	}
+	return err.Error()
+}
+
+// keyLike finds what looks like a key, whole or masked.
+func keyLike() *regexp.Regexp { return regexp.MustCompile(`\bsk-[\w*.-]{4,}`) }
+
+// clean makes foreign text fit for people: one line, short, without the key.
+func (c *client) clean(text string) string {
+	const limit = 300
+	if len(c.key) > 3 {
+		text = strings.ReplaceAll(text, c.key, "[key]")
+	}
+	text = keyLike().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "[key]")
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(text) > limit {
+		cut := limit
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}

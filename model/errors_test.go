@@ -1,0 +1,256 @@
+package model_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// good is a complete answer of a provider.
+func good(provider string) string {
+	if provider == model.Anthropic {
+		return message
+	}
+	return chat
+}
+
+// failed is an error body in the provider's documented shape.
+func failed(provider, code, text string) string {
+	if provider == model.Anthropic {
+		return `{"type":"error","error":{"type":"` + code + `","message":"` + text + `"},"request_id":"req_1"}`
+	}
+	return `{"error":{"message":"` + text + `","type":"invalid_request_error","param":null,"code":"` + code + `"}}`
+}
+
+func eachProvider(t *testing.T, test func(t *testing.T, provider string)) {
+	t.Helper()
+	for _, p := range []string{model.OpenAI, model.Anthropic} {
+		t.Run(p, func(t *testing.T) {
+			t.Parallel()
+			test(t, p)
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		for _, c := range []struct {
+			name, code, text string
+			status           int
+			exit, want       string
+			calls            int
+		}{
+			{"wrong key", "authentication_error", "Incorrect API key provided: " + secret, 401, model.StatusAuthentication, "check THE_KEY", 1},
+			{"bad request", "invalid_request_error", "Unsupported value: temperature, key " + secret, 400, model.StatusBadRequest, "temperature, key [key]", 1},
+			{"masked key", "invalid_request_error", "bad sk-test*********cdef here", 400, model.StatusBadRequest, "bad [key] here", 1},
+			{"payment", "billing_error", "pay", 402, model.StatusPermission, "pay", 1},
+			{"forbidden", "permission_error", "no access", 403, model.StatusPermission, "no access", 1},
+			{"not found", "not_found_error", "model: the-model", 404, model.StatusNotFound, "check model and base_url", 1},
+			{"context by code", "context_length_exceeded", "too many tokens", 400, model.StatusContext, "too long", 1},
+			{"context by words", "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 400, model.StatusContext, "too long", 1},
+			{"context by vllm's words", "400", "This model's maximum context length is 8192 tokens", 400, model.StatusContext, "too long", 1},
+			{"too large", "request_too_large", "big", 413, model.StatusContext, "too long", 1},
+			{"unprocessable", "x", "shape", 422, model.StatusUnprocessable, "shape", 1},
+			{"quota", "insufficient_quota", "You exceeded your current quota", 429, model.StatusRateLimit, "no credit", 1},
+			{"rate limit", "rate_limit_error", "slow down", 429, model.StatusRateLimit, "slow down", 3},
+			{"request timeout", "timeout_error", "late", 408, model.StatusTimeout, "HTTP 408", 3},
+			{"internal", "api_error", "oops", 500, model.StatusInternal, "oops", 3},
+			{"unavailable", "x", "down", 503, model.StatusUnavailable, "down", 3},
+			{"overloaded", "overloaded_error", "Overloaded", 529, model.StatusUnavailable, "Overloaded", 3},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				u := serve(t, answer{status: c.status, body: failed(provider, c.code, c.text)})
+				_, err := open(t, provider, u, nil, solve.Experiment{}).Query(t.Context(), history())
+				wantError(t, err, c.exit, c.want)
+				if u.calls() != c.calls {
+					t.Errorf("%d calls, want %d", u.calls(), c.calls)
+				}
+			})
+		}
+	})
+}
+
+func wantError(t *testing.T, err error, exit, want string) {
+	t.Helper()
+	var me agent.ModelError
+	if !errors.As(err, &me) {
+		t.Fatalf("err = %v, want %s", err, exit)
+	}
+	if me.ExitStatus() != exit || !strings.Contains(me.Public(), want) || !strings.HasPrefix(me.Public(), "model m: ") {
+		t.Errorf("%s: %q, want %s with %q", me.ExitStatus(), me.Public(), exit, want)
+	}
+	for _, text := range []string{err.Error(), me.Public()} {
+		if strings.Contains(text, "0123456789") || strings.Contains(text, "sk-") {
+			t.Errorf("a key is in %q", text)
+		}
+	}
+}
+
+func TestBadAnswers(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		for _, c := range []struct {
+			name       string
+			answer     answer
+			exit, want string
+			calls      int
+		}{
+			{"invalid JSON", answer{body: `{"id": oops}`}, model.StatusBadResponse, "check base_url", 1},
+			{"a web page", answer{body: "<html>", header: map[string]string{"Content-Type": "text/html"}}, model.StatusBadResponse, "text/html", 1},
+			{"another JSON", answer{body: `{"status": "ok"}`}, model.StatusBadResponse, "check base_url", 1},
+			{"empty choices", answer{body: `{"id":"1","object":"chat.completion","choices":[]}`}, model.StatusBadResponse, "check base_url", 1},
+			{"null", answer{body: `null`}, model.StatusBadResponse, "check base_url", 1},
+			{"breaks off", answer{body: good(provider)[:100], cut: true}, model.StatusConnection, "broke off", 3},
+			{"an error page", answer{status: 502, body: "<html>bad gateway", header: map[string]string{"Content-Type": "text/html"}}, model.StatusUnavailable, "HTTP 502", 3},
+			{"a plain 404", answer{status: 404, body: "404 page not found", header: map[string]string{"Content-Type": "text/plain"}}, model.StatusNotFound, "base_url", 1},
+			{"an error as text", answer{status: 400, body: `{"error":"model not loaded"}`}, model.StatusBadRequest, "model not loaded", 1},
+			{"a redirect", answer{status: 307, header: map[string]string{"Location": "http://127.0.0.1:1/elsewhere"}}, model.StatusBadRequest, "redirects", 1},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				u := serve(t, c.answer)
+				_, err := open(t, provider, u, nil, solve.Experiment{}).Query(t.Context(), history())
+				wantError(t, err, c.exit, c.want)
+				if u.calls() != c.calls {
+					t.Errorf("%d calls, want %d", u.calls(), c.calls)
+				}
+			})
+		}
+	})
+}
+
+func TestRetriesUntilItWorks(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		u := serve(t, answer{status: 529, body: failed(provider, "overloaded_error", "x")}, answer{status: 500, body: "?"}, answer{body: good(provider)})
+		var logged bytes.Buffer
+		ctx := zerolog.New(&logged).WithContext(t.Context())
+		got, err := open(t, provider, u, nil, solve.Experiment{}).Query(ctx, history())
+		if err != nil || got.Message.Content != "Now." || u.calls() != 3 || got.Usage.Calls != 1 {
+			t.Errorf("%+v, %v after %d calls", got, err, u.calls())
+		}
+		if n := strings.Count(logged.String(), "model call failed, will be tried again"); n != 2 || strings.Contains(logged.String(), "retry after") {
+			t.Errorf("log: %s", logged.String())
+		}
+		first, last := u.bodies[0], u.bodies[2]
+		if first != last {
+			t.Error("the retried request differs")
+		}
+	})
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		u := serve(t, answer{status: 429, header: map[string]string{"Retry-After": "0.3"}}, answer{body: good(provider)})
+		start := time.Now()
+		if _, err := open(t, provider, u, nil, solve.Experiment{}).Query(t.Context(), history()); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d < 300*time.Millisecond {
+			t.Errorf("came back after %s", d)
+		}
+		// Who asks for an hour is not waited for.
+		u = serve(t, answer{status: 429, header: map[string]string{"Retry-After": "3600"}, body: failed(provider, "x", "later")})
+		_, err := open(t, provider, u, nil, solve.Experiment{}).Query(t.Context(), history())
+		wantError(t, err, model.StatusRateLimit, "later")
+		var me *model.Error
+		if !errors.As(err, &me) || me.RetryAfter() != time.Hour || u.calls() != 1 {
+			t.Errorf("%v after %d calls", err, u.calls())
+		}
+	})
+}
+
+func TestRetryAfterForms(t *testing.T) {
+	t.Parallel()
+	in := time.Now().Add(2 * time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
+	for _, c := range []struct {
+		header, value string
+		min, max      time.Duration
+	}{
+		{"Retry-After-Ms", "700000", 700 * time.Second, 700 * time.Second},
+		{"Retry-After", "700", 700 * time.Second, 700 * time.Second},
+		{"Retry-After", in, 119 * time.Minute, 2 * time.Hour},
+	} {
+		u := serve(t, answer{status: 503, header: map[string]string{c.header: c.value}})
+		_, err := open(t, model.OpenAI, u, nil, solve.Experiment{}).Query(t.Context(), history())
+		var me *model.Error
+		if !errors.As(err, &me) || me.RetryAfter() < c.min || me.RetryAfter() > c.max {
+			t.Errorf("%s: %s: %v", c.header, c.value, me.RetryAfter())
+		}
+	}
+	for _, value := range []string{"soon", "-5", "Mon, 02 Jan 2006 15:04:05 GMT", "1e99", "NaN"} { // no wait: the usual backoff
+		u := serve(t, answer{status: 503, header: map[string]string{"Retry-After": value}}, answer{body: chat})
+		if _, err := open(t, model.OpenAI, u, nil, solve.Experiment{}).Query(t.Context(), history()); err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+func TestHangingUpstream(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		u := serve(t, answer{hang: true})
+		m := open(t, provider, u, func(e *model.Entry) { e.Timeout = 50 * time.Millisecond }, solve.Experiment{})
+		_, err := m.Query(t.Context(), history())
+		wantError(t, err, model.StatusTimeout, "did not answer within 50ms")
+		if u.calls() != 3 {
+			t.Errorf("%d calls", u.calls())
+		}
+	})
+}
+
+func TestUnreachableUpstream(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := "http://" + l.Addr().String()
+		l.Close()
+		u := serve(t, answer{})
+		_, err = open(t, provider, u, func(e *model.Entry) { e.BaseURL = url }, solve.Experiment{}).Query(t.Context(), history())
+		wantError(t, err, model.StatusConnection, "cannot be reached")
+	})
+}
+
+// A cancelled call ends at once, also while it waits for its next attempt, and
+// gives back the cause.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		for _, a := range []answer{{hang: true}, {status: 429, header: map[string]string{"Retry-After": "60"}}} {
+			u := serve(t, a)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(50*time.Millisecond, func() { cancel(agent.ErrCancelled) })
+			start := time.Now()
+			_, err := open(t, provider, u, nil, solve.Experiment{}).Query(ctx, history())
+			if !errors.Is(err, agent.ErrCancelled) || time.Since(start) > 3*time.Second || u.calls() != 1 {
+				t.Errorf("%v after %s, %d calls", err, time.Since(start), u.calls())
+			}
+		}
+	})
+}
+
+func TestLongForeignTextIsCut(t *testing.T) {
+	t.Parallel()
+	u := serve(t, answer{status: 400, body: failed(model.OpenAI, "x", `line\nline `+strings.Repeat("é", 1000))})
+	_, err := open(t, model.OpenAI, u, nil, solve.Experiment{}).Query(t.Context(), history())
+	wantError(t, err, model.StatusBadRequest, "line line éé")
+	if n := len(err.Error()); n > 450 {
+		t.Errorf("%d bytes", n)
+	}
+}

@@ -1,0 +1,217 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// usualEnv is the variable in which a provider's key is usually kept.
+func usualEnv(provider string) string {
+	if provider == Anthropic {
+		return "ANTHROPIC_API_KEY"
+	}
+	return "OPENAI_API_KEY"
+}
+
+const defaultTimeout = 10 * time.Minute
+
+// ErrUnknown says that no model of that name is configured.
+var ErrUnknown = errors.New("unknown model")
+
+// Set is the configured models. Safe for concurrent use.
+type Set struct {
+	cfg     Config
+	getenv  func(string) string
+	http    *http.Client
+	entries []Entry
+	scripts map[string]*scripted.Script // by model name
+}
+
+// Option changes a Set while it is made.
+type Option func(*Set)
+
+// WithScript adds a scripted model that needs no file and no entry: what the
+// demo and tests bring along. An entry of the same name is replaced.
+func WithScript(name string, script *scripted.Script) Option {
+	return func(s *Set) {
+		s.scripts[name] = script
+		e := Entry{Name: name, Provider: Scripted}
+		if i := slices.IndexFunc(s.entries, func(e Entry) bool { return e.Name == name }); i >= 0 {
+			s.entries[i] = e
+			return
+		}
+		s.entries = append(s.entries, e)
+	}
+}
+
+// WithTransport sends all requests through another transport than
+// [http.DefaultTransport], for one with its own proxy or certificates.
+func WithTransport(t http.RoundTripper) Option {
+	return func(s *Set) { s.http = newHTTP(t) }
+}
+
+// NewSet checks the config and loads the scripts. getenv reads the environment
+// (os.Getenv); keys are looked up when a model is opened, not here.
+func NewSet(cfg Config, getenv func(string) string, opts ...Option) (*Set, error) {
+	var problems []error
+	cfg.Validate(func(key, problem string) { problems = append(problems, fmt.Errorf("%s: %s", key, problem)) })
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("check models: %w", errors.Join(problems...))
+	}
+	s := &Set{cfg: cfg, getenv: getenv, http: newHTTP(http.DefaultTransport), entries: slices.Clone(cfg.Models), scripts: map[string]*scripted.Script{}}
+	for _, opt := range opts {
+		opt(s)
+	}
+	for _, e := range s.entries {
+		if e.Provider != Scripted || s.scripts[e.Name] != nil {
+			continue
+		}
+		data, err := os.ReadFile(e.Script)
+		if err != nil {
+			return nil, fmt.Errorf("load script of model %s: %w", e.Name, err)
+		}
+		if s.scripts[e.Name], err = scripted.Load(data); err != nil {
+			return nil, fmt.Errorf("load script %s of model %s: %w", e.Script, e.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// Names are the configured models, in order.
+func (s *Set) Names() []string {
+	out := make([]string, 0, len(s.entries))
+	for _, e := range s.entries {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+// Ready says whether a model can be used now: it is known and its key is there.
+// The error names the setting and the fix.
+func (s *Set) Ready(name string) error {
+	e, err := s.entry(name)
+	if err != nil {
+		return err
+	}
+	_, err = s.key(e)
+	return err
+}
+
+// Temperature is what a model does with a temperature; Accepted for an unknown name.
+func (s *Set) Temperature(name string) Capability {
+	e, err := s.entry(name)
+	switch {
+	case err != nil, e.Provider == Scripted && e.Temperature == "":
+		return Accepted
+	case e.Temperature != "":
+		return Capability(e.Temperature)
+	}
+	return capability(e.model())
+}
+
+// Metered says whether the calls of a model have a price. Where they have none,
+// its money is not metered: no money limit and no purse can stop it.
+func (s *Set) Metered(name string) bool {
+	e, err := s.entry(name)
+	if err != nil {
+		return false
+	}
+	if e.Provider == Scripted {
+		return s.scripts[name].PriceOf(name, e.Price).Known()
+	}
+	return e.Price.Known()
+}
+
+// Open returns the model for one experiment. A temperature is sent only if the
+// experiment has one and the model accepts it.
+func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {
+	e, err := s.entry(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.Temperature(name) != Accepted {
+		x.Temperature = nil
+	}
+	if e.Provider == Scripted {
+		return s.scripts[name].Model(name, x, e.Price), nil
+	}
+	key, err := s.key(e)
+	if err != nil {
+		return nil, err
+	}
+	if e.Timeout == 0 {
+		e.Timeout = defaultTimeout
+	}
+	c := client{entry: e, key: key, temperature: x.Temperature, mode: agent.ModeTools, cfg: s.cfg}
+	if e.Provider == Anthropic {
+		return newAnthropic(c, s.http), nil
+	}
+	return newOpenAI(c, s.http), nil
+}
+
+func (s *Set) entry(name string) (Entry, error) {
+	for _, e := range s.entries {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	return Entry{}, fmt.Errorf("%w %q: configured are %s", ErrUnknown, name, strings.Join(s.Names(), ", "))
+}
+
+// key is the key of a model, "" for a server that needs none.
+func (s *Set) key(e Entry) (string, error) {
+	if e.Provider == Scripted {
+		return "", nil
+	}
+	if e.APIKeyFile != "" {
+		data, err := os.ReadFile(e.APIKeyFile)
+		if err != nil {
+			return "", fmt.Errorf("model %s: read api_key_file: %w", e.Name, err)
+		}
+		if key := strings.TrimSpace(string(data)); key != "" {
+			return key, nil
+		}
+		return "", fmt.Errorf("model %s: api_key_file %s is empty; write the key into it", e.Name, e.APIKeyFile)
+	}
+	env := e.APIKeyEnv
+	if env == "" {
+		if e.BaseURL != "" {
+			return "", nil // the usual key belongs to the provider, not to this server
+		}
+		env = usualEnv(e.Provider)
+	}
+	key := strings.TrimSpace(s.getenv(env))
+	if key == "" {
+		return "", fmt.Errorf("model %s: %s is not set; export it, or set api_key_env or api_key_file of the model", e.Name, env)
+	}
+	return key, nil
+}
+
+// keySource is where the key of a model comes from, for error texts.
+func (e Entry) keySource() string {
+	switch {
+	case e.APIKeyFile != "":
+		return "api_key_file " + e.APIKeyFile
+	case e.APIKeyEnv != "":
+		return e.APIKeyEnv
+	case e.BaseURL != "":
+		return "api_key_env (none is set for this base_url)"
+	}
+	return usualEnv(e.Provider)
+}
+
+func (e Entry) model() string {
+	if e.Model != "" {
+		return e.Model
+	}
+	return e.Name
+}

@@ -1,0 +1,158 @@
+package local
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// Config is the section sandbox.local of config.yml.
+type Config struct {
+	// Dir holds the files of sandboxes and bases. It must not lie on an overlay
+	// (a container's own layer); a file system with reflinks or plenty of room is best.
+	Dir string `yaml:"dir"`
+	// UID is the unprivileged host uid (and gid) that every sandbox runs as when
+	// yudai runs as root; it needs no entry in passwd and must own nothing else.
+	// As an ordinary user yudai uses that user, and UID is ignored.
+	UID int `yaml:"uid"`
+	// ExtraRO are more host files and directories shown read-only: "/opt/tools",
+	// or "/host/path:/inside/path". Everything in them is readable by the code.
+	ExtraRO []string `yaml:"extra_ro"`
+	// GoRoot is the Go installation to offer; empty finds that of the host,
+	// "none" offers none beyond what lies under /usr.
+	GoRoot string `yaml:"go_root"`
+	// Fork says how a prepared base becomes many sandboxes: "auto" mounts an
+	// overlay if the kernel and file system allow it and copies otherwise;
+	// "overlay" and "copy" insist.
+	Fork string `yaml:"fork"`
+	// AllowUnlimited lets sandboxes run where control groups cannot be used (an
+	// ordinary user without delegation): memory and processes are then limited
+	// per command by weaker means, processor time not at all.
+	AllowUnlimited bool `yaml:"allow_unlimited"`
+	// FreeDiskMiB is the floor of free space on Dir's file system: below it the
+	// commands that write are ended.
+	FreeDiskMiB int64 `yaml:"free_disk_mib"`
+	// AllowPrivate are address ranges (CIDR) that allow-listed hosts may resolve
+	// to although they are private: a package mirror inside the company.
+	AllowPrivate []string `yaml:"allow_private"`
+	// Limits hold for sandboxes that ask for nothing else.
+	Limits Limits `yaml:"limits"`
+}
+
+// Limits are the defaults of one sandbox.
+type Limits struct {
+	MemoryMiB int64   `yaml:"memory_mib"`
+	CPUs      float64 `yaml:"cpus"`
+	Processes int     `yaml:"processes"`
+	DiskMiB   int64   `yaml:"disk_mib"`
+}
+
+// Values of Config.Fork.
+const (
+	forkAuto    = "auto"
+	forkOverlay = "overlay"
+	forkCopy    = "copy"
+)
+
+const noGo = "none"
+
+// DefaultConfig returns the documented defaults.
+func DefaultConfig() Config {
+	return Config{
+		Dir: "var/sandboxes", UID: 700001, ExtraRO: []string{}, Fork: forkAuto,
+		FreeDiskMiB: 1024, AllowPrivate: []string{},
+		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
+	}
+}
+
+// Validate reports every bad value with its key inside the section.
+func (c Config) Validate(report func(key, problem string)) {
+	if c.Dir == "" {
+		report("dir", "must name a directory")
+	}
+	if c.UID < 1 || c.UID > 1<<31 {
+		report("uid", "must be an unprivileged user id, 1 or more")
+	}
+	if !slices.Contains([]string{forkAuto, forkOverlay, forkCopy}, c.Fork) {
+		report("fork", fmt.Sprintf("%q is not one of auto, overlay, copy", c.Fork))
+	}
+	if c.FreeDiskMiB < 0 {
+		report("free_disk_mib", "must not be negative")
+	}
+	if c.GoRoot != "" && c.GoRoot != noGo && !filepath.IsAbs(c.GoRoot) {
+		report("go_root", "must be an absolute path, empty, or none")
+	}
+	for _, e := range c.ExtraRO {
+		if problem := checkBind(e); problem != "" {
+			report("extra_ro", fmt.Sprintf("%q: %s", e, problem))
+		}
+	}
+	for _, p := range c.AllowPrivate {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			report("allow_private", fmt.Sprintf("%q is not an address range like 10.1.0.0/16", p))
+		}
+	}
+	c.Limits.validate(report)
+}
+
+func (l Limits) validate(report func(key, problem string)) {
+	if l.MemoryMiB < 16 {
+		report("limits.memory_mib", "must be 16 or more")
+	}
+	if l.CPUs < 0.01 {
+		report("limits.cpus", "must be 0.01 or more")
+	}
+	if l.Processes < 4 {
+		report("limits.processes", "must be 4 or more")
+	}
+	if l.DiskMiB < 1 {
+		report("limits.disk_mib", "must be 1 or more")
+	}
+}
+
+// merge fills the zero values of a spec's limits with the defaults.
+func (l Limits) merge(s sandbox.Limits) sandbox.Limits {
+	if s.Memory == 0 {
+		s.Memory = l.MemoryMiB << 20
+	}
+	if s.CPUs == 0 {
+		s.CPUs = l.CPUs
+	}
+	if s.Processes == 0 {
+		s.Processes = l.Processes
+	}
+	if s.Disk == 0 {
+		s.Disk = l.DiskMiB << 20
+	}
+	return s
+}
+
+// splitBind splits an entry of ExtraRO into the host's path and the one inside.
+func splitBind(e string) (host, inside string) {
+	host, inside, ok := strings.Cut(e, ":")
+	if !ok {
+		inside = host
+	}
+	return host, inside
+}
+
+// checkBind says what is wrong with an entry of ExtraRO, or nothing. Places the
+// sandbox can write are refused: a link planted there would decide where
+// bubblewrap mounts.
+func checkBind(e string) string {
+	host, inside := splitBind(e)
+	if !path.IsAbs(host) || !path.IsAbs(inside) || path.Clean(host) != host || path.Clean(inside) != inside {
+		return "must be an absolute path, or two joined by a colon"
+	}
+	for _, taken := range []string{"/workspace", "/tmp", "/proc", "/dev", "/run/yudai", "/etc"} {
+		if inside == "/" || inside == taken || strings.HasPrefix(inside, taken+"/") {
+			return "cannot be shown at " + inside + "; choose another path inside, as in /host/path:/opt/name"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+// Package local gives sandboxes on this machine: bubblewrap, the tool other
+// coding agents rely on for the same purpose, behind a stage of ours that does
+// what it cannot.
+//
+// Each open sandbox has one stage: the yudai binary, executed again in a new
+// user and mount namespace whose root is an unprivileged uid of the host. It
+// mounts the sandbox's files (the fork of a base is an overlay) and starts one
+// bubblewrap per command, which builds everything else anew: all namespaces, a
+// root file system made of an allow-list, no capabilities, a system call
+// filter. Files live on disk and survive us; processes never outlive their command.
+//
+// One overlay per sandbox, mounted once, is why there is a stage that stays:
+// commands may run at the same time, and two overlays on one upper directory
+// are undefined.
+//
+// A program that uses this driver calls [Stage] first thing in main.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
+)
+
+// Driver makes sandboxes with bubblewrap.
+type Driver struct {
+	config Config
+	log    zerolog.Logger
+	state  *state
+	root   *root
+	bwrap  bubblewrap
+	filter []byte
+
+	resolver egress.Resolver // nil outside tests
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+
+	probe sync.Once
+	known facts
+
+	mu   sync.Mutex
+	live map[string]*box // by name
+}
+
+// New returns the driver. It fails on bad configuration only; whether the
+// machine can run sandboxes is for Check to say.
+func New(c Config, log zerolog.Logger) (*Driver, error) {
+	var problems []error
+	c.Validate(func(key, problem string) {
+		problems = append(problems, fmt.Errorf("sandbox.local.%s %s", key, problem))
+	})
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	uid := -1
+	if os.Geteuid() == 0 {
+		uid = c.UID
+	}
+	st, err := openState(c.Dir, uid)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRoot(c)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := seccompProgram()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	d := &Driver{config: c, log: log.With().Str("driver", "local").Logger(), state: st, root: r, filter: filter, live: make(map[string]*box)}
+	d.bwrap = findBubblewrap()
+	return d, nil
+}
+
+// nameRule is what Spec.Name may be: it becomes a directory and a control group.
+func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
+
+// Open makes a sandbox. Its directory appears by one rename, so that a crash
+// leaves either all of it or nothing that anybody takes for a sandbox.
+func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	b, err := d.open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, err)
+	}
+	d.log.Debug().Str("sandbox_id", spec.Name).Msg("sandbox opened")
+	return b, nil
+}
+
+func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := d.newRecord(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ready(); err != nil {
+		return nil, err
+	}
+	copied := ""
+	if spec.From != "" {
+		base, err := d.state.read(d.state.base(spec.From))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("base %s: %w", spec.From, sandbox.ErrGone)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.Lower = append([]string{spec.From}, base.Lower...)
+		if !d.facts().overlay {
+			copied, r.Lower = spec.From, []string{spec.From}
+		}
+	}
+	return d.create(ctx, r, copied)
+}
+
+// newRecord checks a spec.
+func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
+	if !nameRule().MatchString(spec.Name) {
+		return record{}, fmt.Errorf("bad name %q: use a-z, 0-9 and -, at most 80", spec.Name)
+	}
+	l := spec.Limits
+	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
+		return record{}, fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
+	}
+	if err := checkAllow(spec.Network.Allow); err != nil {
+		return record{}, err
+	}
+	return record{
+		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Boot: d.state.boot,
+		Limits: d.config.Limits.merge(l), Allow: spec.Network.Allow,
+	}, nil
+}
+
+// create lays out the directory, shows it under its name and proves that
+// commands can run.
+func (d *Driver) create(ctx context.Context, r record, copied string) (*box, error) {
+	if _, err := os.Lstat(d.state.base(r.Name)); err == nil {
+		return nil, errors.New("name is in use by a base")
+	}
+	making, err := d.state.make(r)
+	if err != nil {
+		return nil, err
+	}
+	if copied != "" {
+		if err := d.copyBase(ctx, making, &r); err != nil {
+			return nil, errors.Join(err, removeTree(making))
+		}
+	}
+	dir := d.state.sandbox(r.Name)
+	if err := rename(making, dir); err != nil {
+		_ = removeTree(making)
+		if errors.Is(err, fs.ErrExist) {
+			return nil, errors.New("name is in use")
+		}
+		return nil, err
+	}
+	b, err := d.adopt(ctx, r, dir)
+	if err != nil {
+		return nil, errors.Join(err, d.state.remove(dir))
+	}
+	return b, nil
+}
+
+// adopt makes the handle of an existing directory and starts its stage.
+func (d *Driver) adopt(ctx context.Context, r record, dir string) (*box, error) {
+	b, err := d.newBox(r, dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.stage(ctx); err != nil {
+		return nil, errors.Join(d.explain(err), b.stop())
+	}
+	d.mu.Lock()
+	d.live[r.Name] = b
+	d.mu.Unlock()
+	return b, nil
+}
+
+// forget removes a handle from the list of the living.
+func (d *Driver) forget(b *box) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[b.record.Name] == b {
+		delete(d.live, b.record.Name)
+	}
+}
+
+// Attach takes over the sandbox of a dead owner: the files are on disk. Its
+// processes died with it; those that did not yet are ended first.
+func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
+	b, err := d.attach(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("attach sandbox %s: %w", name, err)
+	}
+	return b, nil
+}
+
+func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
+	if !nameRule().MatchString(name) {
+		return nil, sandbox.ErrGone
+	}
+	if err := d.ready(); err != nil {
+		return nil, err
+	}
+	dir := d.state.sandbox(name)
+	r, err := d.state.read(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, base := range r.Lower {
+		if !d.HasBase(ctx, base) {
+			return nil, fmt.Errorf("its base %s is missing: %w", base, sandbox.ErrGone)
+		}
+	}
+	if err := killMarked(ctx, d.state.marker(name)); err != nil {
+		return nil, err
+	}
+	return d.adopt(ctx, r, dir)
+}
+
+// rlimits are the per-process limits for commands.
+func (d *Driver) rlimits(l sandbox.Limits) []rlimit { return rlimits(l, d.facts().grouped) }
+
+// groupName is the control group of a sandbox, unique on the machine.
+func (d *Driver) groupName(name string) string {
+	return filepath.Join("yudai", filepath.Base(d.state.marker("")), name)
+}

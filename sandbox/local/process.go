@@ -1,0 +1,148 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// selfPrefix starts the names of directories that this process is making.
+func selfPrefix() string {
+	return fmt.Sprintf("%d-%s-", os.Getpid(), startTime(os.Getpid()))
+}
+
+// makerLives reports whether the process that named a directory still runs.
+func makerLives(name string) bool {
+	parts := strings.SplitN(name, "-", 3)
+	if len(parts) != 3 {
+		return false
+	}
+	pid, err := strconv.Atoi(parts[0])
+	return err == nil && parts[1] != "" && startTime(pid) == parts[1]
+}
+
+// startTime is when a process started, in ticks since boot (proc(5), field 22
+// of stat): with the pid it names one process for ever. Empty if there is none.
+func startTime(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The second field is in parentheses and may hold anything.
+	rest := data[bytes.LastIndexByte(data, ')')+1:]
+	fields := strings.Fields(string(rest))
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// killMarked kills every process started for one sandbox by whatever owner, and
+// returns when they are gone. The first process inside is one of them, and
+// the kernel ends all others of its namespace before it counts as dead.
+//
+// They are found by their first argument: no file of pids to keep true across
+// crashes, and no pid to be confused with another process's.
+func killMarked(ctx context.Context, marker string) error {
+	for {
+		pids, err := marked(marker)
+		if err != nil {
+			return err
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			if err := killAndWait(ctx, pid, marker); err != nil {
+				return fmt.Errorf("kill leftover process %d: %w", pid, err)
+			}
+		}
+	}
+}
+
+// marked lists the processes that carry a marker.
+func marked(marker string) ([]int, error) {
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, p := range procs {
+		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && carries(pid, marker) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// carries reports whether a living process has the marker as its first
+// argument, or is a stage with it as its second.
+func carries(pid int, marker string) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(line) == 0 {
+		return false
+	}
+	args := strings.SplitN(string(line), "\x00", 3)
+	return args[0] == marker || len(args) > 1 && args[0] == stageArg && args[1] == marker
+}
+
+// killAndWait kills one process through a descriptor, which cannot come to mean
+// another process, and waits for its end.
+func killAndWait(ctx context.Context, pid int, marker string) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open process: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if !carries(pid, marker) {
+		return nil
+	}
+	if err := signalPidfd(fd); err != nil {
+		return err
+	}
+	return waitPidfd(ctx, fd)
+}
+
+// signalPidfd sends SIGKILL; a process that is gone is no error.
+func signalPidfd(fd int) error {
+	err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill: %w", err)
+	}
+	return nil
+}
+
+// killPatience is how long the kernel may take to end killed processes.
+const killPatience = 20 * time.Second
+
+// waitPidfd waits until a killed process is gone. It gives up after
+// killPatience: a process stuck in the kernel cannot be waited for.
+func waitPidfd(ctx context.Context, fd int) error {
+	end := time.Now().Add(killPatience)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50) //nolint:gosec // a descriptor
+		if n > 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait for process: %w", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(end) {
+			return errors.New("process does not end")
+		}
+	}
+}

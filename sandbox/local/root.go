@@ -1,0 +1,240 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// The identity that commands see.
+const (
+	insideID = "1000"
+	user     = "yudai"
+)
+
+// goRootInside is where a Go installation from outside /usr appears.
+const goRootInside = "/opt/go"
+
+// root describes the file system that commands see: an allow-list. A read-only
+// bind of the whole host would leave its unix sockets connectable and its
+// world-readable secrets readable.
+type root struct {
+	usr    []string          // arguments for /usr, the links beside it, and parts of /etc
+	extra  []bind            // operator's choice
+	env    map[string]string // the fixed environment
+	goRoot string            // host path, empty if under /usr or absent
+}
+
+// bind is one entry of Config.ExtraRO.
+type bind struct {
+	host, inside string
+	dir          bool
+}
+
+// newRoot looks at the host once.
+func newRoot(c Config) (*root, error) {
+	r := &root{env: map[string]string{
+		"HOME": sandbox.HomeDir, "LANG": "C.UTF-8", "TERM": "dumb", "USER": user, "LOGNAME": user,
+		// The toolchain must be the one that is here: nothing can be fetched.
+		"GOTOOLCHAIN": "local",
+	}}
+	path := "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"
+	r.goRoot = findGo(c.GoRoot)
+	if r.goRoot != "" {
+		path = goRootInside + "/bin:" + path
+	}
+	r.env["PATH"] = path
+	r.usr = hostArgs()
+	for _, e := range c.ExtraRO {
+		host, inside := splitBind(e)
+		st, err := os.Stat(host)
+		if err != nil {
+			return nil, fmt.Errorf("sandbox.local.extra_ro: %w", err)
+		}
+		r.extra = append(r.extra, bind{host: host, inside: inside, dir: st.IsDir()})
+	}
+	return r, nil
+}
+
+// hostArgs are the arguments that show the host's programs and the parts of
+// /etc without secrets. /etc/ssl/private is not among them.
+func hostArgs() []string {
+	args := []string{"--ro-bind", "/usr", "/usr"}
+	for _, p := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		st, err := os.Lstat(p)
+		switch {
+		case err != nil:
+		case st.Mode()&os.ModeSymlink != 0:
+			if to, err := os.Readlink(p); err == nil {
+				args = append(args, "--symlink", to, p)
+			}
+		default:
+			args = append(args, "--ro-bind", p, p)
+		}
+	}
+	wanted := []string{
+		"/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
+		"/etc/pki/ca-trust", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+		"/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/debian_version", "/etc/os-release", "/etc/maven",
+	}
+	for _, pattern := range []string{"/etc/java-*", "/etc/python3*"} {
+		found, _ := filepath.Glob(pattern)
+		wanted = append(wanted, found...)
+	}
+	for _, p := range wanted {
+		if _, err := os.Stat(p); err == nil {
+			args = append(args, "--ro-bind", p, p)
+		}
+	}
+	return args
+}
+
+// etcFiles are the small files of /etc that we write ourselves.
+func etcFiles() map[string]string {
+	id := ":x:" + insideID + ":"
+	return map[string]string{
+		"passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\n" +
+			user + id + insideID + "::" + sandbox.HomeDir + ":/bin/bash\n" +
+			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		"group":         "root:x:0:\n" + user + id + "\nnogroup:x:65534:\n",
+		"hosts":         "127.0.0.1 localhost yudai\n::1 localhost\n",
+		"hostname":      "yudai\n",
+		"resolv.conf":   "",
+		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+	}
+}
+
+// findGo returns the Go installation to bind, or nothing if there is none or it
+// lies under /usr, which is visible anyway.
+func findGo(configured string) string {
+	switch configured {
+	case noGo:
+		return ""
+	case "":
+	default:
+		return configured
+	}
+	program, err := exec.LookPath("go")
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "env", "GOROOT")
+	cmd.Dir = "/"
+	// The installed toolchain, not one that a go.mod nearby asks for.
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	dir, err := filepath.EvalSymlinks(strings.TrimSpace(string(out)))
+	if err != nil || strings.HasPrefix(dir, "/usr/") {
+		return ""
+	}
+	return dir
+}
+
+// sources adds the operator's directories to those of a stage.
+func (r *root) sources(add func(name, path string, dir bool)) {
+	for i, b := range r.extra {
+		add(fmt.Sprintf("extra%d", i), b.host, b.dir)
+	}
+	if r.goRoot != "" {
+		add("goroot", r.goRoot, true)
+	}
+}
+
+// bwrapArgs are the arguments of bubblewrap for one command.
+type bwrapArgs struct {
+	dir     string
+	env     map[string]string
+	network bool // the forwarder and the proxy's socket are there
+	script  bool // the command's text comes through extraFD
+	newer   bool // bubblewrap knows --disable-userns and --size
+}
+
+// scriptPath is the command's text inside, when it is too long for argv.
+const scriptPath = "/run/yudai/command"
+
+// args returns the arguments, to be passed through a memory file: the
+// environment may hold secrets, and arguments are visible to all of the host.
+func (r *root) args(a bwrapArgs) ([]byte, error) {
+	args := []string{
+		"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--uid", insideID, "--gid", insideID,
+		"--hostname", "yudai", "--cap-drop", "ALL",
+		"--seccomp", fmt.Sprint(seccompFD), "--block-fd", fmt.Sprint(blockFD), "--json-status-fd", fmt.Sprint(statusFD),
+	}
+	shm := []string{"--tmpfs", "/dev/shm"}
+	if a.newer {
+		args = append(args, "--disable-userns")
+		shm = append([]string{"--size", fmt.Sprint(64 << 20)}, shm...)
+	}
+	args = append(args, r.usr...)
+	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(args, shm...)
+	args = append(args, "--remount-ro", "/dev")
+	for _, name := range sortedKeys(etcFiles()) {
+		args = append(args, "--ro-bind", private+"/"+etcName+"/"+name, "/etc/"+name)
+	}
+	for i, b := range r.extra {
+		args = append(args, "--ro-bind", fmt.Sprintf("%s/extra%d", private, i), b.inside)
+	}
+	if r.goRoot != "" {
+		args = append(args, "--ro-bind", private+"/goroot", goRootInside)
+	}
+	if a.script {
+		args = append(args, "--ro-bind-data", fmt.Sprint(extraFD), scriptPath)
+	}
+	if a.network {
+		args = append(args, "--ro-bind", private+"/forward", forwardPath, "--ro-bind", private+"/proxy", proxyDirInside)
+	}
+	args = append(args, "--dir", "/var", "--symlink", "/tmp", "/var/tmp",
+		"--bind", private+"/"+rootName+"/workspace", "/workspace", "--bind", private+"/"+rootName+"/tmp", "/tmp",
+		// bubblewrap's own root is a tmpfs that takes memory: nothing may be written there.
+		"--remount-ro", "/", "--chdir", a.dir, "--clearenv")
+	for _, name := range sortedKeys(a.env) {
+		args = append(args, "--setenv", name, a.env[name])
+	}
+	for _, s := range args {
+		if strings.Contains(s, "\x00") {
+			return nil, errors.New("a path or variable contains a zero byte")
+		}
+	}
+	return []byte(strings.Join(args, "\x00") + "\x00"), nil
+}
+
+// environment joins the fixed environment with the command's.
+func (r *root) environment(extra map[string]string, network bool) map[string]string {
+	env := make(map[string]string, len(r.env)+len(extra)+6)
+	for k, v := range r.env {
+		env[k] = v
+	}
+	if network {
+		for _, k := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+			env[k] = "http://" + proxyAddress
+		}
+		env["NO_PROXY"], env["no_proxy"] = "localhost,127.0.0.1,::1", "localhost,127.0.0.1,::1"
+	}
+	for k, v := range extra {
+		env[k] = v
+	}
+	return env
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

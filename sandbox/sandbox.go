@@ -1,0 +1,215 @@
+// Package sandbox is the contract between yudai and whatever gives it isolated
+// machines: bubblewrap on this host, a container engine, a microVM service.
+//
+// A [Driver] opens sandboxes, attaches to the living one of a dead owner, and
+// sweeps leftovers. A [Sandbox] runs commands, takes files in and hands files
+// out, and closes. What only some drivers can do is a small interface of its
+// own that a driver or sandbox may satisfy: [Forker], [Stamper]. What a driver
+// cannot promise is declared in its [Traits]; no caller branches on a name.
+//
+// The promises below are checked by package sandboxtest, which every driver passes.
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Paths every driver offers inside a sandbox. They are part of the prepared
+// base, so a fork sees what the base had there.
+const (
+	// RepoDir is the work tree of the repository, writable, the default Dir of a command.
+	RepoDir = "/workspace/repo"
+	// HomeDir is HOME of every command, writable, and holds the package caches.
+	HomeDir = "/workspace/home"
+	// KeepDir is for yudai's own files (the pristine git directory), writable.
+	KeepDir = "/workspace/keep"
+)
+
+// Errors that drivers return, wrapped with the action and the name.
+var (
+	// ErrUnavailable says that the driver cannot work on this machine or that its
+	// provider does not answer; the text names the cause and the fix.
+	ErrUnavailable = errors.New("sandbox driver unavailable")
+	// ErrGone says that the sandbox (or base) does not exist any more.
+	ErrGone = errors.New("sandbox gone")
+	// ErrLimit says that a limit of the spec or of the provider was refused.
+	ErrLimit = errors.New("sandbox limit")
+	// ErrPath says that a path given to Put or Get leaves the sandbox.
+	ErrPath = errors.New("path escapes the sandbox")
+	// ErrDisk says that the sandbox used more disk than its limit; it is dead.
+	ErrDisk = errors.New("sandbox disk limit exceeded")
+)
+
+// Driver is one way to get sandboxes. All methods may be called concurrently.
+type Driver interface {
+	// Open makes a fresh sandbox, empty or from spec.From, and returns when
+	// commands can run in it. A failed Open leaves nothing behind. A name that
+	// is in use is an error.
+	Open(ctx context.Context, spec Spec) (Sandbox, error)
+	// Attach returns the living sandbox of that name, whose owner died, with
+	// its files as the last finished command left them. ErrGone if there is none.
+	// Commands of the dead owner no longer run when Attach returns.
+	Attach(ctx context.Context, name string) (Sandbox, error)
+	// Sweep closes every sandbox and removes every base of this deployment for
+	// which keep returns false, and returns their names. It lists first and asks
+	// keep afterwards, so that what is opened meanwhile survives.
+	Sweep(ctx context.Context, keep func(Info) bool) ([]string, error)
+	// Traits says what this driver can and cannot promise on this machine.
+	Traits() Traits
+	// Check runs a real sandbox and returns nil, or what is wrong and what to
+	// do about it (ErrUnavailable).
+	Check(ctx context.Context) error
+}
+
+// Forker is what a Driver may also be: one prepared sandbox becomes many.
+type Forker interface {
+	// Freeze turns sb into a read-only base called sb.Name() and closes sb: from
+	// then on Spec.From with that name opens independent copies. It is idempotent
+	// for a base that is already frozen. Bases are removed by Sweep and by Thaw.
+	Freeze(ctx context.Context, sb Sandbox) (base string, err error)
+	// Thaw removes a base; sandboxes opened from it must be closed before.
+	// Removing a missing base is no error.
+	Thaw(ctx context.Context, base string) error
+	// HasBase reports whether the frozen base exists and is usable.
+	HasBase(ctx context.Context, base string) bool
+}
+
+// Sandbox is one isolated machine. Exec, Put and Get may be called
+// concurrently; Close ends them all.
+type Sandbox interface {
+	// Name is Spec.Name.
+	Name() string
+	// Exec runs one command and waits for it. A command that ran and failed is
+	// a Result with its code, not an error; an error means that it could not be
+	// run or that the sandbox died. When the context ends or the timeout passes,
+	// the whole process tree is killed before Exec returns.
+	Exec(ctx context.Context, c Command) (Result, error)
+	// Put writes a file, creating parent directories. The path is absolute,
+	// inside the /workspace or /tmp of the sandbox; ErrPath otherwise.
+	Put(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error
+	// Get opens a regular file for reading. fs.ErrNotExist if there is none,
+	// ErrPath for anything that is not a regular file inside the sandbox.
+	Get(ctx context.Context, path string) (io.ReadCloser, error)
+	// Close kills what runs and removes the sandbox. Safe to call twice, and
+	// with a context that is already cancelled.
+	Close(ctx context.Context) error
+}
+
+// Stamper is what a Sandbox may also be: it tells cheaply whether the work tree
+// may have changed between two commands.
+type Stamper interface {
+	// Stamp returns a value that differs from an earlier one if any file under
+	// RepoDir was created, changed or removed in between. It may differ without
+	// a change of content; equal stamps mean an untouched tree.
+	Stamp(ctx context.Context) (string, error)
+}
+
+// Refuser is what a Sandbox may also be: it tells what its network refused, so
+// that a failed download can be explained.
+type Refuser interface {
+	// Refused lists the hosts that commands asked for and that Network.Allow
+	// does not name, or that lead to a closed address; each once.
+	Refused() []string
+}
+
+// Spec says what sandbox to open. The zero value of a limit means the driver's default.
+type Spec struct {
+	// Name is unique in the deployment, [a-z0-9-], at most 80 bytes.
+	Name string
+	// From is a base made by Freeze; empty for an empty sandbox.
+	From string
+	// Labels travel with the sandbox and come back in Info: "solve", "run", "phase".
+	Labels  map[string]string
+	Limits  Limits
+	Network Network
+	// TTL is the longest life that a provider enforces by itself; 0 for none.
+	TTL time.Duration
+}
+
+// Limits of one sandbox.
+type Limits struct {
+	Memory    int64   // bytes, of all processes together
+	CPUs      float64 // cores
+	Processes int     // processes and threads
+	Disk      int64   // bytes written beyond the base
+}
+
+// Network is what a sandbox may reach. The zero value is nothing at all,
+// loopback inside the sandbox excepted.
+type Network struct {
+	// Allow lists host names (exact, or "*.example.org") reachable through an
+	// HTTP(S) proxy that the driver announces in the usual variables
+	// (HTTPS_PROXY and its lower-case and HTTP forms). Private, link-local and
+	// metadata addresses stay closed whatever a name resolves to.
+	Allow []string
+}
+
+// Info describes a sandbox or base that exists.
+type Info struct {
+	Name    string
+	Labels  map[string]string
+	Base    bool // a frozen base
+	Created time.Time
+}
+
+// Command is one command: either Argv or Shell is set.
+type Command struct {
+	Argv  []string
+	Shell string // run by bash -c
+	// Env is added to the sandbox's small fixed environment (PATH, HOME, LANG,
+	// TERM=dumb, USER); nothing of the host's environment is ever inherited.
+	Env map[string]string
+	Dir string // default RepoDir
+	// Stdin is fed to the command; nil is an empty input.
+	Stdin io.Reader
+	// Stdout and Stderr receive the output live, nil discards it; they may be
+	// the same writer, which then receives both in order. A writer that blocks
+	// or fails never blocks the command for ever: its output is dropped.
+	Stdout, Stderr io.Writer
+	// MaxOutput is how many bytes of both streams together are passed on; what
+	// comes after is discarded and Result.Truncated set. 0 is 10 MiB.
+	MaxOutput int64
+	// Timeout kills the process tree; 0 is none (the context's deadline holds).
+	Timeout time.Duration
+}
+
+// Result of a command that ran.
+type Result struct {
+	ExitCode  int  // 128+n for signal n, as a shell reports it
+	TimedOut  bool // killed by Command.Timeout; ExitCode is -1
+	OOM       bool // the memory limit killed a process of it
+	Truncated bool // output beyond MaxOutput was discarded
+	Duration  time.Duration
+}
+
+// Traits are a driver's promises and weak points, read by the suite, the
+// solver's planning and docs/drivers.md.
+type Traits struct {
+	Name      string
+	Isolation string // one line for people
+	Fork      bool   // satisfies Forker
+	ForkHow   string // "overlay", "copy", "snapshot", ...
+	Network   bool   // the allow-list works; without it only "off" does
+	Attach    bool   // Attach can succeed after the owner died
+	// BackgroundDies: a process that a command leaves behind ends with the command.
+	BackgroundDies bool
+	MemoryLimit    bool
+	CPULimit       bool
+	ProcessLimit   bool
+	DiskLimit      bool
+	// Notes are warnings for doctor and the log ("no cgroup delegation: ...").
+	Notes []string
+}
+
+// Output runs a command and returns stdout and stderr merged, in order.
+func Output(ctx context.Context, sb Sandbox, c Command) (string, Result, error) {
+	var buf bytes.Buffer
+	c.Stdout, c.Stderr = &buf, &buf
+	res, err := sb.Exec(ctx, c)
+	return buf.String(), res, err
+}

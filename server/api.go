@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Hub is what the REST API asks GitHub, live, at every call.
+type Hub interface {
+	// Repo finds a repository that the App is installed on; a [Refusal] if it is not.
+	Repo(ctx context.Context, owner, name string) (solve.Repo, error)
+	// Issue reads an issue that can be solved; a [Refusal] if there is none of that
+	// number, or it is closed, or a pull request.
+	Issue(ctx context.Context, repo solve.Repo, number int) (solve.Issue, error)
+}
+
+// Refusal is an error that the caller of the API can mend; it is shown as it is.
+type Refusal string
+
+// Error is the text.
+func (r Refusal) Error() string { return string(r) }
+
+// Solves is what the REST API needs of a store.
+type Solves interface {
+	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+}
+
+// API is the REST API. All fields but PublicURL and Token are required.
+type API struct {
+	Solves Solves
+	Hub    Hub
+	// Token is the operator's: it may ask for solves in every repository the App is
+	// installed on. Without a token the API refuses everything.
+	Token ghapp.Secret
+	// TokenSetting names where a token would be configured, for that refusal.
+	TokenSetting string
+	Vocabulary   handlers.Vocabulary
+	WebURL       string // of GitHub, the host that repo_url may name
+	PublicURL    string // of this server, for links; "" makes them relative
+	Now          func() time.Time
+	NewID        func() solve.ID
+}
+
+// maxRequest is how many bytes the body of a request may have.
+const maxRequest = 64 << 10
+
+// describe is the description of the API, without its operations.
+func describe() huma.Config {
+	cfg := huma.DefaultConfig("yudai", "1")
+	cfg.Info.Description = "Ask for the solve of an issue, and follow it. Every call needs the API token as a Bearer token."
+	// The description and the documentation are routes of ours; answers carry no links to schemas.
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath, cfg.CreateHooks = "", "", "", nil
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer", Description: "The token of server.api_token_env or server.api_token_file."},
+	}
+	return cfg
+}
+
+// operation fills in what all operations have in common.
+func (a API) operation(api huma.API, o huma.Operation) huma.Operation {
+	o.Security = []map[string][]string{{"token": {}}}
+	o.Errors = append(o.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError)
+	o.MaxBodyBytes = maxRequest
+	o.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.authorize(api, ctx, next) }}
+	return o
+}
+
+// authorize lets a request pass that carries the token. The comparison takes the
+// same time whatever is wrong with it.
+func (a API) authorize(api huma.API, ctx huma.Context, next func(huma.Context)) {
+	if a.Token.Empty() {
+		huma.WriteErr(api, ctx, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.") //nolint:errcheck // nobody is left to tell
+		return
+	}
+	scheme, token, _ := strings.Cut(ctx.Header("Authorization"), " ")
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.Token.Reveal()))
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		ctx.SetHeader("WWW-Authenticate", `Bearer realm="yudai"`)
+		huma.WriteErr(api, ctx, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"") //nolint:errcheck // nobody is left to tell
+		return
+	}
+	next(ctx)
+}
+
+// link is the address of a path of this server.
+func (a API) link(path string) string { return strings.TrimSuffix(a.PublicURL, "/") + path }
+
+// refused makes the answer to a Refusal: the request cannot be done, and where to mend it.
+// It is nil for any other error.
+func refused(err error, location string, value any) error {
+	var r Refusal
+	if !errors.As(err, &r) {
+		return nil
+	}
+	return huma.Error422UnprocessableEntity("the request cannot be done",
+		&huma.ErrorDetail{Message: r.Error(), Location: location, Value: value})
+}

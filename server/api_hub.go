@@ -1,0 +1,35 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// apiHub is the [Hub] that asks GitHub.
+type apiHub struct{ app *ghapp.App }
+
+func (h apiHub) Repo(ctx context.Context, owner, name string) (solve.Repo, error) {
+	repo, err := h.app.Repo(ctx, owner, name)
+	if errors.Is(err, ghapp.ErrNotInstalled) {
+		return solve.Repo{}, Refusal(ghapp.ErrNotInstalled.Error())
+	}
+	return repo, err
+}
+
+func (h apiHub) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Issue, error) {
+	issue, open, pull, _, err := h.app.Issue(ctx, repo, number)
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return solve.Issue{}, Refusal("there is no such issue")
+	case err != nil:
+		return solve.Issue{}, err
+	case pull:
+		return solve.Issue{}, Refusal("is a pull request, not an issue")
+	case !open:
+		return solve.Issue{}, Refusal("is closed; reopen it first")
+	}
+	return issue, nil
+}

@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+type statusInput struct {
+	ID string `path:"id" pattern:"^[0-9a-v]{20}$" example:"cnv8q5k6n88s73a1e0h0" doc:"The solve_id that POST /solve returned."`
+}
+
+type statusOutput struct{ Body solveStatus }
+
+type solveStatus struct {
+	SolveID     string             `json:"solve_id"`
+	State       string             `json:"state" enum:"queued,preparing,running,reducing,publishing,solved,unsolved,cancelled,failed,expired" doc:"Where the solve stands; the last five are final."`
+	Reason      string             `json:"reason,omitempty" doc:"Why it ended as it did."`
+	Repository  string             `json:"repository" doc:"owner/name"`
+	IssueNumber int                `json:"issue_number"`
+	BaseBranch  string             `json:"base_branch,omitempty"`
+	BaseSHA     string             `json:"base_sha,omitempty" doc:"The commit it starts from."`
+	Experiments []experimentStatus `json:"experiments" nullable:"false" doc:"The runs, in the order of the plan; empty until the base is ready."`
+	Champion    int                `json:"champion,omitempty" doc:"The number of the winning run; left out if there is none."`
+	PullRequest *pullStatus        `json:"pull_request,omitempty"`
+	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together."`
+	Events      uint64             `json:"events" doc:"How many events the solve's log has."`
+	CancelledBy string             `json:"cancelled_by,omitempty" doc:"Who asked to stop it."`
+	CreatedAt   time.Time          `json:"created_at"`
+	StartedAt   *time.Time         `json:"started_at,omitempty"`
+	DeadlineAt  *time.Time         `json:"deadline_at,omitempty" doc:"When its time budget ends."`
+	EndedAt     *time.Time         `json:"ended_at,omitempty"`
+}
+
+type pullStatus struct {
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Commit string `json:"commit" doc:"The champion's commit."`
+}
+
+type experimentStatus struct {
+	Run         int            `json:"run" doc:"From 1."`
+	Agent       string         `json:"agent"`
+	Model       string         `json:"model"`
+	Temperature *float64       `json:"temperature,omitempty" doc:"Left out for a model that takes none."`
+	MaxEdits    int            `json:"max_edits" doc:"0 is no limit."`
+	Strategy    string         `json:"strategy"`
+	Repeat      int            `json:"repeat"`
+	State       string         `json:"state" enum:"queued,dispatched,working,harvesting,judging,passed,failed,no_verdict,empty,cancelled,timed_out,lost,error"`
+	Reason      string         `json:"reason,omitempty"`
+	Attempt     int            `json:"attempt"`
+	Exit        string         `json:"exit,omitempty" doc:"The agent's own exit status."`
+	Steps       int            `json:"steps"`
+	Edits       int            `json:"edits"`
+	AgentTimeS  float64        `json:"agent_time_s" doc:"How long the agent worked, in seconds."`
+	CostUSD     float64        `json:"cost_usd"`
+	Files       int            `json:"files" doc:"Files in the candidate's patch."`
+	Added       int            `json:"added" doc:"Lines."`
+	Deleted     int            `json:"deleted" doc:"Lines."`
+	Verdict     *verdictStatus `json:"verdict,omitempty"`
+}
+
+type verdictStatus struct {
+	Outcome string `json:"outcome" enum:"passed,failed,no_verdict"`
+	Reason  string `json:"reason,omitempty"`
+	Fixed   int    `json:"fixed" doc:"Tests that failed on the base and pass now."`
+	Broken  int    `json:"broken" doc:"Tests that passed on the base and do not now."`
+	NewPass int    `json:"new_pass" doc:"Passing tests that the base does not have."`
+}
+
+func (a API) statusOperation(api huma.API) huma.Operation {
+	return a.operation(api, huma.Operation{
+		OperationID: "solve-status", Method: http.MethodGet, Path: "/solve/{id}/status",
+		Summary: "Follow a solve",
+		Errors:  []int{http.StatusNotFound},
+		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/solve/cnv8q5k6n88s73a1e0h0/status" \
+  -H "Authorization: Bearer $YUDAI_API_TOKEN"`},
+	})
+}
+
+func (a API) status(ctx context.Context, in *statusInput) (*statusOutput, error) {
+	s, err := a.Solves.Solve(ctx, solve.ID(in.ID))
+	if errors.Is(err, solve.ErrNotFound) {
+		return nil, huma.Error404NotFound("there is no such solve")
+	}
+	var runs []solve.Run
+	if err == nil {
+		runs, err = a.Solves.Runs(ctx, s.ID)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Str("solve_id", in.ID).Msg("solve not read")
+		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
+	}
+	return &statusOutput{Body: statusOf(s, runs)}, nil
+}
+
+func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
+	out := solveStatus{
+		SolveID: string(s.ID), State: string(s.State), Reason: s.Reason, Repository: s.Repo.String(), IssueNumber: s.Issue.Number,
+		BaseBranch: s.Base.Branch, BaseSHA: s.Base.SHA, Experiments: []experimentStatus{}, Events: s.Seq, CancelledBy: s.CancelBy,
+		CreatedAt: s.Created, StartedAt: moment(s.Started), DeadlineAt: moment(s.Deadline), EndedAt: moment(s.Ended),
+	}
+	if s.Decision != nil {
+		out.Champion = s.Decision.Champion
+	}
+	if s.Pull != nil {
+		out.PullRequest = &pullStatus{Number: s.Pull.Number, URL: s.Pull.URL, Commit: s.Pull.Commit}
+	}
+	var cost solve.Money
+	for _, r := range runs {
+		cost += r.Progress.Usage.Cost
+		out.Experiments = append(out.Experiments, experimentOf(r))
+	}
+	out.CostUSD = dollars(cost)
+	return out
+}
+
+func experimentOf(r solve.Run) experimentStatus {
+	x := r.Experiment
+	out := experimentStatus{
+		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
+		Repeat: x.Repeat, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
+		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(), CostUSD: dollars(r.Progress.Usage.Cost),
+	}
+	if c := r.Candidate; c != nil {
+		out.Files, out.Added, out.Deleted = len(c.Files), c.Added, c.Deleted
+	}
+	if v := r.Verdict; v != nil {
+		out.Verdict = &verdictStatus{
+			Outcome: string(v.Outcome), Reason: v.Reason, Fixed: v.Fixed, Broken: v.Broken, NewPass: v.NewPass,
+		}
+	}
+	return out
+}
+
+func dollars(m solve.Money) float64 { return float64(m) / 1e6 }
+
+// moment is nil for a time that has not come.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

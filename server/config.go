@@ -1,0 +1,213 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/store/bolt"
+)
+
+// ConfigFile is read if no other file is named.
+const ConfigFile = "config.yml"
+
+// maxConfig is how large a configuration file may be, in bytes.
+const maxConfig = 1 << 20
+
+// minToken is how many characters an API token must have: less can be guessed.
+const minToken = 16
+
+// Config is the whole configuration: each section belongs to the package that reads
+// it. config.yml in the repository's root is its manual and equals [Default].
+type Config struct {
+	Server  Listen         `yaml:"server"`
+	GitHub  ghapp.Config   `yaml:"github"`
+	Store   bolt.Config    `yaml:"store"`
+	Models  model.Config   `yaml:"models"`
+	Solver  solver.Config  `yaml:"solver"`
+	Agent   agent.Config   `yaml:"agent"`
+	Sandbox drivers.Config `yaml:"sandbox"`
+}
+
+// Listen is the section "server": what listens, and for whom.
+type Listen struct {
+	// Address is host:port; port 0 takes a free one.
+	Address string `yaml:"address"`
+	// PublicURL is where people and GitHub reach this server, "" if it is not known.
+	PublicURL string `yaml:"public_url"`
+	// Label asks for a solve when it is put on an issue.
+	Label string `yaml:"label"`
+	// APITokenEnv and APITokenFile say where the token of the REST API is found; the
+	// environment wins. Without a token the API refuses everything.
+	APITokenEnv  string `yaml:"api_token_env"`
+	APITokenFile string `yaml:"api_token_file"`
+	// ShutdownTimeout is how long open requests may take after the stop signal.
+	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"`
+}
+
+// Default is the built-in configuration.
+func Default() Config {
+	return Config{
+		Server: Listen{
+			Address:         "127.0.0.1:8080",
+			Label:           handlers.DefaultLabel,
+			APITokenEnv:     "YUDAI_API_TOKEN",
+			ShutdownTimeout: 15 * time.Second,
+		},
+		GitHub:  ghapp.DefaultConfig(),
+		Store:   bolt.DefaultConfig(),
+		Models:  model.DefaultConfig(),
+		Solver:  solver.DefaultConfig(),
+		Agent:   agent.DefaultConfig(),
+		Sandbox: drivers.DefaultConfig(),
+	}
+}
+
+// Load reads the file at path over the defaults, then the environment over the file.
+// An empty path means [ConfigFile], which may be missing; a file that is named must
+// exist. The error is a [*ConfigError] with everything that is wrong.
+//
+// The environment overrides GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL
+// here, as go-githubapp names them; secrets are read when they are needed.
+func Load(path string, getenv func(string) string) (Config, error) {
+	named := path != ""
+	if !named {
+		path = ConfigFile
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxConfig {
+		return Config{}, fmt.Errorf("read configuration: %s has %d bytes; %d are the most", path, info.Size(), maxConfig)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
+		return Config{}, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, data, getenv)
+}
+
+// Parse is [Load] for bytes; name stands for the file in problems.
+func Parse(name string, data []byte, getenv func(string) string) (Config, error) {
+	cfg := Default()
+	p := &problems{file: name, at: map[string]place{}}
+	decoder{p}.document(data, reflect.ValueOf(&cfg).Elem())
+	for _, v := range []struct {
+		name, key string
+		into      *string
+	}{
+		{"GITHUB_WEB_URL", "github.web_url", &cfg.GitHub.WebURL},
+		{"GITHUB_V3_API_URL", "github.v3_api_url", &cfg.GitHub.V3APIURL},
+		{"GITHUB_V4_API_URL", "github.v4_api_url", &cfg.GitHub.V4APIURL},
+	} {
+		if value := getenv(v.name); value != "" {
+			*v.into, p.at[v.key] = value, place{variable: v.name}
+		}
+	}
+	cfg.Validate(p.report)
+	return cfg, p.err()
+}
+
+// Validate reports every value that cannot work, in every section, and what does
+// not fit between sections; keys are whole dotted paths.
+func (c Config) Validate(report func(key, problem string)) {
+	in := func(section string) func(key, problem string) {
+		return func(key, problem string) { report(join(section, key), problem) }
+	}
+	c.Server.validate(in("server"))
+	c.GitHub.Validate(in("github"))
+	c.Store.Validate(in("store"))
+	c.Models.Validate(in("models"))
+	c.Solver.Validate(in("solver"))
+	c.Agent.Validate(in("agent"))
+	c.Sandbox.Validate(in("sandbox"))
+	c.vocabulary().Check(solve.Request{
+		Models: c.Solver.Defaults.Models, Temps: c.Solver.Defaults.Temps, Edits: c.Solver.Defaults.Edits,
+		Agents: c.Solver.Defaults.Agents, Repeat: c.Solver.Defaults.Repeat,
+	}, func(p handlers.Problem) {
+		text := fmt.Sprintf("%q %s", p.Word, strings.ReplaceAll(p.Text, "`", ""))
+		if p.Nearest != "" {
+			text += "; did you mean " + p.Nearest + "?"
+		}
+		key := "solver.defaults." + p.Key
+		if p.Key != "repeat" {
+			key += fmt.Sprintf(".%d", p.Index)
+		}
+		report(key, text)
+	})
+}
+
+// vocabulary holds the names that requests may use with this configuration.
+func (c Config) vocabulary() handlers.Vocabulary {
+	v := handlers.Vocabulary{Agents: []string{"mini"}}
+	for _, m := range c.Models.Models {
+		v.Models = append(v.Models, m.Name)
+	}
+	for name := range c.Solver.Strategies {
+		v.Strategies = append(v.Strategies, name)
+	}
+	slices.Sort(v.Strategies)
+	return v
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (l Listen) validate(report func(key, problem string)) {
+	if _, _, err := net.SplitHostPort(l.Address); err != nil {
+		report("address", fmt.Sprintf("%q is not host:port", l.Address))
+	}
+	if l.PublicURL != "" {
+		u, err := url.Parse(l.PublicURL)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			report("public_url", fmt.Sprintf("%q is not an http or https URL without user, query and fragment", l.PublicURL))
+		}
+	}
+	if strings.TrimSpace(l.Label) == "" || len(l.Label) > 50 {
+		report("label", "must be a label's name, 1 to 50 bytes")
+	}
+	if l.APITokenEnv != "" && !variableName.MatchString(l.APITokenEnv) {
+		report("api_token_env", "must be the name of an environment variable, not the token itself")
+	}
+	if l.ShutdownTimeout <= 0 {
+		report("shutdown_timeout", "must be above 0")
+	}
+}
+
+// APIToken finds the token of the REST API; it is empty if none is configured. A
+// token file that cannot be read, or a token too short to be one, is an error.
+func (l Listen) APIToken(getenv func(string) string, readFile func(string) ([]byte, error)) (ghapp.Secret, error) {
+	token, source := "", ""
+	if l.APITokenEnv != "" {
+		token, source = strings.TrimSpace(getenv(l.APITokenEnv)), l.APITokenEnv
+	}
+	if token == "" && l.APITokenFile != "" {
+		data, err := readFile(l.APITokenFile)
+		if err != nil {
+			return ghapp.Secret{}, fmt.Errorf("read server.api_token_file: %w", err)
+		}
+		token, source = strings.TrimSpace(string(data)), l.APITokenFile
+		if token == "" {
+			return ghapp.Secret{}, fmt.Errorf("read server.api_token_file: %s is empty", source)
+		}
+	}
+	if token != "" && len(token) < minToken {
+		return ghapp.Secret{}, fmt.Errorf("the API token in %s has %d characters; it must have %d or more", source, len(token), minToken)
+	}
+	if token == "" {
+		return ghapp.Secret{}, nil
+	}
+	return ghapp.NewSecret(token), nil
+}

@@ -1,0 +1,384 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/yudai-dev/yudai/server"
+)
+
+func noEnv(string) string { return "" }
+
+// withoutClock leaves fields out that are no settings.
+func withoutClock() cmp.Option {
+	return cmp.FilterPath(func(p cmp.Path) bool {
+		field, ok := p.Last().(cmp.StructField)
+		if !ok {
+			return false
+		}
+		f, _ := p.Index(-2).Type().FieldByName(field.Name())
+		return f.Tag.Get("yaml") == "-"
+	}, cmp.Ignore())
+}
+
+func TestManualEqualsTheDefaults(t *testing.T) {
+	t.Parallel()
+	cfg, err := server.Load("../config.yml", noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(server.Default(), cfg, cmpopts.EquateEmpty(), withoutClock()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The manual names every key, with a comment above it or on its line.
+func TestManualExplainsEveryKey(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../config.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := explainedKeys(string(data))
+	for _, key := range keysOf(reflect.TypeFor[server.Config](), "") {
+		if said, ok := explained[key]; !ok {
+			t.Errorf("config.yml does not have %s", key)
+		} else if !said {
+			t.Errorf("config.yml does not explain %s", key)
+		}
+		delete(explained, key)
+	}
+	for key := range explained {
+		if !strings.HasPrefix(key, "solver.strategies.") {
+			t.Errorf("config.yml explains %s, which is no key", key)
+		}
+	}
+}
+
+// keysOf lists the dotted keys of a configuration struct; elements of lists of
+// structs are joined with "-".
+func keysOf(typ reflect.Type, path string) (keys []string) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "-" {
+			continue
+		}
+		if name == "" && option != "inline" {
+			keys = append(keys, path+f.Name+" (has no yaml tag)")
+			continue
+		}
+		at := f.Type
+		if at.Kind() == reflect.Slice {
+			at = at.Elem()
+		}
+		switch {
+		case option == "inline":
+			keys = append(keys, keysOf(at, path)...)
+			continue
+		case at.Kind() == reflect.Struct:
+			keys = append(keys, keysOf(at, path+name+".")...)
+		}
+		keys = append(keys, path+name)
+	}
+	return keys
+}
+
+// explainedKeys reads the manual by its indent, as a person does: which keys there
+// are, commented-out ones included, and whether a comment stands with each.
+func explainedKeys(text string) map[string]bool {
+	line := regexp.MustCompile(`^( *)(?:# ?( *))?(- )?([a-z][a-z0-9_]*):( .*)?$`)
+	explained := map[string]bool{}
+	type level struct {
+		indent int
+		key    string
+	}
+	var open []level
+	comment := false
+	for _, l := range strings.Split(text, "\n") {
+		m := line.FindStringSubmatch(l)
+		switch {
+		case strings.TrimSpace(l) == "":
+			comment = false
+			continue
+		case m == nil:
+			comment = comment || strings.HasPrefix(strings.TrimSpace(l), "#")
+			continue
+		}
+		indent := len(m[1]) + len(m[2]) + len(m[3])
+		for len(open) > 0 && open[len(open)-1].indent >= indent {
+			open = open[:len(open)-1]
+		}
+		open = append(open, level{indent, m[4]})
+		var path []string
+		for _, o := range open {
+			path = append(path, o.key)
+		}
+		key := strings.Join(path, ".")
+		explained[key] = explained[key] || comment || strings.Contains(m[5], " # ")
+		comment = false
+	}
+	return explained
+}
+
+func TestEverythingWrongIsReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := server.Parse("config.yml", []byte(`server:
+  adress: 0.0.0.0:80
+  shutdown_timeout: 15
+  public_url: ftp://x
+  label: [a]
+gihub: {}
+github:
+  write:
+    timeout: 0s
+    lease: never
+    per_hour: 3.5
+  app: 5
+solver:
+  defaults:
+    temps: [0.2, warm, 3]
+    models: [gpt-5-mini, gpt-6]
+    repeat: "1"
+    agents:
+  strategies:
+    plain: 7
+    plain: ""
+  max_experiments: 0
+  limits: {run_steps: -1, run_time: 1}
+  branch: "no place"
+  order: [files, luck]
+agent:
+  mode: 1.0
+  keep_output: 18446744073709551615
+  "max_format_errors": yes
+`), noEnv)
+	var all *server.ConfigError
+	if !errors.As(err, &all) {
+		t.Fatalf("err = %v", err)
+	}
+	got := strings.Split(err.Error(), "\n")
+	for i, want := range []string{
+		`config.yml:2:3: server.adress: unknown key; did you mean address?`,
+		`config.yml:3:21: server.shutdown_timeout: must be a time with its unit, like 90s, 20m or 1h30m`,
+		`config.yml:4:15: server.public_url: "ftp://x" is not an http or https URL without user, query and fragment`,
+		`config.yml:5:10: server.label: must be text`,
+		`config.yml:6:1: gihub: unknown key; did you mean github?`,
+		`config.yml:9:14: github.write.timeout: must be above 0`,
+		`config.yml:10:12: github.write.lease: must be a time with its unit, like 90s, 20m or 1h30m`,
+		`config.yml:11:15: github.write.per_hour: must be a whole number`,
+		`config.yml:12:8: github.app: must be keys and values`,
+		`config.yml:15:18: solver.defaults.temps.1: must be a number`,
+		`config.yml:15:24: solver.defaults.temps.2: "3" is no temperature: they go from 0 to 2`,
+		`config.yml:16:26: solver.defaults.models.1: "gpt-6" is not one of the configured models`,
+		`config.yml:17:13: solver.defaults.repeat: must be a whole number`,
+		`config.yml:18:12: solver.defaults.agents: must be a list, like [a, b]`,
+		`config.yml:20:12: solver.strategies.plain: must be text: put it in quotes`,
+		`config.yml:21:5: solver.strategies.plain: is given twice`,
+		`config.yml:22:20: solver.max_experiments: is 0, must be at least 1`,
+		`config.yml:23:23: solver.limits.run_steps: is -1, must be at least 0`,
+		`config.yml:23:37: solver.limits.run_time: must be a time with its unit, like 90s, 20m or 1h30m`,
+		`config.yml:24:11: solver.branch:`,
+		`config.yml:25:3: solver.order: unknown criterion "luck"`,
+		`config.yml:27:9: agent.mode: must be text: put it in quotes`,
+		`config.yml:28:16: agent.keep_output: must be a smaller number`,
+		`config.yml:29:24: agent.max_format_errors: must be a whole number`,
+	} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("line %d: want %q, all:\n%s", i+1, want, strings.Join(got, "\n"))
+		}
+	}
+	if len(got) != 24 {
+		t.Errorf("%d problems:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+func TestProblemsOutsideTheFileAndOfItsForm(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text, want string
+	}{
+		"no YAML":             {"server:\n  address: [", "c.yml:2:12: not YAML: "},
+		"a tab":               {"server:\n\taddress: x", "c.yml:2:1: not YAML: "},
+		"a list":              {"- a", "c.yml:1:1: must be keys and values"},
+		"a word":              {"hello", "c.yml:1:1: must be keys and values"},
+		"two documents":       {"server: {}\n---\nagent: {}", "c.yml:3:6: a second document: the configuration is one"},
+		"anchor":              {"server: &a\n  label: x", "anchors, aliases and tags are not read here"},
+		"alias":               {"server: {label: &x a, address: *x}", "c.yml:1:32: server.address: anchors, aliases and tags"},
+		"merge":               {"server:\n  <<: {label: x}", "c.yml:2:3: server: not a plain key"},
+		"tag":                 {"server: {label: !!str x}", "c.yml:1:17: server.label: anchors, aliases and tags"},
+		"value without a key": {"server: {label: ~}", `c.yml:1:17: server.label: must be text; write "" for none`},
+		"empty item":          {"solver: {defaults: {models: [~]}}", "solver.defaults.models.0: is empty"},
+		"nearest parent":      {"github:\n  write: {lease: 1s}", "c.yml:2:18: github.write.lease: must be at least twice"},
+		"parent of an absent": {"github:\n  write:\n    timeout: 1h", "c.yml:2:3: github.write.lease: must be at least twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := server.Parse("c.yml", []byte(tt.text), noEnv)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFileLiesOverTheDefaults(t *testing.T) {
+	t.Parallel()
+	cfg, err := server.Parse("c.yml", []byte(`
+# A file of a few keys.
+server:
+  label: "fix: it"
+github: # nothing set here
+  write:
+solver:
+  defaults:
+    models: [claude-haiku-4-5]
+    temps: [1]
+  strategies:
+    plain: ""
+    mine: |
+      Two
+      lines.
+  limits: {run_time: 1h30m, solve_time: 0, run_usd: 3}
+`), noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := server.Default()
+	want.Server.Label = "fix: it"
+	want.Solver.Defaults.Models, want.Solver.Defaults.Temps = []string{"claude-haiku-4-5"}, []float64{1}
+	want.Solver.Strategies = map[string]string{"plain": "", "mine": "Two\nlines.\n"}
+	want.Solver.Limits.RunTime, want.Solver.Limits.SolveTime, want.Solver.Limits.RunUSD = 90*time.Minute, 0, 3
+	if diff := cmp.Diff(want, cfg, withoutClock()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEnvironmentLiesOverTheFile(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"GITHUB_WEB_URL": "https://ghe.example", "GITHUB_V3_API_URL": "https://ghe.example/api/v3", "YUDAI_SERVER_ADDRESS": "x"}
+	cfg, err := server.Parse("c.yml", []byte("github: {web_url: https://other.example}"), func(k string) string { return env[k] })
+	if err != nil || cfg.GitHub.WebURL != env["GITHUB_WEB_URL"] || cfg.GitHub.V3APIURL != env["GITHUB_V3_API_URL"] || cfg.Server.Address != server.Default().Server.Address {
+		t.Errorf("%+v %+v, %v", cfg.GitHub, cfg.Server, err)
+	}
+	env["GITHUB_V3_API_URL"] = "nonsense"
+	_, err = server.Parse("c.yml", []byte("github: {v3_api_url: https://other.example}"), func(k string) string { return env[k] })
+	if err == nil || !strings.HasPrefix(err.Error(), "GITHUB_V3_API_URL: github.v3_api_url: ") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+func TestLoadFindsTheFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	cfg, err := server.Load("", noEnv)
+	if diff := cmp.Diff(server.Default(), cfg, withoutClock()); diff != "" || err != nil {
+		t.Errorf("no file: %v %s", err, diff)
+	}
+	if _, err := server.Load("other.yml", noEnv); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a named file that is missing: %v", err)
+	}
+	if err := os.WriteFile("config.yml", []byte("server: {label: mine}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if cfg, err = server.Load("", noEnv); err != nil || cfg.Server.Label != "mine" {
+		t.Errorf("config.yml here: %q %v", cfg.Server.Label, err)
+	}
+	large := filepath.Join(dir, "large.yml")
+	if err := os.WriteFile(large, []byte(strings.Repeat("# x\n", 1<<19)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Load(large, noEnv); err == nil || !strings.Contains(err.Error(), "are the most") {
+		t.Errorf("a large file: %v", err)
+	}
+}
+
+func TestAPITokenComesFromEnvironmentOrFile(t *testing.T) {
+	t.Parallel()
+	const long = "0123456789abcdef"
+	files := map[string]string{"token": long + "\n", "empty": " \n", "short": "abc"}
+	read := func(name string) ([]byte, error) {
+		if data, ok := files[name]; ok {
+			return []byte(data), nil
+		}
+		return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
+	}
+	for name, tt := range map[string]struct {
+		env, file string
+		want, err string
+	}{
+		"none":             {"", "", "", ""},
+		"environment":      {long + "E", "", long + "E", ""},
+		"file":             {"", "token", long, ""},
+		"environment wins": {long + "E", "token", long + "E", ""},
+		"no such file":     {"", "nowhere", "", "server.api_token_file"},
+		"empty file":       {"", "empty", "", "is empty"},
+		"short":            {"abc", "", "", "YUDAI_API_TOKEN has 3 characters; it must have 16 or more"},
+		"short in a file":  {"", "short", "", "short has 3 characters"},
+	} {
+		l := server.Default().Server
+		l.APITokenFile = tt.file
+		got, err := l.APIToken(func(k string) string { return map[string]string{"YUDAI_API_TOKEN": tt.env}[k] }, read)
+		if got.Reveal() != tt.want || (err == nil) != (tt.err == "") || (err != nil && !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%s: %q, %v", name, got.Reveal(), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "abc") {
+			t.Errorf("%s: the token is in the error: %v", name, err)
+		}
+	}
+}
+
+func TestServerSectionIsChecked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"address: nowhere":        "server.address: \"nowhere\" is not host:port",
+		"label: ' '":              "server.label: must be a label's name",
+		"api_token_env: s3cr-et":  "server.api_token_env: must be the name of an environment variable",
+		"shutdown_timeout: -1s":   "server.shutdown_timeout: must be above 0",
+		"public_url: http://u@x":  "server.public_url: ",
+		"public_url: example.org": "server.public_url: ",
+	} {
+		_, err := server.Parse("c.yml", []byte("server:\n  "+text), noEnv)
+		if err == nil || !strings.Contains(err.Error(), want) || (strings.Contains(text, "s3cr") && strings.Contains(err.Error(), "s3cr")) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// FuzzConfig: no bytes make reading panic, every problem has a text and a place in
+// the file, and what is accepted passes its own checks.
+func FuzzConfig(f *testing.F) {
+	for _, seed := range []string{
+		"", "server: {address: ':0'}", "solver:\n  defaults:\n    temps: [0.1, x]\n", "a: &a [*a]", "? x\n: y", "server:\n  label: |\n    x\n", "- 1\n---\n{", "solver: {strategies: {1: a, ~: b}}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		cfg, err := server.Parse("c.yml", data, noEnv)
+		var all *server.ConfigError
+		if err != nil && !errors.As(err, &all) {
+			t.Fatalf("another error: %v", err)
+		}
+		if err == nil {
+			cfg.Validate(func(key, problem string) { t.Errorf("accepted: %s: %s", key, problem) })
+			return
+		}
+		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 2
+		for _, p := range all.Problems {
+			if p.Text == "" || p.Line < 0 || p.Line > lines {
+				t.Errorf("%+v in a file of %d lines", p, lines)
+			}
+		}
+	})
+}

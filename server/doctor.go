@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
+)
+
+// Level of a finding.
+type Level int
+
+// The levels: fine, works with a drawback, does not work.
+const (
+	Good Level = iota
+	Warn
+	Bad
+)
+
+// Finding is one line of the doctor.
+type Finding struct {
+	Level Level
+	What  string
+	Text  string
+	Fix   string // what to do about it; "" if nothing
+}
+
+// Diagnose checks this machine and the configuration and yields what it finds,
+// in the order in which a newcomer would mend it. Nothing is changed.
+func Diagnose(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		d := doctor{ctx: ctx, getenv: getenv}
+		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.github} {
+			for _, f := range check() {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type doctor struct {
+	ctx    context.Context
+	getenv func(string) string
+	cfg    Config
+}
+
+func (d *doctor) git() []Finding {
+	out, err := exec.CommandContext(d.ctx, "git", "--version").Output()
+	if err != nil {
+		return []Finding{{Bad, "git", "the git program was not found", "install the package git"}}
+	}
+	var major, minor int
+	version := strings.TrimSpace(string(out))
+	if _, err := fmt.Sscanf(version, "git version %d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 31) {
+		return []Finding{{Bad, "git", version + " is too old", "install git 2.31 or newer"}}
+	}
+	return []Finding{{Good, "git", version, ""}}
+}
+
+func (d *doctor) config(path string) []Finding {
+	cfg, err := Load(path, d.getenv)
+	d.cfg = cfg
+	if err != nil {
+		d.cfg = Default()
+		return []Finding{{Bad, "config", err.Error(), "mend the lines above; the rest is checked with the defaults"}}
+	}
+	where := path
+	if where == "" {
+		where = "built-in defaults, or config.yml here"
+	}
+	return []Finding{{Good, "config", where, ""}}
+}
+
+func (d *doctor) sandbox() []Finding {
+	cfg := d.cfg.Sandbox
+	dir, err := os.MkdirTemp("", "yudai-doctor-")
+	if err != nil {
+		return []Finding{{Bad, "sandbox", err.Error(), "make room in the temporary directory"}}
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	cfg.Local.Dir = dir
+	driver, err := drivers.New(cfg, zerolog.Nop())
+	if err != nil {
+		return []Finding{{Bad, "sandbox", err.Error(), "set sandbox.driver"}}
+	}
+	if err := driver.Check(d.ctx); err != nil {
+		return []Finding{{Bad, "sandbox", err.Error(), "see docs/operations of the driver in README.md, section Sandbox"}}
+	}
+	t := driver.Traits()
+	found := []Finding{{Good, "sandbox", fmt.Sprintf("%s: %s, fork by %s", t.Name, t.Isolation, t.ForkHow), ""}}
+	for _, note := range t.Notes {
+		found = append(found, Finding{Warn, "sandbox", note, ""})
+	}
+	return found
+}
+
+func (d *doctor) models() []Finding {
+	set, err := model.NewSet(d.cfg.Models, d.getenv)
+	if err != nil {
+		return []Finding{{Bad, "models", err.Error(), "mend the section models"}}
+	}
+	wanted := map[string]bool{}
+	for _, name := range d.cfg.Solver.Defaults.Models {
+		wanted[name] = true
+	}
+	var found []Finding
+	for _, name := range set.Names() {
+		err := set.Ready(name)
+		switch {
+		case err == nil:
+			found = append(found, Finding{Good, "model", name, ""})
+		case wanted[name]:
+			found = append(found, Finding{Bad, "model", err.Error(), "set the key, or take the model out of solver.defaults.models"})
+		}
+	}
+	return found
+}
+
+func (d *doctor) github() []Finding {
+	secrets, err := cfgSecrets(d.cfg, d.getenv)
+	if err != nil {
+		return []Finding{{Bad, "github", strings.ReplaceAll(err.Error(), "\n", "; "), "set the secrets of your App; `yudai demo` and `yudai solve` need none"}}
+	}
+	app, err := ghapp.New(d.cfg.GitHub, secrets, ghapp.Options{})
+	if err == nil {
+		ctx, cancel := context.WithTimeout(d.ctx, 15*time.Second)
+		defer cancel()
+		var who ghapp.Identity
+		if who, err = app.Identity(ctx); err == nil {
+			return []Finding{{Good, "github", "App " + who.Slug + " answers", ""}}
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("GitHub did not answer within 15 s")
+	}
+	return []Finding{{Bad, "github", err.Error(), "check github.v3_api_url, the App id and its private key"}}
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/xid"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// LocalRepo is a person's own repository on this machine.
+type LocalRepo struct {
+	Root   string // absolute
+	Branch string // the branch that is checked out
+	SHA    string // its commit
+}
+
+// OpenLocal looks at the repository at path without changing anything.
+func OpenLocal(ctx context.Context, path string) (LocalRepo, error) {
+	l, err := git.Local(ctx, path)
+	if err != nil {
+		return LocalRepo{}, err
+	}
+	return LocalRepo{Root: l.Root, Branch: l.Branch, SHA: l.SHA}, nil
+}
+
+// Fetch brings a branch from another repository in as a local branch and
+// touches nothing else.
+func (r LocalRepo) Fetch(ctx context.Context, from, branch string) error {
+	return git.FetchInto(ctx, r.Root, from, branch)
+}
+
+// Ask stores a solve as the API does: with the operator's own right.
+func (s *Server) Ask(ctx context.Context, owner, name string, number int, req solve.Request) (solve.Solve, error) {
+	h := apiHub{s.app}
+	repo, err := h.Repo(ctx, owner, name)
+	if err != nil {
+		return solve.Solve{}, err
+	}
+	issue, err := h.Issue(ctx, repo, number)
+	if err != nil {
+		return solve.Solve{}, err
+	}
+	id := solve.ID(xid.New().String())
+	stored, _, err := s.store.Create(ctx, newSolve(id, repo, issue, req, "api:"+string(id)))
+	return stored, err
+}
+
+// SetScripted makes the named models play the script, as the whole matrix.
+func (c *Config) SetScripted(script string, names []string) {
+	c.Models.Models = nil
+	for _, name := range names {
+		c.Models.Models = append(c.Models.Models, model.Entry{Name: name, Provider: "scripted", Script: script})
+	}
+	c.Solver.Defaults.Models = names
+}
+
+// ScriptModels lists the models that a script has plays for.
+func ScriptModels(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the script: %w", err)
+	}
+	script, err := scripted.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var names []string
+	for _, p := range script.Plays {
+		if p.Match.Model != "" && !slices.Contains(names, p.Match.Model) {
+			names = append(names, p.Match.Model)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no play names a model (match: {model: NAME})", path)
+	}
+	return names, nil
+}
+
+// TestFormat guesses how a test command reports.
+func TestFormat(command string) string {
+	if strings.HasPrefix(command, "go test ") {
+		return "go"
+	}
+	return "exit"
+}
+
+// ParseBudget reads money, time or both ("$2", "20m", "$2,20m").
+func ParseBudget(text string) (solve.Money, time.Duration, error) { return handlers.ParseBudget(text) }

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/palantir/go-githubapp/githubapp"
+	"github.com/rs/xid"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// NewHandler returns every route of the server. Each request gets the logger in its
+// context, and each answer headers that let a browser do nothing with it but show it.
+func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, error) {
+	mux := http.NewServeMux()
+	api := humago.New(mux, describe())
+
+	mux.Handle(githubapp.DefaultWebhookRoute, hook) // POST /api/github/hook
+	huma.Register(api, a.startOperation(api), a.start)
+	huma.Register(api, a.statusOperation(api), a.status)
+	description, err := newDescription(api)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := newDocs(api.OpenAPI(), a.link(""))
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /openapi.json", description)
+	mux.Handle("GET /docs", docs)
+	mux.HandleFunc("GET /healthz", healthz)
+
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		mux.ServeHTTP(w, r.WithContext(log.WithContext(r.Context())))
+	}), nil
+}
+
+// healthz says that the server answers requests.
+func healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	io.WriteString(w, "ok\n") //nolint:errcheck // nobody is left to tell
+}
+
+// routes wires the routes to the server's parts.
+func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, app *ghapp.App, getenv func(string) string) (http.Handler, error) {
+	hook, err := NewIntake(secrets.WebhookSecret.Reveal(), events)
+	if err != nil {
+		return nil, err
+	}
+	token, err := s.cfg.Server.APIToken(getenv, os.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	return NewHandler(s.log, hook, API{
+		Solves: s.store, Hub: apiHub{app}, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
+		Vocabulary: s.cfg.vocabulary(), WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
+		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
+	})
+}
+
+// tokenSetting names the settings that give the API its token.
+func (l Listen) tokenSetting() string {
+	if l.APITokenEnv == "" {
+		return "server.api_token_env or server.api_token_file"
+	}
+	return fmt.Sprintf("the environment variable %s (server.api_token_env) or server.api_token_file", l.APITokenEnv)
+}

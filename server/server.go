@@ -1,0 +1,230 @@
+// Package server puts the program together: configuration, wiring, listener,
+// routes, shutdown order. It is the only package that knows them all.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/xid"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/store/bolt"
+)
+
+// Options are what a server gets beside its configuration.
+type Options struct {
+	Getenv func(string) string
+	Log    zerolog.Logger
+	// Transport reaches GitHub; nil is the default one.
+	Transport http.RoundTripper
+}
+
+// Server is the whole program, listening. Run serves until its context ends.
+type Server struct {
+	cfg      Config
+	log      zerolog.Logger
+	store    *bolt.Store
+	driver   sandbox.Driver
+	app      *ghapp.App
+	engine   *solver.Engine
+	writer   *ghapp.Writer
+	listener net.Listener
+	handler  http.Handler
+}
+
+// Stage must be the first thing a program that opens sandboxes does: a process
+// started for the inside of a sandbox never returns from it.
+func Stage() { local.Stage() }
+
+// New checks everything that can be checked before work starts, opens the
+// store and the listener, and returns a server that Run starts. All problems
+// with secrets are reported at once.
+func New(ctx context.Context, cfg Config, opts Options) (*Server, error) {
+	ctx = opts.Log.WithContext(ctx)
+	s := &Server{cfg: cfg, log: opts.Log}
+	if err := s.open(ctx, opts); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context, opts Options) error {
+	secrets, err := cfgSecrets(s.cfg, opts.Getenv)
+	if err != nil {
+		return err
+	}
+	if s.driver, err = drivers.New(s.cfg.Sandbox, s.log); err != nil {
+		return err
+	}
+	if err := s.driver.Check(ctx); err != nil {
+		return err
+	}
+	for _, note := range s.driver.Traits().Notes {
+		s.log.Warn().Str("driver", s.driver.Traits().Name).Msg(note)
+	}
+	models, err := model.NewSet(s.cfg.Models, opts.Getenv)
+	if err != nil {
+		return err
+	}
+	if s.store, err = bolt.Open(s.cfg.Store); err != nil {
+		return err
+	}
+	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: opts.Transport})
+	if err != nil {
+		return err
+	}
+	s.app = app
+	who, err := identify(ctx, app)
+	if err != nil {
+		return err
+	}
+	node := xid.New().String()
+	s.engine = solver.New(s.cfg.Solver, solver.Parts{
+		Store: s.store, Hub: hub{app}, Driver: s.driver, Git: git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git")),
+		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: modelSet{models}, Node: node, Log: s.log,
+	})
+	s.writer = ghapp.NewWriter(app, s.store, content{s.engine}, s.cfg.GitHub.Write, node)
+	events := handlers.New(handlers.Options{
+		Accepter: s.store, Bot: who.Bot, Label: s.cfg.Server.Label,
+		Vocabulary: s.cfg.vocabulary(),
+	})
+	if s.handler, err = s.routes(events, secrets, app, opts.Getenv); err != nil {
+		return err
+	}
+	s.listener, err = net.Listen("tcp", s.cfg.Server.Address)
+	if err != nil {
+		return fmt.Errorf("listen on server.address: %w", err)
+	}
+	return nil
+}
+
+// identify asks GitHub who we are; a GitHub that is not there for a moment is waited for.
+func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		who, err := app.Identity(ctx)
+		if err == nil {
+			return who, nil
+		}
+		var t interface{ Temporary() bool }
+		if !errors.As(err, &t) || !t.Temporary() {
+			return who, fmt.Errorf("ask GitHub who this App is (check github.app.integration_id, the private key and github.v3_api_url): %w", err)
+		}
+		timer := time.NewTimer(2 * time.Second)
+		select {
+		case <-ctx.Done():
+			return who, err
+		case <-timer.C:
+		}
+	}
+}
+
+// Addr is where the server listens, host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends: then the intake stops, the workers stop where
+// their stored state lets the next process go on, and the store is closed.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.close()
+	web := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, ErrorLog: nil,
+	}
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, gctx := errgroup.WithContext(work)
+	group.Go(func() error {
+		if err := web.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error { return s.engine.Run(gctx) })
+	group.Go(func() error { return s.writer.Run(s.log.WithContext(gctx)) })
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+		case <-gctx.Done():
+		}
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Server.ShutdownTimeout)
+		defer cancel()
+		err := web.Shutdown(end)
+		stop()
+		return err
+	})
+	return group.Wait()
+}
+
+func (s *Server) close() {
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.log.Error().Err(err).Msg("store not closed")
+		}
+	}
+}
+
+// Watch signals, coalesced, that something in the store changed.
+func (s *Server) Watch(ctx context.Context) <-chan struct{} { return s.store.Watch(ctx) }
+
+// Latest is the newest solve of an issue with its runs; solve.ErrNotFound if there is none.
+func (s *Server) Latest(ctx context.Context, repoID int64, issue int) (solve.View, error) {
+	v := solve.View{}
+	var err error
+	if v.Solve, err = s.store.LatestSolve(ctx, repoID, issue); err != nil {
+		return v, err
+	}
+	v.Runs, err = s.store.Runs(ctx, v.Solve.ID)
+	return v, err
+}
+
+// Settled reports whether every effect of the solve has been written (or refused for good).
+func (s *Server) Settled(ctx context.Context, id solve.ID) (bool, error) {
+	effects, err := s.store.SolveEffects(ctx, id)
+	for _, f := range effects {
+		if f.State == solve.EffectPending || f.State == solve.EffectSending {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// Record exports a solve.
+func (s *Server) Record(ctx context.Context, id solve.ID) (solve.Record, error) {
+	return s.engine.Record(ctx, id)
+}
+
+// Traits are the sandbox driver's.
+func (s *Server) Traits() sandbox.Traits { return s.driver.Traits() }
+
+// cfgSecrets resolves every secret, or reports all that are missing or wrong.
+func cfgSecrets(cfg Config, getenv func(string) string) (ghapp.Secrets, error) {
+	secrets, problems := cfg.GitHub.Resolve(getenv, os.ReadFile)
+	var all []error
+	for _, p := range problems {
+		all = append(all, fmt.Errorf("github.%s: %s", p.Key, p.Text))
+	}
+	return secrets, errors.Join(all...)
+}

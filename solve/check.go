@@ -1,0 +1,194 @@
+package solve
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Conclusions of our check runs. There is no failure among them: a check run
+// colours the commit it stands on, and that we found no patch says nothing about the commit.
+const (
+	ConclusionSuccess   = "success"
+	ConclusionNeutral   = "neutral"
+	ConclusionCancelled = "cancelled"
+)
+
+// CheckOf is the solve's check run: the table of runs, and the scorecard as
+// soon as there is a champion.
+func CheckOf(v View) Check {
+	c := Check{Name: "yudai", Status: "in_progress", Title: v.headline()}
+	switch s := v.Solve.State; {
+	case s == StateQueued:
+		c.Status = "queued"
+	case s.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+		if s == StateSolved {
+			c.Conclusion = ConclusionSuccess
+		}
+		if s == StateCancelled {
+			c.Conclusion = ConclusionCancelled
+		}
+	}
+	var summary, text strings.Builder
+	paragraph(&summary, v.headline()+" "+v.reason())
+	paragraph(&summary, v.askedBy())
+	for _, note := range v.Solve.Plan.Notes {
+		paragraph(&summary, "Note: "+sentence(Neutralise(note)))
+	}
+	paragraph(&summary, v.runsTable())
+	if best, ok := v.champion(); ok {
+		paragraph(&text, v.facts(best))
+		paragraph(&text, "### Why this one")
+		paragraph(&text, v.why())
+		paragraph(&text, v.ruleText())
+	} else if v.Solve.State.Final() {
+		paragraph(&text, v.failures())
+	}
+	return c.bounded(summary.String(), text.String())
+}
+
+// RunCheckOf is the check run of run n. A run that never came to be is told as such.
+func RunCheckOf(v View, n int) Check {
+	r, exists := v.run(n)
+	c := Check{Name: runCheckName(r), Status: "queued", Title: v.runTitle(r, exists)}
+	switch {
+	case !exists && v.Solve.State.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+	case r.State.Active():
+		c.Status = "in_progress"
+	case r.State == RunPassed:
+		c.Status, c.Conclusion = "completed", ConclusionSuccess
+	case r.State == RunCancelled:
+		c.Status, c.Conclusion = "completed", ConclusionCancelled
+	case r.State.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+	}
+	return c.bounded(v.runSummary(r), runDetails(r))
+}
+
+// runCheckName is the same for the whole life of a run: "yudai / 3: gpt-5-mini t=0.2 test-first".
+func runCheckName(r Run) string {
+	x := r.Experiment
+	words := []string{clip(plain(x.Model), 60)}
+	if x.Temperature != nil {
+		words = append(words, "t="+formatTemp(*x.Temperature))
+	}
+	if x.MaxEdits > 0 {
+		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
+	}
+	words = append(words, clip(plain(x.Strategy), 40))
+	if x.Repeat > 1 {
+		words = append(words, "again "+strconv.Itoa(x.Repeat))
+	}
+	return strings.TrimSpace(fmt.Sprintf("yudai / %d: %s", r.N, strings.Join(words, " ")))
+}
+
+func (v View) runTitle(r Run, exists bool) string {
+	switch {
+	case !exists && v.Solve.State.Final():
+		return "did not run"
+	case r.Verdict != nil:
+		return v.stateText(r) + ": " + testsText(r)
+	default:
+		return v.stateText(r)
+	}
+}
+
+// runSummary is a run's own scorecard.
+func (v View) runSummary(r Run) string {
+	var b strings.Builder
+	row(&b, []string{"Run", strconv.Itoa(r.N)})
+	row(&b, []string{"---", "---"})
+	fact := func(name, value string) { row(&b, []string{name, value}) }
+	fact("State", v.stateText(r))
+	if why := v.whyNot(r); why != "" {
+		fact("Why not", Neutralise(clip(why, 500)))
+	}
+	if r.Verdict != nil || r.State.Final() {
+		fact("Tests", testsText(r))
+	}
+	if c := r.Candidate; c != nil {
+		fact("Change", fmt.Sprintf("%s, +%d -%d", count(len(c.Files), "file"), c.Added, c.Deleted))
+	}
+	fact("Model", codeCell(r.Experiment.Model))
+	fact("Temperature", tempText(r.Experiment.Temperature))
+	fact("Strategy", codeCell(r.Experiment.Strategy))
+	fact("Agent", codeCell(r.Experiment.Agent))
+	if r.AgentTime > 0 || r.State.Final() {
+		fact("Latency", FormatDuration(r.AgentTime))
+	}
+	u := r.Progress.Usage
+	fact("Work", fmt.Sprintf("%s, %s", count(r.Progress.Steps, "step"), count(r.Progress.Edits, "edit")))
+	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out)", u.Cost, count(u.Calls, "call"), u.Input, u.Output))
+	if r.Attempt > 1 {
+		fact("Attempt", strconv.Itoa(r.Attempt))
+	}
+	if r.Exit != "" {
+		fact("Agent's end", codeCell(r.Exit))
+	}
+	return b.String()
+}
+
+// runDetails lists files, tests and flags of a run.
+func runDetails(r Run) string {
+	var b strings.Builder
+	if c := r.Candidate; c != nil {
+		for _, f := range c.Flags {
+			paragraph(&b, "Look at: "+sentence(Neutralise(f)))
+		}
+		paragraph(&b, "### Changed files")
+		paragraph(&b, fileList(c.Files, 50))
+	}
+	if t := r.Verdict; t != nil {
+		lists := []struct {
+			title string
+			names []string
+			total int
+		}{
+			{"Fixed tests", t.FixedTests, t.Fixed},
+			{"Broken tests", t.BrokenTests, t.Broken},
+			{"Tests that still fail", t.StillTests, t.Still},
+			{"New tests that fail", t.NewFailTests, t.NewFail},
+			{"Weakened test files", t.Weakens, len(t.Weakens)},
+		}
+		for _, l := range lists {
+			if l.total > 0 {
+				paragraph(&b, "### "+l.title)
+				paragraph(&b, codeList(l.names, 50, l.total))
+			}
+		}
+	}
+	return b.String()
+}
+
+// fileList tells each changed file with its lines.
+func fileList(files []FileChange, n int) string {
+	var b strings.Builder
+	for _, f := range files[:min(n, len(files))] {
+		from := ""
+		if f.OldPath != "" {
+			from = " from " + code(f.OldPath)
+		}
+		lines := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
+		if f.Binary {
+			lines = "binary"
+		}
+		fmt.Fprintf(&b, "- %s%s (%s, %s)\n", code(f.Path), from, Neutralise(f.Op), lines)
+	}
+	if rest := len(files) - n; rest > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", rest)
+	}
+	return b.String()
+}
+
+// bounded puts the texts in and keeps everything within GitHub's limits.
+func (c Check) bounded(summary, text string) Check {
+	c.Name = cutRunes(c.Name, MaxTitle)
+	c.Title = cutRunes(oneLine(c.Title), MaxTitle)
+	c.Summary = finish(summary, MaxCheck)
+	if strings.TrimSpace(text) != "" {
+		c.Text = finish(text, MaxCheck)
+	}
+	return c
+}

@@ -1,0 +1,214 @@
+package solve
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ProgressComment is the one comment of a solve that is edited in place, as
+// Markdown of at most [MaxComment] bytes with its marker in the first line.
+func ProgressComment(v View) string {
+	var b strings.Builder
+	b.WriteString(Marker(string(v.Solve.ID), string(EffectNotice)) + "\n")
+	paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	paragraph(&b, v.askedBy())
+	if t := v.Solve.Base.Test; t.Command != "" {
+		paragraph(&b, "Base: "+v.baseText()+". "+v.baseTests())
+	}
+	for _, note := range v.Solve.Plan.Notes {
+		paragraph(&b, "Note: "+sentence(Neutralise(note)))
+	}
+	paragraph(&b, v.runsTable())
+	if len(v.Runs) > 0 {
+		paragraph(&b, fmt.Sprintf("Cost so far: %s.", v.cost()))
+	}
+	if !v.Solve.State.Final() {
+		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// FinalComment is the second comment, which tells people how the solve ended:
+// where the pull request is, or what was tried, what failed and where to look.
+func FinalComment(v View) string {
+	var b strings.Builder
+	b.WriteString(Marker(string(v.Solve.ID), string(EffectFinal)) + "\n")
+	if best, ok := v.champion(); ok && v.Solve.State == StateSolved {
+		paragraph(&b, fmt.Sprintf("**Solved:** %s carries run %d of %d, by %s.", v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
+		paragraph(&b, v.facts(best))
+		paragraph(&b, v.why())
+	} else {
+		paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	}
+	if table := v.runsTable(); table != "" {
+		paragraph(&b, "### What was tried")
+		paragraph(&b, table)
+	}
+	if v.Solve.State != StateSolved {
+		paragraph(&b, v.failures())
+		paragraph(&b, v.whereToLook())
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// failures lists the tests that stood between each candidate and a pull request.
+func (v View) failures() string {
+	var b strings.Builder
+	for _, r := range v.runs() {
+		if r.Verdict == nil {
+			continue
+		}
+		for _, part := range []struct {
+			words string
+			names []string
+			total int
+		}{
+			{"broke %s", r.Verdict.BrokenTests, r.Verdict.Broken},
+			{"left %s failing", r.Verdict.StillTests, r.Verdict.Still},
+			{"brought %s that fail", r.Verdict.NewFailTests, r.Verdict.NewFail},
+		} {
+			if part.total > 0 {
+				fmt.Fprintf(&b, "Run %d "+part.words+":\n\n%s\n", r.N, count(part.total, "test"), codeList(part.names, 5, part.total))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "### What failed\n\n" + b.String()
+}
+
+func (v View) whereToLook() string {
+	s := v.Solve
+	var parts []string
+	if s.Base.Test.Command != "" {
+		parts = append(parts, "The tests of "+v.baseText()+" run with "+code(s.Base.Test.Command)+".")
+	}
+	if s.Branch != "" && !s.Started.IsZero() {
+		parts = append(parts, "Each run has a check run on the branch "+code(s.Branch)+".")
+	}
+	if len(v.Runs) > 0 {
+		parts = append(parts, fmt.Sprintf("All runs cost %s.", v.cost()))
+	}
+	parts = append(parts, "Solve "+code(string(s.ID))+" is its name in the logs.")
+	return strings.Join(parts, " ")
+}
+
+// StatusText answers /yudai status. The writer puts the marker before it.
+func StatusText(v View) string {
+	var b strings.Builder
+	paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	if v.Solve.Pull != nil {
+		paragraph(&b, "Pull request: "+v.pullText()+".")
+	}
+	paragraph(&b, v.runsTable())
+	if len(v.Runs) > 0 {
+		paragraph(&b, fmt.Sprintf("Cost so far: %s.", v.cost()))
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// RunningText answers a trigger for an issue that already has a live solve.
+func RunningText(v View) string {
+	return finish("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+
+		" Stop it with the comment `/yudai cancel`, then ask again.", MaxComment)
+}
+
+// RefusedText is what somebody without the right to ask is told; permission is
+// GitHub's word for what they have. It has no Markdown in it, so it can be a solve's reason.
+func RefusedText(login, permission string) string {
+	has := "has no access to this repository"
+	if permission != "" && permission != "none" {
+		has = "has the permission \"" + loginText(permission) + "\" here"
+	}
+	return loginText(login) + " " + has + "; solving an issue takes write or more. Ask somebody who has it to set the label or write the command."
+}
+
+// loginText keeps what a login or a permission is made of.
+func loginText(s string) string {
+	return clip(strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, s), 60)
+}
+
+// HelpText answers /yudai help.
+func HelpText() string {
+	return strings.Join([]string{
+		"| Comment | What it does |",
+		"| --- | --- |",
+		"| `/yudai solve` | runs the configured experiments on this issue and opens one pull request with the best result |",
+		"| `/yudai status` | tells where the solve of this issue stands |",
+		"| `/yudai cancel` | stops it |",
+		"| `/yudai help` | shows this table |",
+		"",
+		"The label `yudai:solve` does the same as the comment `/yudai solve`, which also takes these words, lists with commas and without spaces:",
+		"",
+		"| Word | Meaning |",
+		"| --- | --- |",
+		"| `models=a,b` | models to try |",
+		"| `temps=0.2,0.6` | temperatures, 0 to 2 |",
+		"| `edits=3,10` | steps that may change the tree; 0 is no limit |",
+		"| `strategies=test-first` | strategies from the configuration |",
+		"| `agents=mini` | agents to try |",
+		"| `repeat=2` | how often each experiment runs |",
+		"| `parallel=2` | experiments at a time |",
+		"| `budget=1.50` | dollars for all experiments together |",
+		"| `base=main` | branch to start from |",
+		"",
+		"Asking takes write permission or more.",
+	}, "\n") + "\n"
+}
+
+// askedBy names who asked without calling them.
+func (v View) askedBy() string {
+	t := v.Solve.Trigger
+	if t.Actor == "" {
+		return ""
+	}
+	switch t.Kind {
+	case TriggerLabel:
+		return "Asked for by " + code(t.Actor) + " with a label."
+	case TriggerCommand:
+		return "Asked for by " + code(t.Actor) + " with a comment."
+	default:
+		return "Asked for by " + code(t.Actor) + " through the API."
+	}
+}
+
+// baseTests says what the base's own tests said.
+func (v View) baseTests() string {
+	base := v.Solve.Base
+	out := "Its tests run with " + code(base.Test.Command)
+	if c := base.Report; c.Passed+c.Failed+c.Skipped > 0 {
+		out += fmt.Sprintf(": %d pass, %d fail, %d skipped", c.Passed, c.Failed, c.Skipped)
+	}
+	return out + "."
+}
+
+// pullText names the pull request; its number is GitHub's own.
+func (v View) pullText() string {
+	if v.Solve.Pull == nil || v.Solve.Pull.Number == 0 {
+		return "the pull request"
+	}
+	return fmt.Sprintf("#%d", v.Solve.Pull.Number)
+}
+
+// paragraph appends a block of Markdown, if there is any.
+func paragraph(b *strings.Builder, text string) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
+		b.WriteString("\n")
+	}
+	b.WriteString(text + "\n")
+}
+
+// finish bounds a text of ours.
+func finish(text string, limit int) string {
+	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest was left out: GitHub takes no more.*")
+}

@@ -1,0 +1,178 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// criterion is one way to tell two runs apart. compare is negative if a is
+// better; it must be a weak order (what is equal to the same is equal), or the
+// ranking would depend on the order of arrival.
+type criterion struct {
+	name    string
+	words   string
+	value   func(r *Run) string // for people
+	compare func(a, b *Run) int
+}
+
+// CriterionNames are the names a configured order may use, in the built-in order.
+func CriterionNames() []string {
+	var out []string
+	for _, c := range builtin(nil) {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// builtin is every criterion in the built-in order; docs/decisions/0001-order-of-the-reducer.md says why.
+func builtin(models []string) []criterion {
+	return []criterion{
+		{
+			"passed", "tests pass, none broken, and the patch may be published",
+			gateText, compareCount(gate),
+		},
+		{
+			"keeps_tests", "does not weaken existing tests",
+			weakensText, func(a, b *Run) int { return compareBool(weakens(a), weakens(b)) },
+		},
+		{
+			"fixes", "fixes more of the tests that fail on the base",
+			func(r *Run) string { return count(fixes(r), "test") + " fixed" },
+			func(a, b *Run) int { return cmp.Compare(fixes(b), fixes(a)) },
+		},
+		{
+			"files", "fewest files changed",
+			func(r *Run) string { return count(files(r), "file") }, compareCount(files),
+		},
+		{
+			"size", "smallest diff, lines added and deleted",
+			func(r *Run) string { return count(size(r), "line") }, compareCount(size),
+		},
+		{
+			"latency", "lowest latency of the agent's work",
+			func(r *Run) string { return FormatDuration(r.AgentTime) },
+			func(a, b *Run) int { return cmp.Compare(a.AgentTime, b.AgentTime) },
+		},
+		{
+			"temperature", "lower temperature, the more stable model",
+			func(r *Run) string { return tempText(r.Experiment.Temperature) }, compareTemp,
+		},
+		{
+			"model", "configured order of models",
+			func(r *Run) string { return clip(oneLine(r.Experiment.Model), 60) },
+			compareCount(func(r *Run) int { return place(models, r.Experiment.Model) }),
+		},
+		{
+			"run", "lower run number",
+			func(r *Run) string { return fmt.Sprintf("run %d", r.N) }, compareCount(func(r *Run) int { return r.N }),
+		},
+	}
+}
+
+// criteria are those of the rule, with the fixed first and last.
+func (r Rule) criteria() []criterion {
+	all := builtin(r.Models)
+	if len(r.Order) == 0 {
+		return all
+	}
+	first, last := all[0], all[len(all)-1]
+	out := []criterion{first}
+	for _, name := range distinct(r.Order) {
+		i := slices.IndexFunc(all, func(c criterion) bool { return c.name == name })
+		if i > 0 && i < len(all)-1 {
+			out = append(out, all[i])
+		}
+	}
+	return append(out, last)
+}
+
+// ruleOf finds the rule that a stored decision's words describe.
+func ruleOf(words, models []string) (Rule, error) {
+	all := builtin(nil)
+	var names []string
+	for _, w := range words {
+		i := slices.IndexFunc(all, func(c criterion) bool { return c.words == w })
+		if i < 0 {
+			return Rule{}, fmt.Errorf("solve.decision.rule has a criterion that this program does not know: %q", clip(w, 80))
+		}
+		names = append(names, all[i].name)
+	}
+	return Rule{Order: names, Models: models}, nil
+}
+
+func weakens(r *Run) bool { return r.Verdict != nil && len(r.Verdict.Weakens) > 0 }
+
+func weakensText(r *Run) string {
+	if !weakens(r) {
+		return "tests kept"
+	}
+	return count(len(r.Verdict.Weakens), "test file") + " weakened"
+}
+
+func fixes(r *Run) int {
+	if r.Verdict == nil {
+		return 0
+	}
+	return r.Verdict.Fixed
+}
+
+func files(r *Run) int {
+	if r.Candidate == nil {
+		return 0
+	}
+	return len(r.Candidate.Files)
+}
+
+func size(r *Run) int {
+	if r.Candidate == nil {
+		return 0
+	}
+	return r.Candidate.Size()
+}
+
+// compareTemp puts a model that takes no temperature first: its provider fixes
+// the sampling, so there is no dial by which this answer was a lucky draw.
+func compareTemp(a, b *Run) int {
+	x, y := a.Experiment.Temperature, b.Experiment.Temperature
+	switch {
+	case x == nil || y == nil:
+		return compareBool(x != nil, y != nil)
+	default:
+		return cmp.Compare(*x, *y)
+	}
+}
+
+// place is where a model stands in the configured order; unknown ones share the last place.
+func place(models []string, model string) int {
+	if i := slices.Index(models, model); i >= 0 {
+		return i
+	}
+	return len(models)
+}
+
+// gateText says in a few words whether a run can win, or why not.
+func gateText(r *Run) string {
+	switch {
+	case eligible(r):
+		return "passed"
+	case r.State == RunPassed && r.Candidate != nil && r.Candidate.Refused != "":
+		return "passed, but refused: " + clip(oneLine(r.Candidate.Refused), 120)
+	case r.State == RunFailed && r.Verdict != nil && r.Verdict.Broken > 0:
+		return "failed, " + count(r.Verdict.Broken, "test") + " broken"
+	default:
+		return r.State.Words()
+	}
+}
+
+// compareBool puts false first.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,189 @@
+package solve
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// zwsp stands between a sign that GitHub acts on and the letters behind it. It
+// is invisible to people, and keeps a mention from being one.
+const zwsp = "\u200b"
+
+// Neutralise makes a foreign text safe to stand in Markdown that goes out under
+// our name: one line in which nothing is a mention, an issue reference, a
+// closing keyword's target, a link, an image, HTML, code, a heading or a table.
+// People read the same words as in the source.
+func Neutralise(s string) string {
+	s = oneLine(s)
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for i, r := range s {
+		rest := s[i+utf8.RuneLen(r):]
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '@':
+			b.WriteString("@" + zwsp)
+		case r == '#':
+			b.WriteString(`\#` + zwsp)
+		case strings.ContainsRune("\\`*_[]!|~$", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == ':' && strings.HasPrefix(rest, "//"):
+			b.WriteString(":" + zwsp)
+		case r == '-' && endsGH(s[:i]):
+			b.WriteString("-" + zwsp)
+		case r == '.' && (endsWWW(s[:i]) || onlyDigits(s[:i])), r == ')' && onlyDigits(s[:i]):
+			b.WriteString(`\` + string(r))
+			b.WriteString(zwsp)
+		case i == 0 && strings.ContainsRune("-+=/", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// endsGH says whether the text so far ends with GH, as in the reference GH-12.
+func endsGH(s string) bool { return len(s) >= 2 && strings.EqualFold(s[len(s)-2:], "gh") }
+
+// endsWWW says whether the text so far ends with www, which GitHub links without a scheme.
+func endsWWW(s string) bool { return len(s) >= 3 && strings.EqualFold(s[len(s)-3:], "www") }
+
+func onlyDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// code is a foreign text as a code span, in which GitHub acts on nothing. The
+// text is cut at 200 characters. In a table it has to be a [codeCell].
+func code(s string) string {
+	s = clip(oneLine(s), 200)
+	if s == "" {
+		return "—"
+	}
+	ticks := strings.Repeat("`", longestRun(s, '`')+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		return ticks + " " + s + " " + ticks
+	}
+	return ticks + s + ticks
+}
+
+// codeCell is a code span for a table, where a bare stroke would end the cell even inside the span.
+func codeCell(s string) string { return cell(code(s)) }
+
+// cell keeps Markdown's strokes from ending a table's cell.
+func cell(markdown string) string { return strings.ReplaceAll(markdown, "|", `\|`) }
+
+// fence is a foreign text as a fenced block, with a fence longer than any
+// inside, without characters that people cannot see, and without a line that is a command of ours.
+func fence(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, visible(text))
+	text = strings.Trim(strings.ReplaceAll("\n"+text, "\n/yudai", "\n /yudai"), "\n")
+	mark := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	return mark + "text\n" + text + "\n" + mark
+}
+
+func longestRun(s string, of rune) int {
+	longest, run := 0, 0
+	for _, r := range s {
+		if r != of {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// plain makes a foreign text one line for places that are no Markdown: titles,
+// commit messages. What GitHub would act on loses its sign: mentions, issue
+// numbers, addresses.
+func plain(s string) string {
+	s = oneLine(s)
+	s = webScheme().ReplaceAllString(s, "")
+	s = ghReference().ReplaceAllString(s, "$1 $2")
+	return strings.Join(strings.Fields(strings.NewReplacer("@", "", "#", "").Replace(s)), " ")
+}
+
+func webScheme() *regexp.Regexp   { return regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:)?//`) }
+func ghReference() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(gh)-(\d)`) }
+
+// CleanIssue is what an agent reads of an issue: title and body without what
+// people do not see on GitHub, where instructions to the agent could hide.
+// Removed are HTML comments (an unclosed one hides the rest), link definitions used as comments,
+// control characters, and zero-width, bidirectional, tag and other invisible ones.
+func CleanIssue(title, body string) string {
+	title = strings.TrimSpace(oneLine(withoutComments(visible(title))))
+	body = strings.ReplaceAll(body, "\r\n", "\n")
+	body = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u2028' || r == '\u2029' || r == '\r':
+			return '\n'
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			return -1
+		}
+		return r
+	}, visible(body))
+	body = strings.TrimSpace(withoutComments(body))
+	if body == "" {
+		return title
+	}
+	return strings.TrimSpace(title + "\n\n" + body)
+}
+
+// withoutComments repeats until nothing is left: removing a comment can close up another.
+func withoutComments(s string) string {
+	definition := regexp.MustCompile(`(?m)^[ \t]*\[[^\]\n]*\]:[ \t]*(?:#|<>)(?:[ \t][^\n]*)?$`)
+	s = definition.ReplaceAllString(s, "")
+	for {
+		start := strings.Index(s, "<!--")
+		if start < 0 {
+			return s
+		}
+		end := strings.Index(s[start+4:], "-->")
+		if end < 0 {
+			return s[:start]
+		}
+		s = s[:start] + s[start+4+end+3:]
+	}
+}
+
+// visible drops the characters that have no shape of their own: zero-width and
+// bidirectional signs, tags, variation selectors, fillers. Broken UTF-8 becomes U+FFFD.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+func invisible(r rune) bool {
+	switch {
+	case r < 0x80:
+		return false
+	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFFA0:
+		return true
+	case r >= 0xE0000 && r <= 0xE0FFF:
+		return true
+	case unicode.Is(unicode.Variation_Selector, r):
+		return true
+	default:
+		return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	}
+}

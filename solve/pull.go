@@ -1,0 +1,134 @@
+package solve
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// PullTitle is the pull request's title, the subject of the commit.
+func PullTitle(v View) string { return cutRunes(subject(v.Solve.Issue), MaxTitle) }
+
+// subject is "fix: " and the issue's title, cleaned and cut to 60 characters at
+// a word. What people wrote before a colon as kind of change is not repeated.
+func subject(issue Issue) string {
+	title := plain(issue.Title)
+	title = regexp.MustCompile(`(?i)^\[?(?:fix|bug|bugfix|issue)\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`).ReplaceAllString(title, "")
+	title = strings.TrimLeft(title, "/ ")
+	if len([]rune(title)) > 60 {
+		short := string([]rune(title)[:59])
+		if i := strings.LastIndexFunc(short, unicode.IsSpace); i > 30 {
+			short = short[:i]
+		}
+		title = strings.TrimRight(short, " ,.;:-") + "…"
+	}
+	if title == "" {
+		title = fmt.Sprintf("issue %d", issue.Number)
+	}
+	return "fix: " + title
+}
+
+// CommitMessage is the champion's conventional commit. It has no author of its
+// own: GitHub signs what the App writes. People are named without the sign that calls them.
+func CommitMessage(v View) string {
+	var b strings.Builder
+	b.WriteString(subject(v.Solve.Issue) + "\n\n")
+	fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
+	if r, ok := v.champion(); ok {
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), clip(plain(r.Experiment.Model), 80), tempText(r.Experiment.Temperature))
+		if s := plain(r.Experiment.Strategy); s != "" {
+			b.WriteString(", strategy " + clip(s, 80))
+		}
+		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
+	}
+	b.WriteString("\n")
+	if t := v.Solve.Trigger; t.Kind != TriggerAPI && plain(t.Actor) != "" {
+		b.WriteString("Requested-by: " + clip(plain(t.Actor), 80) + "\n")
+	}
+	b.WriteString("Yudai-Solve: " + markerWord(string(v.Solve.ID)) + "\n")
+	return b.String()
+}
+
+// PullBody is the scorecard: what the champion fixes and how, all runs, why
+// this one, and how to recompute that. It closes the issue only where GitHub
+// heeds such a word, in a pull request to the default branch.
+func PullBody(v View) string {
+	var b strings.Builder
+	s := v.Solve
+	b.WriteString(Marker(string(s.ID), string(EffectPull)) + "\n")
+	word := "For"
+	if s.Base.Branch != "" && s.Base.Branch == s.Repo.DefaultBranch {
+		word = "Fixes"
+	}
+	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Neutralise(clip(s.Issue.Title, 200))))
+	best, ok := v.champion()
+	if !ok {
+		return finish(b.String(), MaxBody)
+	}
+	paragraph(&b, v.facts(best))
+	if c := best.Candidate; c != nil {
+		for _, f := range c.Flags {
+			paragraph(&b, "**Look at this before you merge:** "+sentence(Neutralise(f)))
+		}
+		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
+			paragraph(&b, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
+		}
+		paragraph(&b, "### What it changes")
+		paragraph(&b, fileList(c.Files, 30))
+	}
+	if t := best.Verdict; t != nil && t.Fixed > 0 {
+		paragraph(&b, "### Tests it fixes")
+		paragraph(&b, codeList(t.FixedTests, 20, t.Fixed))
+	}
+	paragraph(&b, "### Why this one")
+	paragraph(&b, v.why())
+	paragraph(&b, "### All runs")
+	paragraph(&b, v.runsTable())
+	if s.Base.Test.Command != "" {
+		paragraph(&b, "### Run the tests yourself")
+		paragraph(&b, fence(s.Base.Test.Command))
+	}
+	paragraph(&b, v.ruleText())
+	paragraph(&b, v.askedBy()+" Solve "+code(string(s.ID))+".")
+	return finish(b.String(), MaxBody)
+}
+
+// BranchName fills the template of a solve's branch: {issue} and {solve} are
+// replaced. The result must be a name that git allows, and {solve} must be in
+// the template, since making the branch is what claims the solve on GitHub.
+func BranchName(template string, s Solve) (string, error) {
+	if !strings.Contains(template, "{solve}") {
+		return "", fmt.Errorf("the branch template %q must contain {solve}, so that two solves never share a branch", template)
+	}
+	name := strings.NewReplacer("{issue}", fmt.Sprint(s.Issue.Number), "{solve}", string(s.ID)).Replace(template)
+	if strings.ContainsAny(name, "{}") {
+		return "", fmt.Errorf("the branch template %q has a word that is not {issue} or {solve}", template)
+	}
+	if why := badRef(name); why != "" {
+		return "", fmt.Errorf("the branch name %q %s", name, why)
+	}
+	return name, nil
+}
+
+// badRef applies the rules of git check-ref-format for a branch.
+func badRef(name string) string {
+	switch {
+	case len(name) > 200:
+		return "is longer than 200 bytes"
+	case strings.HasPrefix(name, "-"):
+		return "begins with a dash"
+	case strings.HasPrefix(name, "refs/"):
+		return "begins with refs/"
+	case strings.HasSuffix(name, "."), strings.Contains(name, ".."), strings.Contains(name, "@{"):
+		return "has a dot or sign where git allows none"
+	case strings.ContainsAny(name, " ~^:?*[\\") || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, invisible):
+		return "has a character that git does not allow"
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return "has a part that git does not allow"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,265 @@
+package solve
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// testsText tells a verdict's counts: per test where there are any, else the outcome.
+func testsText(r Run) string {
+	v := r.Verdict
+	if v == nil {
+		return "did not run"
+	}
+	var parts []string
+	add := func(n int, word string, always bool) {
+		if n > 0 || always {
+			parts = append(parts, strconv.Itoa(n)+" "+word)
+		}
+	}
+	if v.Fixed+v.Kept+v.Broken+v.Still+v.NewPass+v.NewFail == 0 {
+		return fmt.Sprintf("%s, exit code %d", outcomeText(v.Outcome), v.Counts.Exit)
+	}
+	add(v.Fixed, "fixed", true)
+	add(v.Kept, "kept", true)
+	add(v.Broken, "broken", true)
+	add(v.Still, "still failing", false)
+	add(v.NewPass, "new", false)
+	add(v.NewFail, "new failing", false)
+	return strings.Join(parts, ", ")
+}
+
+func outcomeText(o Outcome) string {
+	if o == NoVerdict {
+		return "no verdict"
+	}
+	return string(o)
+}
+
+// stateText is a run's state as people read it in tables.
+func (v View) stateText(r Run) string {
+	d := v.Solve.Decision
+	switch {
+	case d != nil && d.Champion == r.N && r.N != 0:
+		return "champion"
+	case r.State == RunPassed && r.Candidate != nil && r.Candidate.Refused != "":
+		return "refused"
+	default:
+		return r.State.Words()
+	}
+}
+
+// whyNot says in foreign, unsafe text why a run is not the champion, "" while that is open.
+func (v View) whyNot(r Run) string {
+	d := v.Solve.Decision
+	switch {
+	case d != nil && d.Champion == r.N && r.N != 0, !r.State.Final():
+		return ""
+	case r.Candidate != nil && r.Candidate.Refused != "":
+		return r.Candidate.Refused
+	case r.State == RunPassed && d != nil:
+		if c, ok := d.Against(r.N); ok {
+			return fmt.Sprintf("%s: %s against %s", c.Criterion, c.Right, c.Left)
+		}
+		return ""
+	case (r.State == RunFailed || r.State == RunNoVerdict) && r.Verdict != nil && r.Verdict.Reason != "":
+		return r.Verdict.Reason
+	case r.State != RunPassed:
+		return r.Reason
+	default:
+		return ""
+	}
+}
+
+// cells are one row of the table of runs, as plain, unsafe text.
+func (v View) cells(r Run) []string {
+	files, lines := "", ""
+	if c := r.Candidate; c != nil {
+		files, lines = strconv.Itoa(len(c.Files)), fmt.Sprintf("+%d -%d", c.Added, c.Deleted)
+	}
+	tests := ""
+	if r.Verdict != nil {
+		tests = testsText(r)
+	}
+	latency := ""
+	if r.AgentTime > 0 || r.State.Final() {
+		latency = FormatDuration(r.AgentTime)
+	}
+	return []string{
+		strconv.Itoa(r.N), r.Experiment.Model, tempText(r.Experiment.Temperature), r.Experiment.Strategy,
+		v.stateText(r), tests, files, lines, latency, r.Progress.Usage.Cost.String(), v.whyNot(r),
+	}
+}
+
+func columns() []string {
+	return []string{"Run", "Model", "Temp", "Strategy", "State", "Tests", "Files", "Lines", "Latency", "Cost", "Why not"}
+}
+
+// runsTable is the table of all runs in Markdown.
+func (v View) runsTable() string {
+	if len(v.Runs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	row(&b, columns())
+	row(&b, slices.Repeat([]string{"---"}, len(columns())))
+	for _, r := range v.runs() {
+		cells := v.cells(r)
+		for i, c := range cells {
+			switch columns()[i] {
+			case "Model", "Strategy":
+				if c != "" {
+					cells[i] = codeCell(clip(c, 60))
+				}
+			case "Why not":
+				cells[i] = Neutralise(clip(c, 160))
+			}
+		}
+		if cells[4] == "champion" {
+			cells[0], cells[4] = "**"+cells[0]+"**", "**champion**"
+		}
+		row(&b, cells)
+	}
+	return b.String()
+}
+
+// row writes one row of a table; the cells are safe Markdown.
+func row(b *strings.Builder, cells []string) {
+	b.WriteString("|")
+	for _, c := range cells {
+		b.WriteString(" " + c + " |")
+	}
+	b.WriteString("\n")
+}
+
+// experimentText names what made a run: model, temperature, strategy, edits.
+func experimentText(x Experiment) string {
+	out := code(x.Model)
+	if x.Temperature != nil {
+		out += " at temperature " + formatTemp(*x.Temperature)
+	}
+	return out
+}
+
+// facts is the champion's scorecard in Markdown.
+func (v View) facts(r Run) string {
+	var b strings.Builder
+	fact := func(name, value string) { row(&b, []string{name, value}) }
+	row(&b, []string{"Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.Runs), r.N))})
+	row(&b, []string{"---", "---"})
+	fact("Tests", testsText(r))
+	if c := r.Candidate; c != nil {
+		fact("Change", fmt.Sprintf("%s, %s added, %s deleted", count(len(c.Files), "file"), count(c.Added, "line"), count(c.Deleted, "line")))
+	}
+	fact("Latency", FormatDuration(r.AgentTime))
+	fact("Model", codeCell(r.Experiment.Model))
+	fact("Temperature", tempText(r.Experiment.Temperature))
+	fact("Strategy", codeCell(r.Experiment.Strategy))
+	fact("Agent", codeCell(r.Experiment.Agent))
+	if n := r.Experiment.MaxEdits; n > 0 {
+		fact("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
+	}
+	fact("Cost", fmt.Sprintf("%s of %s for all runs", r.Progress.Usage.Cost, v.cost()))
+	fact("Test command", codeCell(v.Solve.Base.Test.Command))
+	fact("Base", cell(v.baseText()))
+	return b.String()
+}
+
+func (v View) baseText() string {
+	base := v.Solve.Base
+	out := code(base.Branch)
+	if base.SHA != "" {
+		out += " at " + code(base.SHA[:min(len(base.SHA), 12)])
+	}
+	return out
+}
+
+// why explains the decision: the champion against the runner-up, and a line for each other run.
+func (v View) why() string {
+	d := v.Solve.Decision
+	best, ok := v.champion()
+	if d == nil || !ok {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Run %d (%s) is the champion. Two runs are told apart by the first criterion of the rule in which they differ.\n", best.N, experimentText(best.Experiment))
+	if d.RunnerUp() == 0 {
+		b.WriteString("\nThere was no other run to compare it with.\n")
+	}
+	for i, n := range d.Ranking {
+		c, known := d.Against(n)
+		if !known {
+			continue
+		}
+		name := fmt.Sprintf("Against run %d", n)
+		if i == 1 {
+			name = fmt.Sprintf("**Against run %d, the runner-up**", n)
+		}
+		fmt.Fprintf(&b, "\n- %s: %s", name, sentence(Neutralise(v.against(c))))
+	}
+	b.WriteString("\n")
+	if same := Agreement(v.Runs, best.N); len(same) > 0 {
+		fmt.Fprintf(&b, "\nAgreement: %s produced the same patch, byte for byte (%s).\n", count(len(same), "other run"), runList(same))
+	}
+	return b.String()
+}
+
+// against says in foreign, unsafe text why the champion ranks before another
+// run: what became of a run that could not win, else the criterion and both values.
+func (v View) against(c Comparison) string {
+	loser, _ := v.run(c.Loser)
+	if !eligible(&loser) {
+		if why := v.whyNot(loser); why != "" {
+			return v.stateText(loser) + ": " + clip(why, 300)
+		}
+		return v.stateText(loser)
+	}
+	return fmt.Sprintf("%s: %s against %s", c.wordsIn(*v.Solve.Decision), clip(c.Left, 160), clip(c.Right, 160))
+}
+
+// wordsIn is the criterion in words, as the decision's rule has it.
+func (c Comparison) wordsIn(d Decision) string {
+	for _, k := range builtin(nil) {
+		if k.name == c.Criterion && slices.Contains(d.Rule, k.words) {
+			return k.words
+		}
+	}
+	return c.Criterion
+}
+
+// ruleText lists the rule and how anybody can recompute the decision.
+func (v View) ruleText() string {
+	d := v.Solve.Decision
+	if d == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<details>\n<summary>The rule, and how to recompute the decision</summary>\n\n")
+	for i, words := range d.Rule {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, Neutralise(words))
+	}
+	b.WriteString("\nExport the solve's record and run `yudai reduce --explain FILE`: it decides again from the record and prints every comparison.\n\n</details>\n")
+	return b.String()
+}
+
+func runList(numbers []int) string {
+	var words []string
+	for _, n := range numbers {
+		words = append(words, "run "+strconv.Itoa(n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// codeList is a list of at most n names as code spans.
+func codeList(names []string, n, total int) string {
+	var b strings.Builder
+	for _, name := range names[:min(n, len(names))] {
+		b.WriteString("- " + code(name) + "\n")
+	}
+	if rest := max(total, len(names)) - min(n, len(names)); rest > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", rest)
+	}
+	return b.String()
+}

@@ -1,0 +1,382 @@
+// Package solve holds the nouns of yudai, their states and the rules over
+// them: the transition table, the matrix, the reducer, the scorecard. It is
+// pure: no I/O, no clock, no randomness. Everything that has to be the same on
+// every machine and after every restart is decided here.
+package solve
+
+import (
+	"errors"
+	"time"
+)
+
+// Errors that users of several packages must recognise.
+var (
+	// ErrTransition says that the table has no such step from the present state.
+	ErrTransition = errors.New("no such transition")
+	// ErrNotFound says that there is no record of that name.
+	ErrNotFound = errors.New("not found")
+	// ErrLeaseLost says that the writer's token is no longer the newest, or that
+	// its node's lease has run out: somebody else owns the record now.
+	ErrLeaseLost = errors.New("lease lost")
+)
+
+// ID names a solve: an xid, 20 lower-case characters, sortable by time.
+type ID string
+
+// Money is an amount in millionths of a US dollar.
+type Money int64
+
+// Repo is where a solve happens.
+type Repo struct {
+	Installation  int64  `json:"installation"`
+	ID            int64  `json:"id"`
+	Owner         string `json:"owner"`
+	Name          string `json:"name"`
+	DefaultBranch string `json:"default_branch"`
+}
+
+// String is owner/name.
+func (r Repo) String() string { return r.Owner + "/" + r.Name }
+
+// Issue is the text to solve, pinned when the trigger came.
+type Issue struct {
+	Number int    `json:"number"`
+	Title  string `json:"title"`
+	Body   string `json:"body"`
+	Author string `json:"author"`
+}
+
+// TriggerKind is how a solve was asked for.
+type TriggerKind string
+
+// The ways to ask.
+const (
+	TriggerLabel   TriggerKind = "label"
+	TriggerCommand TriggerKind = "command"
+	TriggerAPI     TriggerKind = "api"
+)
+
+// Trigger says who asked, how, and from which delivery.
+type Trigger struct {
+	Kind TriggerKind `json:"kind"`
+	// Key is unique among all solves: a second trigger with the same key is the same wish.
+	Key       string    `json:"key"`
+	Actor     string    `json:"actor"`                // login; rights are looked up for it
+	CommentID int64     `json:"comment_id,omitempty"` // of a command
+	Delivery  string    `json:"delivery,omitempty"`   // GUID
+	At        time.Time `json:"at"`
+}
+
+// Request is what a person asked for; an empty field means the configured default.
+type Request struct {
+	Models     []string      `json:"models,omitempty"`
+	Temps      []float64     `json:"temps,omitempty"`
+	Edits      []int         `json:"edits,omitempty"`
+	Strategies []string      `json:"strategies,omitempty"`
+	Agents     []string      `json:"agents,omitempty"`
+	Repeat     int           `json:"repeat,omitempty"`
+	Parallel   int           `json:"parallel,omitempty"`
+	Budget     Money         `json:"budget,omitempty"`      // of the whole solve
+	TimeBudget time.Duration `json:"time_budget,omitempty"` // of the whole solve
+	Base       string        `json:"base,omitempty"`        // branch
+}
+
+// Limits of a run and of the whole solve; 0 means none.
+type Limits struct {
+	RunTime     time.Duration `json:"run_time" yaml:"run_time"`
+	RunSteps    int           `json:"run_steps" yaml:"run_steps"`
+	RunMoney    Money         `json:"run_money" yaml:"-"`
+	RunOutput   int64         `json:"run_output" yaml:"run_output"` // bytes of command output over the whole run
+	CommandTime time.Duration `json:"command_time" yaml:"command_time"`
+	SolveTime   time.Duration `json:"solve_time" yaml:"solve_time"`
+	SolveMoney  Money         `json:"solve_money" yaml:"-"`
+	Parallel    int           `json:"parallel" yaml:"parallel"` // runs of one solve at a time
+}
+
+// Experiment is one cell of the matrix.
+type Experiment struct {
+	Agent string `json:"agent"`
+	Model string `json:"model"`
+	// Temperature is nil where the model takes none: nothing is sent then.
+	Temperature *float64 `json:"temperature,omitempty"`
+	MaxEdits    int      `json:"max_edits"` // 0: no limit
+	Strategy    string   `json:"strategy"`
+	Repeat      int      `json:"repeat"` // 1 for the first
+}
+
+// Plan is the matrix as it will be run, fixed when the solve is claimed.
+type Plan struct {
+	Experiments []Experiment `json:"experiments"`
+	// Notes tell people what was changed ("model x takes no temperature: 3 cells became 1").
+	Notes  []string `json:"notes,omitempty"`
+	Limits Limits   `json:"limits"`
+	// StrategyText holds the text of each strategy named by an experiment.
+	StrategyText map[string]string `json:"strategy_text,omitempty"`
+	Order        []string          `json:"order,omitempty"` // models in configured order, the last tie-break
+}
+
+// Lease says who works on a record. The token grows with every new owner; a
+// write with an old token changes nothing.
+type Lease struct {
+	Node  string `json:"node,omitempty"`
+	Token uint64 `json:"token"`
+}
+
+// Base is the repository at the base commit and what its own tests said.
+type Base struct {
+	Branch string `json:"branch"`
+	SHA    string `json:"sha,omitempty"`
+	// Image is the frozen base in the sandbox driver, "" where the driver cannot fork.
+	Image string `json:"image,omitempty"`
+	// Install and Test are the commands used, with where they came from.
+	Install string      `json:"install,omitempty"`
+	Test    TestCommand `json:"test"`
+	// Report counts the base's own results; the tests themselves are the artifact "base-report".
+	Report   Counts        `json:"report"`
+	Duration time.Duration `json:"duration"`
+}
+
+// TestCommand is how the repository's tests are run and read.
+type TestCommand struct {
+	Command string `json:"command"`          // for bash -c in the repository
+	Format  string `json:"format"`           // "go", "junit" or "exit"
+	Report  string `json:"report,omitempty"` // glob of JUnit files, for "junit"
+	Source  string `json:"source"`           // "config", "go.mod", "package.json", ...
+}
+
+// Counts of tests in one report.
+type Counts struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+	// Exit is the exit code of the test command.
+	Exit int `json:"exit"`
+}
+
+// Solve is one request to solve one issue.
+type Solve struct {
+	V       int     `json:"v"` // record version
+	ID      ID      `json:"id"`
+	Repo    Repo    `json:"repo"`
+	Issue   Issue   `json:"issue"`
+	Trigger Trigger `json:"trigger"`
+	Request Request `json:"request"`
+
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"` // a short public sentence, for final states
+	// Refused: failed because the actor may not ask; people get the reason and nothing else.
+	Refused bool  `json:"refused,omitempty"`
+	Lease   Lease `json:"lease"`
+
+	Plan Plan `json:"plan"`
+	Base Base `json:"base"`
+	// Branch is the solve's branch on GitHub (claim, then champion).
+	Branch string `json:"branch,omitempty"`
+
+	CancelBy string    `json:"cancel_by,omitempty"` // login; set once cancel was asked for
+	CancelAt time.Time `json:"cancel_at,omitzero"`
+
+	Decision *Decision `json:"decision,omitempty"`
+	Pull     *Pull     `json:"pull,omitempty"`
+
+	Created  time.Time `json:"created"`
+	Started  time.Time `json:"started,omitzero"`  // claimed for the first time
+	Deadline time.Time `json:"deadline,omitzero"` // started + the time budget
+	Ended    time.Time `json:"ended,omitzero"`
+	Seq      uint64    `json:"seq"` // of the last event
+}
+
+// Pull is the pull request that carries the champion.
+type Pull struct {
+	Number int    `json:"number"`
+	URL    string `json:"url"`
+	Commit string `json:"commit"`
+}
+
+// Usage is what a run's model calls used.
+type Usage struct {
+	Calls      int   `json:"calls"`
+	Input      int64 `json:"input_tokens"`
+	CachedRead int64 `json:"cached_tokens"`
+	Output     int64 `json:"output_tokens"`
+	Cost       Money `json:"cost"`
+}
+
+// Progress is what changes while a run works, without a change of state.
+type Progress struct {
+	Steps  int       `json:"steps"`
+	Edits  int       `json:"edits"`
+	Output int64     `json:"output"` // bytes of command output so far
+	Usage  Usage     `json:"usage"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Run is one experiment being executed. N counts from 1 within the solve.
+type Run struct {
+	V          int        `json:"v"`
+	Solve      ID         `json:"solve"`
+	N          int        `json:"n"`
+	Repo       Repo       `json:"repo"`
+	Experiment Experiment `json:"experiment"`
+
+	State   RunState `json:"state"`
+	Reason  string   `json:"reason,omitempty"`
+	Attempt int      `json:"attempt"` // 1 for the first
+	Lease   Lease    `json:"lease"`
+	Sandbox string   `json:"sandbox,omitempty"` // name of the working sandbox of this attempt
+
+	Progress Progress `json:"progress"`
+	// Exit is the agent's own exit status (Submitted, LimitsExceeded, ...).
+	Exit      string     `json:"exit,omitempty"`
+	Candidate *Candidate `json:"candidate,omitempty"`
+	Verdict   *Verdict   `json:"verdict,omitempty"`
+
+	Created   time.Time     `json:"created"`
+	Started   time.Time     `json:"started,omitzero"`
+	AgentTime time.Duration `json:"agent_time"` // the agent's work: the latency of the reducer
+	Ended     time.Time     `json:"ended,omitzero"`
+}
+
+// Candidate is the patch a run produced. The patch itself is an artifact.
+type Candidate struct {
+	Artifact string       `json:"artifact"` // name of the patch among the solve's artifacts
+	SHA256   string       `json:"sha256"`   // of the patch, hex
+	Files    []FileChange `json:"files"`
+	Added    int          `json:"added"`   // lines
+	Deleted  int          `json:"deleted"` // lines
+	// Flags are what people should look at: "touches .github/workflows", "binary".
+	Flags []string `json:"flags,omitempty"`
+	// Refused is why the patch may not be published at all; "" if it may.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Size is the size of the diff: lines added and deleted.
+func (c *Candidate) Size() int { return c.Added + c.Deleted }
+
+// FileChange is one file of a patch.
+type FileChange struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path,omitempty"` // of a rename
+	Op      string `json:"op"`                 // "add", "modify", "delete", "rename"
+	Mode    string `json:"mode,omitempty"`     // git's, of the new file
+	Added   int    `json:"added"`
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"`
+	Test    bool   `json:"test,omitempty"` // a test file by its path
+}
+
+// Outcome of a verdict.
+type Outcome string
+
+// The outcomes. NoVerdict is neither: the tests could not be run or read.
+const (
+	Passed    Outcome = "passed"
+	Failed    Outcome = "failed"
+	NoVerdict Outcome = "no_verdict"
+)
+
+// Verdict is what the tests said of a candidate, in a clean box, against the
+// base's own results. The lists hold at most 50 names each, sorted; the counts are whole.
+type Verdict struct {
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason"` // one public sentence
+	Counts  Counts  `json:"counts"` // of the regression run
+	// Per test against the base; all zero for format "exit".
+	Fixed   int `json:"fixed"`    // failed on the base, pass now
+	Kept    int `json:"kept"`     // passed on the base, pass now
+	Broken  int `json:"broken"`   // passed on the base, fail or are gone now
+	Still   int `json:"still"`    // failed on the base, fail or are gone now
+	NewPass int `json:"new_pass"` // unknown to the base, pass
+	NewFail int `json:"new_fail"` // unknown to the base, fail
+
+	FixedTests   []string `json:"fixed_tests,omitempty"`
+	BrokenTests  []string `json:"broken_tests,omitempty"`
+	StillTests   []string `json:"still_tests,omitempty"`
+	NewFailTests []string `json:"new_fail_tests,omitempty"`
+	// Weakens lists existing test files that the candidate deletes or changes so
+	// that fewer tests run; the verdict itself used the base's versions.
+	Weakens  []string      `json:"weakens,omitempty"`
+	Log      string        `json:"log,omitempty"` // artifact with the tests' output
+	Duration time.Duration `json:"duration"`
+}
+
+// Entry is one line of a solve's event log. Seq is gapless per solve, from 1.
+type Entry struct {
+	Solve  ID        `json:"solve"`
+	Seq    uint64    `json:"seq"`
+	At     time.Time `json:"at"`
+	Run    int       `json:"run,omitempty"` // 0: the solve itself
+	Event  Event     `json:"event"`
+	From   string    `json:"from"`
+	To     string    `json:"to"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Change is one wanted transition, applied by a store engine in one
+// transaction: check the token, ask the table, set the fields, write, log, and
+// queue the effects that [EffectsOf] names.
+type Change struct {
+	Solve ID
+	Run   int // 0: the solve itself
+	// Token must equal the record's newest token. 0 skips the check and is for
+	// causes outside the owner (a person's cancel).
+	Token uint64
+	Event Event
+	At    time.Time
+	// Reason is kept with the event, and as the record's reason if the new state is final.
+	Reason string
+	// Set changes fields of the record beside its state. It is pure and may be
+	// called more than once. For a change of the solve, run is nil.
+	Set func(s *Solve, run *Run)
+	// Runs are created with a change of the solve (state queued, N from 1).
+	Runs []Run
+	// Release gives the lease up with this change: the record can be claimed by anybody.
+	Release bool
+}
+
+// Caps bound how many runs are admitted at a time; 0 means no bound.
+type Caps struct {
+	Process      int `json:"process" yaml:"process"`
+	Installation int `json:"installation" yaml:"installation"`
+	Repository   int `json:"repository" yaml:"repository"`
+}
+
+// Delivery is one webhook as GitHub sent it.
+type Delivery struct {
+	GUID     string    `json:"guid"`
+	Event    string    `json:"event"`
+	Action   string    `json:"action"`
+	Payload  []byte    `json:"payload"`
+	Received time.Time `json:"received"`
+}
+
+// AskKind is a wish that is not a solve.
+type AskKind string
+
+// The kinds of asks. AskUnknown carries the reply's text already (nearest word, usage).
+const (
+	AskStatus  AskKind = "status"
+	AskCancel  AskKind = "cancel"
+	AskHelp    AskKind = "help"
+	AskUnknown AskKind = "unknown"
+	// AskRunning stands for a solve trigger that found a live solve of the issue.
+	AskRunning AskKind = "running"
+)
+
+// Ask is one command of a person, answered by the solver's clerk.
+type Ask struct {
+	ID        string    `json:"id"` // the delivery's GUID
+	Kind      AskKind   `json:"kind"`
+	Repo      Repo      `json:"repo"`
+	Issue     int       `json:"issue"`
+	Actor     string    `json:"actor"`
+	CommentID int64     `json:"comment_id,omitempty"`
+	Text      string    `json:"text,omitempty"` // of AskUnknown: the reply
+	At        time.Time `json:"at"`
+}
+
+// Wish is what a delivery asks for: at most one of the two is set.
+type Wish struct {
+	Solve *Solve // to be queued, unless the issue has a live solve
+	Ask   *Ask
+}

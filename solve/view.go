@@ -1,0 +1,136 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// View is what texts are made from: a solve and its runs as they stand.
+type View struct {
+	Solve Solve
+	Runs  []Run
+}
+
+// Check is the content of a check run.
+type Check struct {
+	Name       string
+	Status     string // queued, in_progress, completed
+	Conclusion string // "" unless completed: success, neutral, cancelled
+	Title      string
+	Summary    string // Markdown
+	Text       string // Markdown
+}
+
+// runs are the runs by number, whatever order the view has.
+func (v View) runs() []Run {
+	return slices.SortedFunc(slices.Values(v.Runs), func(a, b Run) int { return cmp.Compare(a.N, b.N) })
+}
+
+// run is the run of that number. One that was planned and not created yet is queued.
+func (v View) run(n int) (Run, bool) {
+	for _, r := range v.Runs {
+		if r.N == n {
+			return r, true
+		}
+	}
+	if n >= 1 && n <= len(v.Solve.Plan.Experiments) {
+		return Run{Solve: v.Solve.ID, N: n, Experiment: v.Solve.Plan.Experiments[n-1], State: RunQueued}, false
+	}
+	return Run{N: n, State: RunQueued}, false
+}
+
+// champion is the run that won, if there is one.
+func (v View) champion() (Run, bool) {
+	if v.Solve.Decision == nil || v.Solve.Decision.Champion == 0 {
+		return Run{}, false
+	}
+	return v.run(v.Solve.Decision.Champion)
+}
+
+// cost is what all runs have cost so far.
+func (v View) cost() Money {
+	var sum Money
+	for _, r := range v.Runs {
+		sum += r.Progress.Usage.Cost
+	}
+	return sum
+}
+
+// tally counts the runs: waiting, at work, ended.
+func (v View) tally() (waiting, working, ended int) {
+	for _, r := range v.Runs {
+		switch {
+		case r.State.Final():
+			ended++
+		case r.State.Active():
+			working++
+		default:
+			waiting++
+		}
+	}
+	return waiting, working, ended
+}
+
+// headline says in one sentence where the solve stands. It is plain text that
+// is also safe Markdown, but for the reason, which the caller adds.
+func (v View) headline() string {
+	waiting, working, ended := v.tally()
+	switch s := v.Solve; s.State {
+	case StateQueued:
+		return "Waiting for a free place."
+	case StatePreparing:
+		return "Preparing the repository: clone, install, run its tests once."
+	case StateRunning:
+		return fmt.Sprintf("Running %s: %d ended, %d at work, %d waiting.", count(len(v.Runs), "experiment"), ended, working, waiting)
+	case StateReducing:
+		return "All experiments ended; choosing the champion."
+	case StatePublishing:
+		return "The champion is chosen; opening the pull request."
+	case StateSolved:
+		return "Solved: the champion's pull request is open."
+	case StateUnsolved:
+		return "Not solved: no candidate passed, so there is no pull request."
+	case StateCancelled:
+		return "Cancelled: nothing was published."
+	case StateExpired:
+		return "Out of time: the time budget ended before there was a champion."
+	default:
+		return "Failed: the experiments could not be carried out."
+	}
+}
+
+// reason is the solve's own reason as safe Markdown, "" if it has none.
+func (v View) reason() string {
+	switch s := v.Solve; {
+	case s.State == StateCancelled && s.CancelBy != "":
+		return "Stopped by " + code(s.CancelBy) + "."
+	case s.State.Final() && s.State != StateSolved && s.Reason != "":
+		return sentence(Neutralise(clip(strings.ReplaceAll(s.Reason, "\n", "; "), 500)))
+	default:
+		return ""
+	}
+}
+
+// reasons is a solve's reason as a text of its own: safe Markdown, a list where it has several lines.
+func reasons(reason string) string {
+	var lines []string
+	for line := range strings.Lines(reason) {
+		if line = Neutralise(clip(line, 500)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) < 2 {
+		return strings.Join(lines, "")
+	}
+	return "- " + strings.Join(lines[:min(len(lines), 20)], "\n- ")
+}
+
+// sentence ends a text with a full stop.
+func sentence(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "…") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,324 @@
+// Package solver carries a solve from queued to its end: it claims it under a
+// lease, plans, prepares the base once, fans the experiments out over forks of
+// it, harvests and judges every candidate, has the champion chosen and
+// published, and goes on where a dead process stopped.
+//
+// Nothing here is the truth: states live in the store, written under a fencing
+// token, and what GitHub shows is derived from them. A worker that loses its
+// lease stops; whoever takes over starts from the stored state.
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Store is what the engine needs of a store engine; the promises are in storetest.
+type Store interface {
+	records
+	leases
+	files
+	asks
+}
+
+type records interface {
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
+	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
+	AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error)
+	Effect(ctx context.Context, key string) (solve.Effect, error)
+	Watch(ctx context.Context) <-chan struct{}
+}
+
+type leases interface {
+	Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error
+	Leave(ctx context.Context, node string) error
+	ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error)
+	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
+	Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error)
+}
+
+type files interface {
+	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error
+	Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error)
+	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
+}
+
+type asks interface {
+	Asks(ctx context.Context) ([]solve.Ask, error)
+	Answer(ctx context.Context, askID string, effects []solve.Effect) error
+}
+
+// Hub is what the engine reads from GitHub.
+type Hub interface {
+	// Permission tells the login's role in the repository, and whether it may write.
+	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
+	// Open reports whether the issue is open and is no pull request.
+	Open(ctx context.Context, repo solve.Repo, number int) (bool, error)
+	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
+	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
+	// Clone returns where and with which narrow credentials to clone. release ends them.
+	Clone(ctx context.Context, repo solve.Repo) (url string, auth git.Auth, release func(context.Context) error, err error)
+}
+
+// Models opens a model for an experiment.
+type Models interface {
+	Names() []string
+	Ready(name string) error
+	Temperature(name string) solve.TemperatureRule
+	Open(name string, x solve.Experiment) (agent.Model, error)
+}
+
+// Parts are what an engine is put together from.
+type Parts struct {
+	Store  Store
+	Hub    Hub
+	Driver sandbox.Driver
+	Git    *git.Cache
+	Agents map[string]agent.Agent // by the name used in agents=
+	Models Models
+	Node   string // of this process's boot, unique
+	Log    zerolog.Logger
+}
+
+// Engine works on solves until its context ends.
+type Engine struct {
+	Parts
+	cfg Config
+
+	preparing chan struct{} // one token per base being prepared
+	group     *errgroup.Group
+
+	mu     sync.Mutex
+	solves map[solve.ID]context.CancelCauseFunc // being worked on here
+	runs   map[runKey]context.CancelCauseFunc
+	purses map[solve.ID]*purse
+}
+
+type runKey struct {
+	solve solve.ID
+	n     int
+}
+
+// New returns an engine; Run starts it.
+func New(cfg Config, parts Parts) *Engine {
+	return &Engine{
+		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing),
+		solves: map[solve.ID]context.CancelCauseFunc{}, runs: map[runKey]context.CancelCauseFunc{},
+		purses: map[solve.ID]*purse{},
+	}
+}
+
+// errStopping is the cause with which work ends when the process does: states
+// stay as they are, and the next process goes on.
+var errStopping = errors.New("yudai is stopping")
+
+// tick is how often the engine looks at the store without a hint: cancels and
+// deadlines are noticed at the latest then.
+const tick = time.Second
+
+// Run works until ctx ends, then stops its workers, gives the leases back and
+// returns nil. It returns an error when the lease is lost: the process must end.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx = e.Log.WithContext(ctx)
+	if err := e.Store.Heartbeat(ctx, e.Node, time.Now(), e.cfg.LeaseTime); err != nil {
+		return fmt.Errorf("start lease of node %s: %w", e.Node, err)
+	}
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(errStopping)
+	services, ctx := errgroup.WithContext(ctx)
+	e.group = &errgroup.Group{}
+	services.Go(func() error { return e.renew(ctx, stop) })
+	services.Go(func() error { return e.every(ctx, tick, true, func(ctx context.Context) { e.dispatch(ctx, work) }) })
+	services.Go(func() error { return e.every(ctx, tick, true, e.answerAsks) })
+	services.Go(func() error { return e.every(ctx, e.cfg.SweepEvery, false, e.sweep) })
+	err := services.Wait()
+	stop(errStopping)
+	e.group.Wait() //nolint:errcheck // workers report into the store
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, e.Store.Leave(last, e.Node))
+}
+
+// every calls do at once, then at each tick, and on store hints if hinted.
+func (e *Engine) every(ctx context.Context, d time.Duration, hinted bool, do func(context.Context)) error {
+	ticker := time.NewTicker(d)
+	defer ticker.Stop()
+	var hints <-chan struct{}
+	if hinted {
+		hints = e.Store.Watch(ctx)
+	}
+	for {
+		do(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-hints:
+		}
+	}
+}
+
+// renew keeps the node's lease. When it cannot be confirmed for three quarters
+// of its time, every worker is stopped before anybody else may take over.
+func (e *Engine) renew(ctx context.Context, stop context.CancelCauseFunc) error {
+	ticker := time.NewTicker(e.cfg.LeaseTime / 4)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		now := time.Now()
+		err := e.Store.Heartbeat(ctx, e.Node, now, e.cfg.LeaseTime)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			last = now
+		case errors.Is(err, solve.ErrLeaseLost), now.Sub(last) > e.cfg.LeaseTime*3/4:
+			stop(errStopping)
+			return fmt.Errorf("renew lease of node %s: %w", e.Node, err)
+		default:
+			e.Log.Warn().Err(err).Msg("lease not renewed")
+		}
+	}
+}
+
+// dispatch is one look at the store: stop what must stop, take over what is
+// orphaned, claim solves, admit runs.
+func (e *Engine) dispatch(ctx, work context.Context) {
+	now := time.Now()
+	if err := e.enforce(ctx, now); err != nil {
+		e.Log.Error().Err(err).Msg("live solves not read")
+		return
+	}
+	for e.room() {
+		s, err := e.Store.ClaimSolve(ctx, e.Node, now)
+		if err != nil {
+			e.complain(ctx, err, "solve not claimed")
+			break
+		}
+		e.startSolve(work, s)
+	}
+	orphans, err := e.Store.Rescue(ctx, e.Node, now)
+	e.complain(ctx, err, "runs not rescued")
+	for _, r := range orphans {
+		e.startRun(work, r, true)
+	}
+	admitted, err := e.Store.Admit(ctx, e.Node, now, e.cfg.Caps)
+	e.complain(ctx, err, "runs not admitted")
+	for _, r := range admitted {
+		e.startRun(work, r, false)
+	}
+}
+
+func (e *Engine) complain(ctx context.Context, err error, msg string) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, solve.ErrNotFound) {
+		e.Log.Error().Err(err).Msg(msg)
+	}
+}
+
+func (e *Engine) room() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.solves) < e.cfg.MaxSolves
+}
+
+// enforce stops the workers of solves that were cancelled or whose time is over.
+func (e *Engine) enforce(ctx context.Context, now time.Time) error {
+	live, err := e.Store.LiveSolves(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range live {
+		var cause error
+		switch {
+		case !s.CancelAt.IsZero():
+			cause = agent.ErrCancelled
+		case !s.Deadline.IsZero() && now.After(s.Deadline) && s.State != solve.StateReducing && s.State != solve.StatePublishing:
+			cause = agent.ErrSolveTime
+		default:
+			continue
+		}
+		e.mu.Lock()
+		if cancel, ok := e.solves[s.ID]; ok {
+			cancel(cause)
+		}
+		for key, cancel := range e.runs {
+			if key.solve == s.ID {
+				cancel(cause)
+			}
+		}
+		e.mu.Unlock()
+	}
+	return nil
+}
+
+// startSolve works on a claimed solve in a goroutine of the group.
+func (e *Engine) startSolve(work context.Context, s solve.Solve) {
+	log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
+	ctx, cancel := context.WithCancelCause(log.WithContext(work))
+	e.mu.Lock()
+	e.solves[s.ID] = cancel
+	e.mu.Unlock()
+	e.group.Go(func() error {
+		defer func() {
+			e.mu.Lock()
+			delete(e.solves, s.ID)
+			e.mu.Unlock()
+			cancel(nil)
+		}()
+		e.work(ctx, s)
+		return nil
+	})
+}
+
+// startRun works on an admitted or rescued run in a goroutine of the group.
+func (e *Engine) startRun(work context.Context, r solve.Run, orphan bool) {
+	log := e.Log.With().Str("solve_id", string(r.Solve)).Str("repo", r.Repo.String()).Int("run", r.N).Int("attempt", r.Attempt).Logger()
+	ctx, cancel := context.WithCancelCause(log.WithContext(work))
+	key := runKey{r.Solve, r.N}
+	e.mu.Lock()
+	e.runs[key] = cancel
+	e.mu.Unlock()
+	e.group.Go(func() error {
+		defer func() {
+			e.mu.Lock()
+			delete(e.runs, key)
+			e.mu.Unlock()
+			cancel(nil)
+		}()
+		w := &worker{Engine: e, run: r}
+		w.work(ctx, orphan)
+		return nil
+	})
+}
+
+// closing is a context for clean-up after ctx ended, bounded.
+func closing(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d)
+}
+
+// stopping reports whether the process is what ended ctx.
+func stopping(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), errStopping)
+}

@@ -1,0 +1,178 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// ErrNoTests says that no way to test a repository was recognised; the text
+// tells how to name one.
+var ErrNoTests = errors.New("no test command was recognised")
+
+// Setup is how a repository is prepared and tested.
+type Setup struct {
+	// Install is a command for bash in the repository, run once with network; "" if nothing is to be installed.
+	Install string
+	Test    solve.TestCommand
+	// Hosts are the package registries that Install needs.
+	Hosts []string
+	// Why says in one line what was recognised.
+	Why string
+}
+
+// junitFile is where the runners we call ourselves write their report: outside
+// the work tree, so that it is never part of a patch.
+const junitFile = sandbox.KeepDir + "/report/junit.xml"
+
+// detector recognises one kind of repository; ok is false if it is none, or has no tests.
+type detector func(r repository) (Setup, bool, error)
+
+// Detect finds out how a repository is installed and tested from the names of
+// its files and the content of a few. The first kind that is there and has tests
+// wins, in this order: Go, Rust, Python, Node, Maven, Gradle, a Makefile with a
+// target "test". If the root has none of them, and exactly one directory below
+// has, that one is used. ErrNoTests if there is none, or more than one.
+func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, error) {
+	root := newRepository("", paths, content)
+	setup, ok, err := root.detect()
+	if ok || err != nil {
+		return setup, err
+	}
+	var found []string
+	for _, dir := range root.modules() {
+		s, ok, err := newRepository(dir, paths, content).detect()
+		if err != nil {
+			return Setup{}, err
+		}
+		if ok {
+			found = append(found, dir)
+			setup = s
+		}
+	}
+	switch len(found) {
+	case 1:
+		return setup.below(found[0]), nil
+	case 0:
+		return Setup{}, fmt.Errorf("%w: set solver.tests.command in config.yml (and solver.tests.install, if something is to be installed)", ErrNoTests)
+	}
+	return Setup{}, fmt.Errorf("%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(found))
+}
+
+// below makes the setup of a directory one of the root.
+func (s Setup) below(dir string) Setup {
+	cd := "cd " + shellescape.Quote(dir) + " && "
+	if s.Install != "" {
+		s.Install = cd + s.Install
+	}
+	s.Test.Command = cd + s.Test.Command
+	s.Test.Source = path.Join(dir, s.Test.Source)
+	if s.Test.Report != "" && !path.IsAbs(s.Test.Report) {
+		s.Test.Report = path.Join(dir, s.Test.Report)
+	}
+	s.Why = "in " + dir + ": " + s.Why
+	return s
+}
+
+// repository is what detectors see: one directory and what is below it.
+type repository struct {
+	dir     string // "" for the root
+	paths   []string
+	files   map[string]bool
+	content func(path string) ([]byte, error)
+}
+
+func newRepository(dir string, paths []string, content func(string) ([]byte, error)) repository {
+	r := repository{dir: dir, files: map[string]bool{}, content: content}
+	for _, p := range paths {
+		if dir != "" {
+			var ok bool
+			if p, ok = strings.CutPrefix(p, dir+"/"); !ok {
+				continue
+			}
+		}
+		r.paths = append(r.paths, p)
+		r.files[p] = true
+	}
+	return r
+}
+
+func (r repository) detect() (Setup, bool, error) {
+	for _, d := range []detector{detectGo, detectRust, detectPython, detectNode, detectMaven, detectGradle, detectMake} {
+		s, ok, err := d(r)
+		if err != nil {
+			return Setup{}, false, fmt.Errorf("detect the tests: %w", err)
+		}
+		if ok {
+			return s, true, nil
+		}
+	}
+	return Setup{}, false, nil
+}
+
+// read returns the file's text, "" if there is none.
+func (r repository) read(name string) (string, error) {
+	if !r.files[name] {
+		return "", nil
+	}
+	data, err := r.content(path.Join(r.dir, name))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+// any reports whether a file satisfies match.
+func (r repository) any(match func(p string) bool) bool { return slices.ContainsFunc(r.paths, match) }
+
+// first returns the first of the names that exists, "" if none.
+func (r repository) first(names ...string) string {
+	for _, n := range names {
+		if r.files[n] {
+			return n
+		}
+	}
+	return ""
+}
+
+// manifests make a directory a module of its own.
+var manifests = []string{"go.mod", "Cargo.toml", "pyproject.toml", "setup.py", "setup.cfg", "package.json", "pom.xml", "build.gradle", "build.gradle.kts", "Makefile"}
+
+// modules lists the directories below that hold a manifest, without those that
+// hold other people's code, data or examples, and without modules of modules.
+func (r repository) modules() []string {
+	var out []string
+	for _, p := range r.paths {
+		dir, base := path.Split(p)
+		dir = strings.TrimSuffix(dir, "/")
+		if dir == "" || !slices.Contains(manifests, base) || foreign(dir) {
+			continue
+		}
+		out = append(out, dir)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return slices.DeleteFunc(out, func(d string) bool {
+		return slices.ContainsFunc(out, func(o string) bool { return strings.HasPrefix(d, o+"/") })
+	})
+}
+
+func foreign(dir string) bool {
+	for part := range strings.SplitSeq(dir, "/") {
+		switch part {
+		case "vendor", "node_modules", "third_party", "testdata", "examples", "example", "docs", "fixtures", "template", "templates":
+			return true
+		}
+		if strings.HasPrefix(part, ".") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth is how deep elements of a JUnit file may be nested.
+const maxDepth = 64
+
+// parseJUnit reads JUnit XML files as pytest, Surefire, Gradle, vitest, mocha
+// and others write them: test cases anywhere below the root, each passed unless
+// it holds a failure, an error or a skipped element. The format has no standard;
+// testmoapp's collected description at github.com/testmoapp/junitxml is followed.
+//
+// It reads tokens instead of building a tree (which is why it is not go-junit:
+// that keeps every element's inner text again on each level, so a small hostile
+// file takes gigabytes).
+func parseJUnit(files [][]byte) (Report, error) {
+	var r Report
+	for _, data := range files {
+		if err := r.junitFile(data); err != nil {
+			return Report{}, err
+		}
+	}
+	r.count()
+	return r, nil
+}
+
+// testcase is the one being read.
+type testcase struct {
+	class, name string
+	status      Status
+	depth       int
+	collect     bool
+}
+
+func (r *Report) junitFile(data []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(clean(data)))
+	d.Strict = true
+	d.CharsetReader = charset
+	depth, seen := 0, false
+	var open *testcase
+	for {
+		tok, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			if depth != 0 {
+				return fmt.Errorf("JUnit file ends inside an element")
+			}
+			if !seen && len(bytes.TrimSpace(data)) > 0 {
+				return errors.New("JUnit file without a testsuite element")
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("JUnit file: %w", err)
+		}
+		switch t := tok.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxDepth {
+				return errors.New("JUnit file is nested too deeply")
+			}
+			seen = seen || t.Name.Local == "testsuite" || t.Name.Local == "testsuites"
+			open = junitStart(open, t, depth)
+		case xml.EndElement:
+			if open != nil && open.depth == depth {
+				r.add(open.key(), open.status)
+				open = nil
+				if len(r.Tests) > maxTests {
+					return errTooMany
+				}
+			}
+			if depth--; depth < 0 {
+				return errors.New("JUnit file ends an element that was not open")
+			}
+		}
+	}
+}
+
+// junitStart is what an opening element makes of the test case being read.
+func junitStart(open *testcase, t xml.StartElement, depth int) *testcase {
+	if t.Name.Local == "testcase" && open == nil {
+		return &testcase{class: attr(t, "classname"), name: attr(t, "name"), status: Pass, depth: depth}
+	}
+	if open == nil || depth != open.depth+1 {
+		return open
+	}
+	switch t.Name.Local {
+	case "failure", "error":
+		open.status = Fail
+		open.collect = attr(t, "message") == "collection failure"
+	case "skipped":
+		if open.status != Fail {
+			open.status = Skip
+		}
+	}
+	return open
+}
+
+// key is the test's name in the report.
+func (t *testcase) key() string {
+	name := t.name
+	if t.class != "" {
+		name = t.class + "." + t.name
+	}
+	if t.collect {
+		return clip(name) + markCollect
+	}
+	return clip(name)
+}
+
+func attr(t xml.StartElement, name string) string {
+	for _, a := range t.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// clean replaces what XML does not allow and test output holds nevertheless:
+// control characters and bytes that are no UTF-8 (unless the file says it is
+// in another encoding, which charset reads).
+func clean(data []byte) []byte {
+	head, _, _ := bytes.Cut(data[:min(len(data), 200)], []byte("?>"))
+	foreign := bytes.Contains(bytes.ToLower(head), []byte("encoding=")) && !bytes.Contains(bytes.ToLower(head), []byte("utf-8"))
+	return bytes.Map(func(c rune) rune {
+		switch {
+		case c == utf8.RuneError && foreign:
+			return '?'
+		case c < ' ' && c != '\n' && c != '\r' && c != '\t', c == 0xFFFE, c == 0xFFFF:
+			return '?'
+		}
+		return c
+	}, data)
+}
+
+// charset reads the encodings that are a subset of UTF-8 after clean.
+func charset(label string, in io.Reader) (io.Reader, error) {
+	switch strings.ToLower(label) {
+	case "utf-8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":
+		return in, nil
+	}
+	return nil, fmt.Errorf("JUnit file in the encoding %q: only UTF-8 is read", label)
+}

@@ -1,0 +1,62 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reasons are public: they hold numbers, never names or words that a repository
+// or a model wrote.
+
+// regression is why the regression run fails the candidate, "" if it does not.
+func regression(d delta, base, now Report) string {
+	exit := now.Counts.Exit
+	switch {
+	case len(d.builds) > 0:
+		return "the code does not build: " + count(len(d.builds), "package", "packages")
+	case len(d.broken) > 0:
+		return "breaks " + count(len(d.broken), "test that passes", "tests that pass") + " on the base"
+	case len(d.newFail) > 0:
+		return count(len(d.newFail), "test fails", "tests fail") + " that the base does not have"
+	case exit != 0 && base.Counts.Exit == 0:
+		return fmt.Sprintf("the test command exits with %d although no test fails", exit)
+	}
+	return ""
+}
+
+// praise says what a candidate that passed did.
+func praise(d delta, newPass int) string {
+	var parts []string
+	if n := len(d.fixed); n > 0 {
+		parts = append(parts, "fixes "+count(n, "test", "tests"))
+	}
+	if d.kept > 0 {
+		parts = append(parts, "keeps "+count(d.kept, "passing test", "passing tests"))
+	}
+	if newPass > 0 {
+		parts = append(parts, "brings "+count(newPass, "new passing test", "new passing tests"))
+	}
+	text := join(parts)
+	if n := len(d.still); n > 0 {
+		text += "; " + count(n, "test fails", "tests fail") + " as on the base"
+	}
+	if len(d.fixed) == 0 && newPass == 0 {
+		text += "; no test shows the fix"
+	}
+	return strings.TrimPrefix(text, "; ")
+}
+
+func join(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// count is "1 test" or "3 tests".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

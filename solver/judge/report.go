@@ -1,0 +1,144 @@
+// Package judge finds out how a repository is tested, runs its tests in a
+// sandbox, reads the results test by test, and gives a verdict on a patch by
+// comparing them with the base's own.
+//
+// The judge's box is not the agent's box: it gets a clean copy of the base and
+// the patch, nothing else. What cannot be run or read is "no verdict", never a
+// failure and never a pass. docs/decisions/0002-verdict.md has the reasons.
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Status of one test.
+type Status string
+
+// What a test can have done.
+const (
+	Pass Status = "pass"
+	Fail Status = "fail"
+	Skip Status = "skip"
+)
+
+// Report is what one run of the tests said.
+type Report struct {
+	// Tests by name: "package.Test/sub" for Go, "class.name" for JUnit. A name
+	// that ends in one of the marks in brackets stands for what is no test
+	// itself: a package that does not build, a file that cannot be collected.
+	Tests  map[string]Status `json:"tests,omitempty"`
+	Counts solve.Counts      `json:"counts"`
+	// NoVerdict is why the tests could not be run or read, as a public sentence
+	// without its full stop; "" if they could.
+	NoVerdict string `json:"no_verdict,omitempty"`
+	// Empty says that NoVerdict is set because there are no tests at all.
+	Empty bool `json:"empty,omitempty"`
+}
+
+// Marks of names that are no tests. What stands before them is the package or
+// file; the mark passes as soon as that has a passing test.
+const (
+	markBuild   = " [build]"   // the package does not build
+	markPackage = " [package]" // it failed outside any test
+	markCollect = " [collect]" // the file cannot be loaded by the runner
+)
+
+// Encode writes the report for the store.
+func (r Report) Encode() ([]byte, error) { return json.Marshal(r) }
+
+// DecodeReport reads what Encode wrote.
+func DecodeReport(data []byte) (Report, error) {
+	var r Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Report{}, fmt.Errorf("decode test report: %w", err)
+	}
+	return r, nil
+}
+
+// count fills in the counts of the tests.
+func (r *Report) count() {
+	r.Counts.Passed, r.Counts.Failed, r.Counts.Skipped = 0, 0, 0
+	for _, s := range r.Tests {
+		switch s {
+		case Pass:
+			r.Counts.Passed++
+		case Fail:
+			r.Counts.Failed++
+		case Skip:
+			r.Counts.Skipped++
+		}
+	}
+}
+
+// add notes one result. Of several under one name the worst counts.
+func (r *Report) add(name string, s Status) {
+	if r.Tests == nil {
+		r.Tests = map[string]Status{}
+	}
+	worse := map[Status]int{"": 0, Skip: 1, Pass: 2, Fail: 3}
+	if worse[s] > worse[r.Tests[name]] {
+		r.Tests[name] = s
+	}
+}
+
+// Bounds on a report that hostile tests wrote.
+const (
+	maxTests = 200_000
+	maxName  = 1000 // bytes of one name
+)
+
+// errTooMany says that a report is beyond the bounds.
+var errTooMany = errors.New("more tests than a report may have")
+
+// clip bounds a name.
+func clip(name string) string {
+	if len(name) > maxName {
+		return name[:maxName]
+	}
+	return name
+}
+
+// Parse reads the results of one run of the test command. output is what the
+// command wrote to its standard output, junit the content of its report files.
+// An error means that the report cannot be read at all; a report without any
+// test, or with nothing but skipped ones, says so in NoVerdict.
+func Parse(cmd solve.TestCommand, exit int, output []byte, junit [][]byte) (Report, error) {
+	var r Report
+	var err error
+	switch cmd.Format {
+	case "go":
+		r, err = parseGo(output)
+	case "junit":
+		r, err = parseJUnit(junit)
+	case "exit":
+		r = parseExit(exit, output)
+	default:
+		return Report{}, fmt.Errorf("unknown test format %q: use go, junit or exit", cmd.Format)
+	}
+	r.Counts.Exit = exit
+	if err != nil {
+		return r, fmt.Errorf("read the tests' report: %w", err)
+	}
+	r.judgeable(cmd.Format)
+	return r, nil
+}
+
+// judgeable sets NoVerdict where the results say nothing.
+func (r *Report) judgeable(format string) {
+	switch exit := r.Counts.Exit; {
+	case r.NoVerdict != "":
+	case exit == 126 || exit == 127:
+		r.NoVerdict = fmt.Sprintf("the test command could not be run (exit code %d: a program is missing or not executable)", exit)
+	case format == "exit":
+	case len(r.Tests) == 0 && exit != 0 && !(format == "junit" && exit == 5):
+		r.NoVerdict = fmt.Sprintf("the test command ended with exit code %d and reported no test", exit)
+	case len(r.Tests) == 0:
+		r.NoVerdict, r.Empty = "no tests were found", true
+	case r.Counts.Passed+r.Counts.Failed == 0:
+		r.NoVerdict, r.Empty = "every test was skipped", true
+	}
+}

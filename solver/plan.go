@@ -1,0 +1,246 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// refusal is a reason to say no that is the asker's to mend; its text is public.
+type refusal struct{ text string }
+
+func (r refusal) Error() string { return r.text }
+
+func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+
+// work carries a claimed solve as far as it goes without waiting for runs.
+func (e *Engine) work(ctx context.Context, s solve.Solve) {
+	log := zerolog.Ctx(ctx)
+	log.Info().Str("state", string(s.State)).Msg("solve claimed")
+	for !s.State.Final() && s.Lease.Node == e.Node {
+		next, err := e.step(ctx, s)
+		switch {
+		case errors.Is(err, solve.ErrLeaseLost):
+			log.Warn().Msg("solve taken over by another node")
+			return
+		case stopping(ctx):
+			return
+		case err != nil:
+			next, err = e.giveUp(ctx, s, err)
+			if err != nil {
+				log.Error().Err(err).Msg("solve not ended")
+				return
+			}
+		}
+		s = next
+	}
+	if s.State.Final() {
+		e.dropPurse(s.ID)
+		log.Info().Str("state", string(s.State)).Msg("solve ended")
+	}
+}
+
+// step does what the solve's state asks for and returns it as stored after.
+func (e *Engine) step(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	if !s.CancelAt.IsZero() || context.Cause(ctx) != nil {
+		return s, context.Canceled
+	}
+	switch s.State {
+	case solve.StateQueued:
+		return e.plan(ctx, s)
+	case solve.StatePreparing:
+		return e.prepare(ctx, s)
+	case solve.StateReducing:
+		return e.reduce(ctx, s)
+	case solve.StatePublishing:
+		return e.publish(ctx, s)
+	default: // running: claimed because its time is over and no run is left
+		return s, context.DeadlineExceeded
+	}
+}
+
+// giveUp ends a solve that was cancelled, ran out of time, or cannot be done.
+func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.Solve, error) {
+	ctx, cancel := closing(ctx, 10*time.Second)
+	defer cancel()
+	if now, err := e.Store.Solve(ctx, s.ID); err == nil {
+		s.CancelAt, s.CancelBy = now.CancelAt, now.CancelBy
+	}
+	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, At: time.Now()}
+	var no refusal
+	switch {
+	case !s.CancelAt.IsZero():
+		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
+	case !s.Deadline.IsZero() && !c.At.Before(s.Deadline) && !errors.As(cause, &no):
+		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found.", s.Deadline.Sub(s.Started))
+	case errors.As(cause, &no):
+		c.Event, c.Reason = solve.EventFailed, no.text
+		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused = s.State == solve.StateQueued }
+	default:
+		zerolog.Ctx(ctx).Error().Err(cause).Msg("solve failed")
+		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
+	}
+	if s.State == solve.StatePublishing && c.Event == solve.EventExpired {
+		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
+	}
+	s, _, err := e.Store.Apply(ctx, c)
+	if err == nil {
+		e.thaw(ctx, s)
+	}
+	return s, err
+}
+
+// public is what people see of an error: what its maker offers for that, else
+// its first line. Details stay in the log.
+func public(err error) string {
+	text := err.Error()
+	var offered interface{ Public() string }
+	if errors.As(err, &offered) {
+		text = offered.Public()
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "") + "…"
+	}
+	return text
+}
+
+// plan checks rights and the request, fixes matrix and base commit, and claims the solve.
+func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	if err := e.allowed(ctx, s); err != nil {
+		return s, err
+	}
+	plan, err := e.matrix(s)
+	if err != nil {
+		return s, err
+	}
+	branch := s.Request.Base
+	if branch == "" {
+		branch = s.Repo.DefaultBranch
+	}
+	sha, err := insist(ctx, func() (string, error) { return e.Hub.Branch(ctx, s.Repo, branch) })
+	if errors.Is(err, solve.ErrNotFound) {
+		return s, refusef("The base branch %q does not exist in %s. Name an existing one with base=BRANCH.", branch, s.Repo)
+	}
+	if err != nil {
+		return s, err
+	}
+	name, err := solve.BranchName(e.cfg.Branch, s)
+	if err != nil {
+		return s, err
+	}
+	now := time.Now()
+	s, _, err = e.Store.Apply(ctx, solve.Change{
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed, At: now,
+		Set: func(s *solve.Solve, _ *solve.Run) {
+			s.Plan, s.Branch, s.Started = plan, name, now
+			s.Base = solve.Base{Branch: branch, SHA: sha}
+			if t := plan.Limits.SolveTime; t > 0 {
+				s.Deadline = now.Add(t)
+			}
+		},
+	})
+	return s, err
+}
+
+// allowed looks the asker's rights and the issue up, live. The API's token is the operator's own.
+func (e *Engine) allowed(ctx context.Context, s solve.Solve) error {
+	type answer struct {
+		role  string
+		write bool
+	}
+	if s.Trigger.Kind != solve.TriggerAPI {
+		a, err := insist(ctx, func() (answer, error) {
+			role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
+			return answer{role, write}, err
+		})
+		if err != nil {
+			return err
+		}
+		if !a.write {
+			return refusal{solve.RefusedText(s.Trigger.Actor, a.role)}
+		}
+	}
+	open, err := insist(ctx, func() (bool, error) { return e.Hub.Open(ctx, s.Repo, s.Issue.Number) })
+	if errors.Is(err, solve.ErrNotFound) || (err == nil && !open) {
+		return refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
+	}
+	return err
+}
+
+// matrix expands the request under the configuration.
+func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
+	d := e.cfg.Defaults
+	agents := make([]string, 0, len(e.Agents))
+	for name := range e.Agents {
+		agents = append(agents, name)
+	}
+	plan, err := solve.Expand(s.Request, solve.Defaults{
+		Models: d.Models, Temps: d.Temps, Edits: d.Edits, Strategies: d.Strategies, Agents: d.Agents, Repeat: d.Repeat,
+		MaxExperiments: e.cfg.MaxExperiments, Limits: e.cfg.Limits.limits(), StrategyText: e.cfg.Strategies,
+		KnownModels: e.Models.Names(), KnownAgents: agents,
+	}, e.Models.Temperature)
+	if err != nil {
+		return plan, refusal{err.Error()}
+	}
+	seen := map[string]bool{}
+	for _, x := range plan.Experiments {
+		if seen[x.Model] {
+			continue
+		}
+		seen[x.Model] = true
+		if err := e.Models.Ready(x.Model); err != nil {
+			return plan, refusal{err.Error()}
+		}
+	}
+	return plan, nil
+}
+
+// insist asks GitHub again after passing faults, for up to five minutes. What
+// is not found, or says when to come back later than that, is returned.
+func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	end := time.Now().Add(5 * time.Minute)
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+		v, err := ask()
+		if err == nil || errors.Is(err, solve.ErrNotFound) || !passing(err) {
+			return v, err
+		}
+		if later := retryAfter(err); later > wait {
+			wait = later
+		}
+		if time.Now().Add(wait).After(end) {
+			return v, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return v, context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// retryAfter is what the error says of itself, 0 if nothing.
+func retryAfter(err error) time.Duration {
+	var limited interface{ RetryAfter() time.Duration }
+	if errors.As(err, &limited) {
+		return limited.RetryAfter()
+	}
+	return 0
+}
+
+// passing reports whether the maker of the error says that a retry can help.
+func passing(err error) bool {
+	var t interface{ Temporary() bool }
+	if errors.As(err, &t) {
+		return t.Temporary()
+	}
+	return retryAfter(err) > 0
+}

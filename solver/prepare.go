@@ -1,0 +1,314 @@
+package solver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// Names of sandboxes and bases are made from the solve, so that the next owner
+// finds them without having been told.
+func installName(id solve.ID) string { return "y-" + string(id) + "-install" }
+func baseName(id solve.ID) string    { return "y-" + string(id) + "-base" }
+func runName(r solve.Run) string     { return fmt.Sprintf("y-%s-%d-%d", r.Solve, r.N, r.Attempt) }
+func judgeName(r solve.Run) string   { return runName(r) + "-judge" }
+
+// Names of artifacts.
+const (
+	baseReport = "base-report.json"
+	baseLog    = "base-tests.log"
+	installLog = "install.log"
+)
+
+// prepare makes the base: clone on the host, lay the tree into a sandbox,
+// install with the allow-listed network, run the base's tests without any,
+// freeze. It happens once per solve; the runs start from its result.
+func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	select {
+	case e.preparing <- struct{}{}:
+		defer func() { <-e.preparing }()
+	case <-ctx.Done():
+		return s, context.Cause(ctx)
+	}
+	if !s.Deadline.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, s.Deadline)
+		defer stop()
+	}
+	forker, ok := e.Driver.(sandbox.Forker)
+	if !ok {
+		return s, fmt.Errorf("sandbox driver %s cannot fork a prepared base", e.Driver.Traits().Name)
+	}
+	began := time.Now()
+	mirror, err := e.clone(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	setup, err := e.setup(ctx, mirror, s.Base.SHA)
+	if err != nil {
+		return s, err
+	}
+	p := preparation{Engine: e, solve: s, mirror: mirror, setup: setup, forker: forker}
+	if err := p.clear(ctx); err != nil {
+		return s, err
+	}
+	report, err := p.build(ctx)
+	if err != nil {
+		return s, err
+	}
+	base := s.Base
+	base.Image, base.Install, base.Test = baseName(s.ID), setup.Install, setup.Test
+	base.Report, base.Duration = report.Counts, time.Since(began)
+	runs := make([]solve.Run, len(s.Plan.Experiments))
+	for i, x := range s.Plan.Experiments {
+		runs[i] = solve.Run{N: i + 1, Experiment: x}
+	}
+	s, _, err = e.Store.Apply(ctx, solve.Change{
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: time.Now(), Release: true, Runs: runs,
+		Set: func(s *solve.Solve, _ *solve.Run) { s.Base = base },
+	})
+	return s, err
+}
+
+// clone brings the mirror on this host up to the base commit. The token that
+// reads it is ended before anything of the repository runs.
+func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	type access struct {
+		url     string
+		auth    git.Auth
+		release func(context.Context) error
+	}
+	a, err := insist(ctx, func() (access, error) {
+		url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
+		return access{url, auth, release}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		end, cancel := closing(ctx, 10*time.Second)
+		defer cancel()
+		if err := a.release(end); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
+		}
+	}()
+	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), a.url, a.auth)
+	if err != nil {
+		return nil, fmt.Errorf("clone %s: %w", s.Repo, err)
+	}
+	if !mirror.Has(ctx, s.Base.SHA) {
+		return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
+	}
+	return mirror, nil
+}
+
+// setup is how the repository is installed and tested: configured, else detected.
+func (e *Engine) setup(ctx context.Context, m *git.Mirror, sha string) (judge.Setup, error) {
+	paths, err := m.Paths(ctx, sha)
+	if err != nil {
+		return judge.Setup{}, err
+	}
+	setup, err := judge.Detect(paths, func(path string) ([]byte, error) { return m.ReadFile(ctx, sha, path) })
+	t := e.cfg.Tests
+	if t.Command != "" {
+		format := t.Format
+		if format == "" {
+			format = "exit"
+		}
+		setup.Test = solve.TestCommand{Command: t.Command, Format: format, Report: t.Report, Source: "config"}
+		err = nil
+	}
+	if t.Install != "" {
+		setup.Install = t.Install
+	}
+	setup.Hosts = append(slices.Clone(setup.Hosts), t.Hosts...)
+	if err != nil {
+		return setup, refuseLate(err.Error())
+	}
+	return setup, nil
+}
+
+// refuseLate is a public reason found after the claim.
+func refuseLate(text string) error { return refusal{text} }
+
+// preparation is one base being made.
+type preparation struct {
+	*Engine
+	solve  solve.Solve
+	mirror *git.Mirror
+	setup  judge.Setup
+	forker sandbox.Forker
+}
+
+// clear removes what an earlier attempt at the same base left.
+func (p *preparation) clear(ctx context.Context) error {
+	for _, name := range []string{installName(p.solve.ID), baseName(p.solve.ID)} {
+		sb, err := p.Driver.Attach(ctx, name)
+		switch {
+		case err == nil:
+			if err := sb.Close(ctx); err != nil {
+				return err
+			}
+		case !errors.Is(err, sandbox.ErrGone):
+			return err
+		}
+	}
+	// The base may stand on the install layer, so it goes first.
+	return errors.Join(p.forker.Thaw(ctx, baseName(p.solve.ID)), p.forker.Thaw(ctx, installName(p.solve.ID)))
+}
+
+// build installs and tests, and leaves the frozen base and its artifacts.
+func (p *preparation) build(ctx context.Context) (judge.Report, error) {
+	from := ""
+	if p.setup.Install != "" {
+		var err error
+		if from, err = p.install(ctx); err != nil {
+			return judge.Report{}, err
+		}
+	}
+	sb, err := p.Driver.Open(ctx, p.spec(baseName(p.solve.ID), from, nil))
+	if err != nil {
+		return judge.Report{}, err
+	}
+	report, err := p.test(ctx, sb, from == "")
+	if err == nil {
+		_, err = p.forker.Freeze(ctx, sb)
+	}
+	if err != nil {
+		closeSandbox(ctx, sb)
+	}
+	return report, err
+}
+
+func (p *preparation) spec(name, from string, hosts []string) sandbox.Spec {
+	return sandbox.Spec{
+		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
+		Labels: map[string]string{"solve": string(p.solve.ID), "phase": "prepare"},
+		TTL:    p.cfg.Tests.InstallTime + p.cfg.Tests.Time + p.solve.Plan.Limits.SolveTime,
+	}
+}
+
+// install runs the install command with the allow-listed network and freezes the result.
+func (p *preparation) install(ctx context.Context) (string, error) {
+	sb, err := p.Driver.Open(ctx, p.spec(installName(p.solve.ID), "", p.setup.Hosts))
+	if err != nil {
+		return "", err
+	}
+	defer closeSandbox(ctx, sb) // after Freeze it does nothing
+	if err := p.lay(ctx, sb); err != nil {
+		return "", err
+	}
+	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
+		Shell: p.setup.Install, Timeout: p.cfg.Tests.InstallTime, MaxOutput: int64(p.cfg.Tests.Output) << 20,
+	})
+	if err != nil {
+		return "", fmt.Errorf("install: %w", err)
+	}
+	if err := p.Store.PutArtifact(ctx, p.solve.ID, installLog, []byte(out)); err != nil {
+		return "", err
+	}
+	if res.ExitCode != 0 {
+		return "", refuseLate(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s",
+			p.setup.Install, res.ExitCode, timedOut(res), lastLine(out)))
+	}
+	return p.forker.Freeze(ctx, sb)
+}
+
+func timedOut(res sandbox.Result) string {
+	if res.TimedOut {
+		return ", timed out"
+	}
+	return ""
+}
+
+// test runs the base's own tests without network. A base whose tests cannot be
+// run cannot judge anybody: that is said before any model is paid.
+func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (judge.Report, error) {
+	if lay {
+		if err := p.lay(ctx, sb); err != nil {
+			return judge.Report{}, err
+		}
+	}
+	report, log, err := judge.RunTests(ctx, sb, p.setup.Test, p.cfg.Tests.Time, int64(p.cfg.Tests.Output)<<20)
+	if err != nil {
+		return report, fmt.Errorf("test the base: %w", err)
+	}
+	if err := p.Store.PutArtifact(ctx, p.solve.ID, baseLog, log); err != nil {
+		return report, err
+	}
+	if report.NoVerdict != "" {
+		return report, refuseLate(fmt.Sprintf("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set solver.tests.command.",
+			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source))
+	}
+	data, err := report.Encode()
+	if err != nil {
+		return report, err
+	}
+	if err := p.Store.PutArtifact(ctx, p.solve.ID, baseReport, data); err != nil {
+		return report, err
+	}
+	return report, tree.Settle(ctx, sb)
+}
+
+// lay packs the commit on the host and unpacks it in the sandbox.
+func (p *preparation) lay(ctx context.Context, sb sandbox.Sandbox) error {
+	pack, err := os.CreateTemp("", "yudai-pack-*.tar")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		pack.Close()          
+		os.Remove(pack.Name()) //nolint:errcheck // a temporary file
+	}()
+	if err := p.mirror.Pack(ctx, p.solve.Base.SHA, p.cfg.CloneDepth, pack); err != nil {
+		return err
+	}
+	if _, err := pack.Seek(0, 0); err != nil {
+		return err
+	}
+	return tree.Lay(ctx, sb, pack)
+}
+
+// thaw removes the solve's bases, best effort: the sweep does the rest.
+func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
+	forker, ok := e.Driver.(sandbox.Forker)
+	if !ok {
+		return
+	}
+	for _, name := range []string{baseName(s.ID), installName(s.ID)} {
+		if err := forker.Thaw(ctx, name); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
+		}
+	}
+}
+
+// closeSandbox closes whatever happened to ctx.
+func closeSandbox(ctx context.Context, sb sandbox.Sandbox) {
+	ctx, cancel := closing(ctx, 10*time.Second)
+	defer cancel()
+	if err := sb.Close(ctx); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", sb.Name()).Msg("sandbox not closed, it will be swept")
+	}
+}
+
+// lastLine is the last non-empty line, cut.
+func lastLine(out string) string {
+	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
+	last := string(lines[len(lines)-1])
+	if len(last) > 200 {
+		last = last[:200]
+	}
+	return "`" + last + "`"
+}

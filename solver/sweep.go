@@ -1,0 +1,51 @@
+package solver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// sweep removes the sandboxes and bases that no living work owns. The driver
+// lists first and asks afterwards; the store is read at the first question, so
+// a sandbox opened after the listing is never in it, and one in the listing
+// has its record already: names are stored, or follow from what is stored,
+// before a sandbox is opened.
+func (e *Engine) sweep(ctx context.Context) {
+	wanted := sync.OnceValues(func() (map[string]bool, error) { return e.wanted(ctx) })
+	swept, err := e.Driver.Sweep(ctx, func(i sandbox.Info) bool {
+		names, err := wanted()
+		return err != nil || names[i.Name] // not knowing is no reason to kill
+	})
+	e.complain(ctx, err, "leftover sandboxes not swept")
+	for _, name := range swept {
+		e.Log.Info().Str("sandbox_id", name).Msg("leftover sandbox removed")
+	}
+}
+
+// wanted are the names that living solves and runs may use.
+func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
+	live, err := e.Store.LiveSolves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, s := range live {
+		if s.State != solve.StatePreparing && s.State != solve.StateRunning {
+			continue
+		}
+		names[baseName(s.ID)], names[installName(s.ID)] = true, true
+		runs, err := e.Store.Runs(ctx, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			if r.State.Active() {
+				names[runName(r)], names[judgeName(r)] = true, true
+			}
+		}
+	}
+	return names, nil
+}

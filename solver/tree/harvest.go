@@ -1,0 +1,133 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// stageScript brings the index to what the work tree holds. It mends what an
+// agent can do to a tree so that git refuses to read it: other repositories
+// inside, devices and pipes, files without read permission. The sandbox is not
+// used by an agent afterwards. What the agent committed in spite of ignore
+// rules comes in, too, unless preparing noted it.
+const stageScript = check + `
+export GIT_INDEX_FILE="$KEEP/harvest"
+rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+base=$(git rev-parse HEAD)
+find . -type d ! -perm -u+rwx -exec chmod u+rwx {} + 2>/dev/null || true
+find . -mindepth 2 -name .git -prune -exec rm -rf {} + 2>/dev/null || true
+find . -path ./.git -prune -o ! -type f ! -type d ! -type l -exec rm -f {} + 2>/dev/null || true
+find . -path ./.git -prune -o -type f ! -perm -u+r -exec chmod u+r {} + 2>/dev/null || true
+git read-tree HEAD
+
+find . -path ./.git -prune -o -type f -size +"$BIG"c -print0 | while IFS= read -r -d '' f; do
+	f=${f#./}
+	if [ -n "$(git ls-files -z -o --exclude-standard -- "$f" | tr '\0' x)" ] || { git ls-files --error-unmatch -- "$f" && ! git diff-files --quiet -- "$f"; } >/dev/null 2>&1; then
+		echo "$f" >&2
+		exit 4
+	fi
+done
+
+git add -A --ignore-errors . >/dev/null || true
+
+if timeout 20 git --git-dir="$REPO/.git" -c core.fsmonitor=false diff --name-only -z --diff-filter=A --no-renames --no-ext-diff --no-textconv "$base" HEAD -- > "$KEEP/committed" 2>/dev/null </dev/null && [ -s "$KEEP/committed" ]; then
+	git ls-files -z -o --exclude-from="$GIT_DIR/info/exclude" | sort -z > "$KEEP/untracked"
+	sort -z "$KEEP/committed" | comm -z -12 - "$KEEP/untracked" | git update-index --add -z --stdin || true
+fi
+
+# A directory that stands where a repository was embedded is no submodule of the base.
+git ls-files -z -s | grep -z '^160000 ' | cut -z -f2- | while IFS= read -r -d '' p; do
+	git cat-file -e "$base:$p" 2>/dev/null || git ls-tree "$base" -- "$p" | grep -q '^160000 ' || git update-index --force-remove -- "$p"
+done || true
+git write-tree
+`
+
+const diffScript = check + `
+export GIT_INDEX_FILE="$KEEP/harvest"
+git diff-index --cached -p --binary --full-index -M --no-ext-diff --no-textconv --no-color \
+	--src-prefix=a/ --dst-prefix=b/ -U3 --diff-algorithm=myers --submodule=short --ignore-submodules=none HEAD --
+`
+
+// bigFile is how large one new or changed file may be before its content is looked at, in bytes.
+const bigFile = 64 << 20
+
+// Harvest returns the difference of the work tree to the base commit as a git
+// patch: what the agent committed, what it changed and what it added, whatever
+// state its own repository is in. An untouched tree gives an empty patch. More
+// than maxBytes is ErrTooLarge. The work tree is fit for nothing else afterwards.
+func Harvest(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
+	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
+	if f, ok := err.(*failure); ok && f.code == 4 {
+		return nil, fmt.Errorf("harvest: %w: a new or changed file has more than %d MiB", ErrTooLarge, max(bigFile, maxBytes)>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("harvest: %w", err)
+	}
+	patch, res, err := script{text: diffScript, max: maxBytes + 1}.run(ctx, sb)
+	if res.Truncated || int64(len(patch)) > maxBytes {
+		return nil, fmt.Errorf("harvest: %w: the patch has more than %d KiB", ErrTooLarge, maxBytes>>10)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("harvest: %w", err)
+	}
+	return patch, nil
+}
+
+const printScript = check + `
+git ls-files --error-unmatch . >/dev/null 2>&1 || git read-tree HEAD
+git add -A --ignore-errors . >/dev/null 2>&1 || true
+git write-tree
+{ git ls-files -z -s | grep -z '^160000 ' | cut -z -f2- || true; git ls-files -z -o --exclude-standard --directory; } |
+while IFS= read -r -d '' p; do
+	find "./$p" -name .git -prune -o ! -type d -exec ls -lnd --time-style=full-iso {} + 2>/dev/null || true
+done | cksum
+`
+
+// Watcher tells whether the work tree of one sandbox changed, and looks only
+// when the sandbox cannot say cheaply that it did not.
+type Watcher struct {
+	sb    sandbox.Sandbox
+	stamp string
+	print string
+}
+
+// NewWatcher watches the work tree of sb, which [Lay] has filled.
+func NewWatcher(sb sandbox.Sandbox) *Watcher { return &Watcher{sb: sb} }
+
+// Fingerprint is [Fingerprint], without looking again while the sandbox's stamp is the same.
+func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
+	stamper, ok := w.sb.(sandbox.Stamper)
+	if !ok {
+		return Fingerprint(ctx, w.sb)
+	}
+	stamp, err := stamper.Stamp(ctx)
+	if err != nil {
+		return "", fmt.Errorf("stamp the work tree: %w", err)
+	}
+	if w.print != "" && stamp == w.stamp {
+		return w.print, nil
+	}
+	print, err := Fingerprint(ctx, w.sb)
+	if err != nil {
+		return "", err
+	}
+	// Looking may move the stamp (a git index in the tree, access times): the
+	// one from before is kept, so a change meanwhile is seen the next time.
+	w.stamp, w.print = stamp, print
+	return print, nil
+}
+
+// Fingerprint names the content of the work tree: equal for equal files, modes
+// and links. What is ignored, or was noted by [Settle], does not count; of a
+// repository that the agent made inside, and of a file that cannot be read, size
+// and time count instead of content.
+func Fingerprint(ctx context.Context, sb sandbox.Sandbox) (string, error) {
+	out, _, err := script{text: printScript, max: 1 << 16}.run(ctx, sb)
+	if err != nil {
+		return "", fmt.Errorf("fingerprint the work tree: %w", err)
+	}
+	return strings.Join(strings.Fields(string(out)), " "), nil
+}

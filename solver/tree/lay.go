@@ -1,0 +1,148 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// plain switches every attribute off that changes bytes or diffs. It stands in
+// info/attributes, which wins over every file in a work tree.
+const plain = "* !text !eol !crlf !ident !filter !working-tree-encoding !diff !merge !whitespace\n"
+
+// litter is what test runners and package managers write beside the sources of
+// packages an agent adds; repositories that lack the usual ignore rules would
+// get it into every patch.
+const litter = "__pycache__/\n*.py[co]\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.tox/\n.hypothesis/\n*.egg-info/\nnode_modules/\n.DS_Store\n"
+
+const layScript = `
+test ! -e "$GIT_DIR" -a ! -e "$REPO/.git" || { echo "the sandbox holds a repository already" >&2; exit 1; }
+mkdir -p "$GIT_DIR" "$REPO"
+tar -x --no-same-owner -f "$KEEP/pack.tar" -C "$GIT_DIR" 2>&1 || tar -x -o -f "$KEEP/pack.tar" -C "$GIT_DIR"
+rm -f "$KEEP/pack.tar"
+mkdir -p "$GIT_DIR/info"
+printf '%s' "$LITTER" > "$GIT_DIR/info/exclude"
+printf '%s' "$PLAIN" > "$GIT_DIR/info/attributes"
+base=$(git rev-parse --verify HEAD)
+
+# The agent's repository borrows the objects and owns the rest.
+agent="$REPO/.git"
+mkdir -p "$agent/objects/info" "$agent/objects/pack" "$agent/refs/heads" "$agent/refs/tags" "$agent/info"
+cp "$GIT_DIR/info/exclude" "$GIT_DIR/info/attributes" "$agent/info/"
+cp "$GIT_DIR/HEAD" "$agent/HEAD"
+cp "$GIT_DIR/refs/heads/"* "$agent/refs/heads/"
+test ! -e "$GIT_DIR/shallow" || cp "$GIT_DIR/shallow" "$agent/shallow"
+printf '%s\n' "$GIT_DIR/objects" > "$agent/objects/info/alternates"
+printf '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[user]\n\tname = yudai\n\temail = yudai@localhost\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n' > "$agent/config"
+
+cd "$REPO"
+git read-tree "$base"
+git checkout-index -q -f -a
+git update-index -q --refresh
+cp "$GIT_INDEX_FILE" "$agent/index"
+`
+
+// Lay unpacks a packed repository (a tar as package git writes it) into an empty
+// sandbox: the git directory that only yudai uses goes to KeepDir, the work tree
+// and a repository for the agent, without remotes and hooks, to RepoDir. Commits
+// the agent makes carry the name "yudai".
+func Lay(ctx context.Context, sb sandbox.Sandbox, pack io.Reader) error {
+	if err := sb.Put(ctx, sandbox.KeepDir+"/pack.tar", pack, 0o600); err != nil {
+		return fmt.Errorf("lay the work tree: %w", err)
+	}
+	_, _, err := script{text: layScript, env: map[string]string{"PLAIN": plain, "LITTER": litter}}.run(ctx, sb)
+	if err != nil {
+		return fmt.Errorf("lay the work tree: %w", err)
+	}
+	return nil
+}
+
+// check begins scripts that need the kept git directory.
+const check = `
+git rev-parse --verify --quiet "HEAD^{tree}" >/dev/null 2>&1 || exit 3
+mkdir -p "$REPO"
+cd "$REPO"
+rm -f "$GIT_INDEX_FILE.lock"
+`
+
+// baseFiles puts every file that the base has and that differs back, in the index too.
+const baseFiles = `
+git read-tree HEAD
+git update-index -q --refresh || true
+git diff-files -z --name-only --ignore-submodules=all > "$KEEP/changed"
+git checkout-index -q -f -z --stdin < "$KEEP/changed"
+git update-index -q --refresh || true
+rm -f "$KEEP/changed"
+`
+
+const settleScript = check + baseFiles + `
+git ls-files -z --others --exclude-standard --directory
+`
+
+// Settle is called once, after the install and the base's own tests ran. Files
+// that the base has and that were changed are put back; what was left beside
+// them and is not ignored is noted, so that it never enters a patch: a new
+// directory with all it will ever hold, a single file by its name.
+func Settle(ctx context.Context, sb sandbox.Sandbox) error {
+	out, res, err := script{text: settleScript, max: 16 << 20}.run(ctx, sb)
+	if err == nil && res.Truncated {
+		err = fmt.Errorf("the install left too many files: add its output to .gitignore")
+	}
+	if err != nil {
+		return fmt.Errorf("settle the work tree: %w", err)
+	}
+	var rules strings.Builder
+	for path := range strings.SplitSeq(string(out), "\x00") {
+		if path != "" {
+			rules.WriteString(ignoreRule(path))
+			rules.WriteByte('\n')
+		}
+	}
+	if rules.Len() == 0 {
+		return nil
+	}
+	_, _, err = script{
+		text:  check + `cat > "$KEEP/rules"; for f in "$GIT_DIR" "$REPO/.git"; do cat "$KEEP/rules" >> "$f/info/exclude"; done; rm "$KEEP/rules"`,
+		stdin: strings.NewReader(rules.String()),
+	}.run(ctx, sb)
+	if err != nil {
+		return fmt.Errorf("settle the work tree: %w", err)
+	}
+	return nil
+}
+
+// ignoreRule is the line of an exclude file that means exactly this path below
+// the root ("dir/" for a directory). A line break cannot be written there and
+// becomes "any one character".
+func ignoreRule(path string) string {
+	var b strings.Builder
+	b.WriteByte('/')
+	for i := range len(path) {
+		switch c := path[i]; c {
+		case '*', '?', '[', ']', '\\', ' ', '!', '#':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case '\n', '\r':
+			b.WriteByte('?')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+const resetScript = check + baseFiles + `
+git clean -q -ffd
+`
+
+// Reset puts the work tree back to the base: its files as they were, new ones
+// removed, what is ignored or was noted by [Settle] kept.
+func Reset(ctx context.Context, sb sandbox.Sandbox) error {
+	if _, _, err := (script{text: resetScript}).run(ctx, sb); err != nil {
+		return fmt.Errorf("reset the work tree: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// applyScript makes the patched tree in an index of its own and writes only the
+// files that differ: nothing that lies in the work tree can get in the patch's way.
+const applyScript = check + `
+export GIT_INDEX_FILE="$KEEP/apply"
+rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+git read-tree HEAD
+cat > "$KEEP/patch"
+git apply --cached --binary --whitespace=nowarn -p1 "$KEEP/patch" || exit 5
+rm -f "$KEEP/patch"
+git diff-index -z --cached --no-renames --name-only --diff-filter=D HEAD -- | while IFS= read -r -d '' p; do rm -f -- "$p"; done
+git diff-index -z --cached --no-renames --name-only --diff-filter=AMT HEAD -- > "$KEEP/changed"
+git checkout-index -q -f -z --stdin < "$KEEP/changed"
+rm -f "$KEEP/changed"
+`
+
+// ApplyPatch applies a patch to a work tree that is at the base. It touches only
+// the files of the patch. ErrPatch, with git's reason, if it does not apply; the
+// tree is unchanged then. An empty patch changes nothing.
+func ApplyPatch(ctx context.Context, sb sandbox.Sandbox, patch []byte) error {
+	if len(bytes.TrimSpace(patch)) == 0 {
+		return nil
+	}
+	_, _, err := script{text: applyScript, stdin: bytes.NewReader(patch)}.run(ctx, sb)
+	var f *failure
+	if errors.As(err, &f) && f.code == 5 {
+		return fmt.Errorf("%w: %s", ErrPatch, f.words)
+	}
+	if err != nil {
+		return fmt.Errorf("apply the patch: %w", err)
+	}
+	return nil
+}
+
+const restoreScript = check + `
+export GIT_INDEX_FILE="$KEEP/restore"
+rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+git read-tree HEAD
+: > "$KEEP/changed"
+while IFS= read -r -d '' p; do
+	case $(git cat-file -t "HEAD:$p" 2>/dev/null || true) in
+	blob) printf '%s\0' "$p" >> "$KEEP/changed" ;;
+	tree | commit) ;;
+	*) rm -rf -- "$p" ;;
+	esac
+done
+git checkout-index -q -f -z --stdin < "$KEEP/changed"
+rm -f "$KEEP/changed"
+`
+
+// RestoreTests puts the given files, named from the root of the repository,
+// back to what the base has: its version, or nothing where the base has no such file.
+func RestoreTests(ctx context.Context, sb sandbox.Sandbox, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	if _, _, err := (script{text: restoreScript, stdin: nulls(paths)}).run(ctx, sb); err != nil {
+		return fmt.Errorf("restore test files: %w", err)
+	}
+	return nil
+}

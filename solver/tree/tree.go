@@ -1,0 +1,148 @@
+// Package tree is what yudai does to the work tree inside a sandbox: lay the
+// repository out, note what preparing it left behind, tell whether it changed,
+// take the patch out, and put test files back.
+//
+// Everything goes through a git directory of our own in sandbox.KeepDir with an
+// index of our own. The .git in the work tree is the agent's: it may commit,
+// break it, configure it or delete it, and none of that is read here, except
+// for which ignored files it committed. Attributes are switched off in both, so
+// that a patch holds the bytes of the files and no attribute an agent writes
+// turns text into "binary" or runs a filter.
+//
+// Calls on one sandbox come one after the other.
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrPatch says that a patch does not apply to the base, with git's reason.
+	ErrPatch = errors.New("patch does not apply")
+	// ErrTooLarge says that the work tree's changes are larger than the limit, which the text names.
+	ErrTooLarge = errors.New("changes are too large")
+	// ErrKeep says that the git directory in sandbox.KeepDir is not usable (any more).
+	ErrKeep = errors.New("the kept git directory is damaged")
+)
+
+// commandTime bounds one of our commands in the sandbox.
+const commandTime = 5 * time.Minute
+
+// Places in the sandbox.
+const (
+	keepGit = sandbox.KeepDir + "/base.git"
+	index   = sandbox.KeepDir + "/index" // follows the work tree; never trusted by Harvest
+)
+
+// environment makes git in the sandbox work on our own git directory, whatever
+// is configured there.
+func environment() map[string]string {
+	env := map[string]string{
+		"GIT_DIR": keepGit, "GIT_WORK_TREE": sandbox.RepoDir, "GIT_INDEX_FILE": index,
+		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
+		"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "GIT_NO_REPLACE_OBJECTS": "1",
+		"GIT_PAGER": "cat", "LC_ALL": "C",
+		"REPO": sandbox.RepoDir, "KEEP": sandbox.KeepDir,
+	}
+	conf := [][2]string{
+		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
+		{"core.attributesFile", "/dev/null"}, {"core.excludesFile", "/dev/null"}, {"core.autocrlf", "false"},
+		{"core.safecrlf", "false"}, {"core.fileMode", "true"}, {"core.symlinks", "true"}, {"core.ignoreCase", "false"},
+		{"core.bare", "false"}, {"core.sparseCheckout", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
+		{"safe.directory", "*"}, {"advice.addEmbeddedRepo", "false"}, {"submodule.recurse", "false"},
+		{"index.sparse", "false"}, {"feature.manyFiles", "false"},
+	}
+	env["GIT_CONFIG_COUNT"] = fmt.Sprint(len(conf))
+	for i, kv := range conf {
+		env[fmt.Sprintf("GIT_CONFIG_KEY_%d", i)] = kv[0]
+		env[fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)] = kv[1]
+	}
+	return env
+}
+
+// script is one of our commands: bash with "set -euo pipefail", in KeepDir.
+type script struct {
+	text  string
+	env   map[string]string
+	stdin io.Reader
+	max   int64
+}
+
+// run returns what the script printed. Exit code 3 means ErrKeep.
+func (s script) run(ctx context.Context, sb sandbox.Sandbox) ([]byte, sandbox.Result, error) {
+	env := environment()
+	for k, v := range s.env {
+		env[k] = v
+	}
+	var out, words bytes.Buffer
+	res, err := sb.Exec(ctx, sandbox.Command{
+		Argv: []string{"bash", "-c", "set -euo pipefail\n" + s.text}, Env: env, Dir: "/", Stdin: s.stdin,
+		Stdout: &out, Stderr: &tail{buf: &words}, MaxOutput: s.max, Timeout: commandTime,
+	})
+	switch {
+	case err != nil:
+		return nil, res, err
+	case res.TimedOut:
+		return nil, res, fmt.Errorf("not done after %s", commandTime)
+	case res.ExitCode == 3:
+		return nil, res, fmt.Errorf("%w: %s", ErrKeep, brief(words.String()))
+	case res.ExitCode != 0:
+		return nil, res, &failure{code: res.ExitCode, words: brief(words.String())}
+	}
+	return out.Bytes(), res, nil
+}
+
+// failure is a script that ran and failed.
+type failure struct {
+	code  int
+	words string
+}
+
+// Error is the exit code and the last words.
+func (f *failure) Error() string { return fmt.Sprintf("exit %d: %s", f.code, f.words) }
+
+// tail keeps the last 4 KiB written to it.
+type tail struct{ buf *bytes.Buffer }
+
+// Write never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf.Write(p)
+	if over := t.buf.Len() - 4<<10; over > 0 {
+		t.buf.Next(over)
+	}
+	return len(p), nil
+}
+
+// brief makes foreign words fit for an error text: one line, printable, cut.
+func brief(words string) string {
+	words = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\uFFFD' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(words, ""))
+	words = strings.Join(strings.Fields(words), " ")
+	if len(words) > 400 {
+		words = strings.ToValidUTF8(words[:400], "") + "..."
+	}
+	return words
+}
+
+// nulls joins paths for a program that reads them with -z.
+func nulls(paths []string) io.Reader {
+	var b strings.Builder
+	for _, p := range paths {
+		b.WriteString(p)
+		b.WriteByte(0)
+	}
+	return strings.NewReader(b.String())
+}

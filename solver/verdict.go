@@ -1,0 +1,69 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+)
+
+// judge tests the candidate in a clean fork of the base: only the patch goes in.
+func (w *worker) judge(ctx context.Context) error {
+	if w.run.Candidate.Refused != "" {
+		return w.apply(ctx, solve.EventTestsFail, "refused: "+w.run.Candidate.Refused, func(r *solve.Run) {
+			r.Verdict = &solve.Verdict{Outcome: solve.Failed, Reason: "refused: " + r.Candidate.Refused}
+		})
+	}
+	v, err := w.verdict(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		if errors.Is(err, sandbox.ErrDisk) {
+			v = solve.Verdict{Outcome: solve.Failed, Reason: "its tests used more disk than the limit"}
+		} else {
+			return fmt.Errorf("judge: %w", err)
+		}
+	}
+	ev := map[solve.Outcome]solve.Event{
+		solve.Passed: solve.EventPassed, solve.Failed: solve.EventTestsFail, solve.NoVerdict: solve.EventNoVerdict,
+	}[v.Outcome]
+	return w.apply(ctx, ev, v.Reason, func(r *solve.Run) { r.Verdict = &v })
+}
+
+func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {
+	var none solve.Verdict
+	patch, err := w.Store.Artifact(ctx, w.run.Solve, w.run.Candidate.Artifact)
+	if err != nil {
+		return none, err
+	}
+	data, err := w.Store.Artifact(ctx, w.run.Solve, baseReport)
+	if err != nil {
+		return none, err
+	}
+	base, err := judge.DecodeReport(data)
+	if err != nil {
+		return none, err
+	}
+	w.discard(ctx, judgeName(w.run))
+	sb, err := w.Driver.Open(ctx, w.spec(judgeName(w.run), "judge"))
+	if err != nil {
+		return none, err
+	}
+	defer closeSandbox(ctx, sb)
+	began := time.Now()
+	v, log, err := judge.Judge(ctx, sb, judge.Input{
+		Patch: patch, Changes: w.run.Candidate.Files, Test: w.solve.Base.Test, Base: base,
+		Timeout: w.cfg.Tests.Time, MaxOutput: int64(w.cfg.Tests.Output) << 20, RequireFix: w.cfg.Tests.RequireFix,
+	})
+	if err != nil {
+		return none, err
+	}
+	v.Duration = time.Since(began)
+	v.Log = fmt.Sprintf("run-%d-tests.log", w.run.N)
+	return v, w.Store.PutArtifact(ctx, w.run.Solve, v.Log, log)
+}

@@ -1,0 +1,341 @@
+package solver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// Times that end a run's last duties.
+const (
+	harvestTime       = time.Minute     // after an ordinary end
+	harvestTimeCancel = 2 * time.Second // a cancelled solve is over within five seconds
+)
+
+// worker carries one run from dispatched to its end.
+type worker struct {
+	*Engine
+	run   solve.Run
+	solve solve.Solve
+	box   sandbox.Sandbox // of the agent, nil when closed
+	paid  solve.Usage     // by earlier attempts of the run
+}
+
+// work does the run. orphan says that its earlier owner died: the state tells how far it came.
+func (w *worker) work(ctx context.Context, orphan bool) {
+	log := zerolog.Ctx(ctx)
+	err := w.carry(ctx, orphan)
+	switch {
+	case err == nil:
+	case errors.Is(err, solve.ErrLeaseLost):
+		log.Warn().Msg("run taken over or ended by somebody else")
+		if w.ended(ctx) && w.box != nil {
+			closeSandbox(ctx, w.box)
+		}
+		return
+	case stopping(ctx): // the next process attaches to the sandbox and goes on
+		return
+	default:
+		w.fail(ctx, err)
+	}
+	if w.box != nil {
+		closeSandbox(ctx, w.box)
+	}
+	log.Info().Str("state", string(w.run.State)).Msg("run ended")
+	if w.solve.State.Final() {
+		w.dropPurse(w.solve.ID)
+		w.thaw(ctx, w.solve)
+	}
+}
+
+// carry goes through the stages that are left.
+func (w *worker) carry(ctx context.Context, orphan bool) error {
+	var err error
+	if w.solve, err = w.Store.Solve(ctx, w.run.Solve); err != nil {
+		return err
+	}
+	if orphan {
+		if ok, err := w.adopt(ctx); err != nil || !ok {
+			return err
+		}
+	}
+	if w.run.State == solve.RunDispatched {
+		if err := w.open(ctx); err != nil {
+			return w.again(ctx, err, solve.EventFailed)
+		}
+	}
+	if w.run.State == solve.RunWorking {
+		if err := w.agent(ctx, orphan); err != nil {
+			return err
+		}
+	}
+	if w.run.State == solve.RunHarvesting {
+		if err := w.harvest(ctx); err != nil {
+			return err
+		}
+	}
+	if w.run.State == solve.RunJudging {
+		return w.judge(ctx)
+	}
+	return nil
+}
+
+// apply writes one change of the run and keeps the records as stored.
+func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set func(r *solve.Run)) error {
+	ctx, cancel := closing(ctx, 30*time.Second)
+	defer cancel()
+	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, At: time.Now(), Reason: reason}
+	if set != nil {
+		c.Set = func(_ *solve.Solve, r *solve.Run) { set(r) }
+	}
+	s, r, err := w.Store.Apply(ctx, c)
+	if err != nil {
+		return err
+	}
+	w.solve, w.run = s, r
+	return nil
+}
+
+// adopt takes over from a dead owner. false: the run went back to the queue or is lost.
+func (w *worker) adopt(ctx context.Context) (bool, error) {
+	if w.run.State == solve.RunJudging { // the patch is stored, nothing of the old sandbox is needed
+		w.discard(ctx, runName(w.run))
+		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+	}
+	if w.run.State != solve.RunDispatched {
+		sb, err := w.Driver.Attach(ctx, w.run.Sandbox)
+		if err == nil {
+			w.box = sb
+			return true, w.apply(ctx, solve.EventAdopted, "", nil)
+		}
+		if !errors.Is(err, sandbox.ErrGone) {
+			return false, w.again(ctx, err, solve.EventLost)
+		}
+	}
+	return false, w.again(ctx, errors.New("its owner died and the sandbox is gone"), solve.EventLost)
+}
+
+// again puts the run back into the queue for another attempt, or ends it with the event last.
+func (w *worker) again(ctx context.Context, cause error, last solve.Event) error {
+	if ctx.Err() != nil || errors.Is(cause, solve.ErrLeaseLost) {
+		return cause
+	}
+	w.discard(ctx, runName(w.run))
+	if w.run.Attempt < w.cfg.MaxAttempts {
+		return w.apply(ctx, solve.EventRequeued, public(cause), nil)
+	}
+	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, public(cause)), nil)
+}
+
+// discard removes a sandbox that may be there under that name.
+func (w *worker) discard(ctx context.Context, name string) {
+	if sb, err := w.Driver.Attach(ctx, name); err == nil {
+		closeSandbox(ctx, sb)
+	}
+}
+
+// fail ends the run for a reason that is not the candidate's: cancelled, out of time, or an error of ours.
+func (w *worker) fail(ctx context.Context, err error) {
+	ev, reason := solve.EventFailed, public(err)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, agent.ErrCancelled):
+		ev, reason = solve.EventCancelled, "cancelled"
+	case errors.Is(cause, agent.ErrSolveTime):
+		ev, reason = solve.EventTimedOut, "the solve's time was over"
+	default:
+		zerolog.Ctx(ctx).Error().Err(err).Msg("run failed")
+	}
+	if w.run.State.Final() {
+		return
+	}
+	if err := w.apply(ctx, ev, reason, nil); err != nil && !errors.Is(err, solve.ErrLeaseLost) {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("run not ended")
+	}
+}
+
+// ended reports whether the stored run is final: then its sandbox is nobody's.
+func (w *worker) ended(ctx context.Context) bool {
+	ctx, cancel := closing(ctx, 5*time.Second)
+	defer cancel()
+	r, err := w.Store.Run(ctx, w.run.Solve, w.run.N)
+	return err == nil && r.State.Final()
+}
+
+// open stores the intent, then forks the base.
+func (w *worker) open(ctx context.Context) error {
+	w.discard(ctx, runName(w.run))
+	sb, err := w.Driver.Open(ctx, w.spec(runName(w.run), "work"))
+	if err != nil {
+		return err
+	}
+	w.box = sb
+	return w.apply(ctx, solve.EventStarted, "", func(r *solve.Run) {
+		r.Sandbox, r.Started = sb.Name(), time.Now()
+	})
+}
+
+func (w *worker) spec(name, phase string) sandbox.Spec {
+	l := w.solve.Plan.Limits
+	return sandbox.Spec{
+		Name: name, From: w.solve.Base.Image, TTL: l.RunTime + 2*w.cfg.Tests.Time,
+		Labels: map[string]string{"solve": string(w.run.Solve), "run": fmt.Sprint(w.run.N), "phase": phase},
+	}
+}
+
+// agent lets the agent work until it ends, however. The transcript is stored after every step.
+func (w *worker) agent(ctx context.Context, resumed bool) error {
+	job, err := w.job(ctx, resumed)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	limit := w.solve.Plan.Limits.RunTime - job.Elapsed
+	inner := ctx
+	if w.solve.Plan.Limits.RunTime > 0 {
+		var stop context.CancelFunc
+		inner, stop = context.WithDeadlineCause(ctx, began.Add(limit), agent.ErrRunTime)
+		defer stop()
+	}
+	res := w.Agents[w.run.Experiment.Agent].Run(inner, job)
+	if stopping(ctx) {
+		return context.Cause(ctx)
+	}
+	if errors.Is(res.Err, solve.ErrLeaseLost) {
+		return res.Err
+	}
+	if res.Err != nil {
+		zerolog.Ctx(ctx).Warn().Err(res.Err).Msg("agent ended with an error")
+	}
+	return w.apply(ctx, solve.EventAgentEnded, res.Exit, func(r *solve.Run) {
+		r.Exit, r.AgentTime = res.Exit, job.Elapsed+time.Since(began)
+		r.Reason = res.Reason
+	})
+}
+
+// job is what the agent gets.
+func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
+	x := w.run.Experiment
+	model, err := w.Models.Open(x.Model, x)
+	if err != nil {
+		return agent.Job{}, err
+	}
+	purse, err := w.purseOf(ctx, w.solve)
+	if err != nil {
+		return agent.Job{}, err
+	}
+	job := agent.Job{
+		Task: solve.CleanIssue(w.solve.Issue.Title, w.solve.Issue.Body), Strategy: w.solve.Plan.StrategyText[x.Strategy],
+		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
+		Model: model, Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)},
+		Spend: purse.leave, Spent: purse.pay,
+	}
+	w.paid = w.run.Progress.Usage
+	if resumed {
+		w.paid = solve.Usage{}
+		job.Progress = w.run.Progress
+		job.Elapsed = max(0, w.run.Progress.At.Sub(w.run.Started))
+		if job.Resume, err = w.Store.Transcript(ctx, w.run.Solve, w.run.N); err != nil {
+			return job, err
+		}
+	}
+	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
+		p.Usage = plus(p.Usage, w.paid)
+		p.At = time.Now()
+		w.run.Progress = p
+		ctx, cancel := closing(ctx, 30*time.Second) // a step that was made is stored, whatever ends the run
+		defer cancel()
+		return w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p)
+	}
+	return job, nil
+}
+
+func plus(a, b solve.Usage) solve.Usage {
+	return solve.Usage{
+		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, CachedRead: a.CachedRead + b.CachedRead,
+		Output: a.Output + b.Output, Cost: a.Cost + b.Cost,
+	}
+}
+
+// harvest takes the patch out, whatever the agent's end was, and closes the sandbox.
+func (w *worker) harvest(ctx context.Context) error {
+	d := harvestTime
+	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
+	if cancelled {
+		d = harvestTimeCancel
+	}
+	hctx, cancel := closing(ctx, d)
+	defer cancel()
+	patch, err := tree.Harvest(hctx, w.box, int64(w.cfg.Patch.MaxKiB)<<10)
+	closeSandbox(ctx, w.box)
+	w.box = nil
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("harvest: %w", err)
+	}
+	if len(patch) == 0 {
+		return w.empty(ctx, cancelled)
+	}
+	c, err := w.candidate(hctx, patch)
+	if err != nil {
+		return err
+	}
+	keep := func(r *solve.Run) { r.Candidate = c }
+	if cancelled {
+		return w.apply(ctx, solve.EventCancelled, "cancelled; what it had changed is kept", keep)
+	}
+	return w.apply(ctx, solve.EventHarvested, "", keep)
+}
+
+// empty ends a run without a patch under the name of what ended it.
+func (w *worker) empty(ctx context.Context, cancelled bool) error {
+	if cancelled {
+		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
+	}
+	reason := w.run.Reason
+	if w.run.Exit == agent.ExitTime {
+		return w.apply(ctx, solve.EventTimedOut, reason, nil)
+	}
+	switch w.run.Exit {
+	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
+		if reason == "" {
+			reason = "the agent changed nothing"
+		} else {
+			reason = "the agent changed nothing: " + reason
+		}
+		return w.apply(ctx, solve.EventEmpty, reason, nil)
+	}
+	return w.apply(ctx, solve.EventFailed, reason, nil)
+}
+
+// candidate stores the patch and describes it.
+func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate, error) {
+	changes, err := solve.ParsePatch(patch)
+	if err != nil {
+		return nil, fmt.Errorf("read the patch: %w", err)
+	}
+	flags, refused := solve.Inspect(changes, patch, solve.PatchRules{
+		MaxBytes: w.cfg.Patch.MaxKiB << 10, MaxFiles: w.cfg.Patch.MaxFiles, RefuseInstructions: w.cfg.Patch.RefuseInstructions,
+	})
+	sum := sha256.Sum256(patch)
+	c := &solve.Candidate{
+		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),
+		Files: changes, Flags: flags, Refused: refused,
+	}
+	for _, f := range changes {
+		c.Added += f.Added
+		c.Deleted += f.Deleted
+	}
+	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, patch)
+}

@@ -1,0 +1,65 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func (s *Store) artifactPath(id solve.ID, name string) (string, error) {
+	if err := checkName("artifact", name); err != nil {
+		return "", err
+	}
+	if strings.ToLower(name) != name {
+		return "", fmt.Errorf("artifact %q: only lower-case names may be used", name)
+	}
+	if err := checkName("solve ID", string(id)); err != nil {
+		return "", err
+	}
+	return filepath.Join(s.dir, "artifacts", string(id), name), nil
+}
+
+// PutArtifact stores or replaces a file of a solve. It is durable, whole, when this returns.
+func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error {
+	path, err := s.artifactPath(id, name)
+	if err == nil {
+		err = s.view(ctx, func(t *tx) error { return t.mustExist(id) })
+	}
+	if err == nil {
+		err = makeDirs(filepath.Dir(path))
+	}
+	if err == nil {
+		err = writeDurably(path, func(f *os.File) error {
+			_, err := f.Write(data)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("store artifact: %w", err)
+	}
+	return nil
+}
+
+// Artifact returns a file of a solve; [solve.ErrNotFound] if there is none, or no more.
+func (s *Store) Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	path, err := s.artifactPath(id, name)
+	if err != nil {
+		return nil, fmt.Errorf("read artifact: %w", err)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		err = solve.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read artifact %s of solve %s: %w", name, id, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,183 @@
+// Package bolt is the embedded store engine: one bbolt file, with transcripts
+// and artifacts as files beside it. It keeps every promise of package storetest.
+//
+// All writes pass one combining writer: callers that write at the same time
+// share a transaction and its fsync, and one that fails does not touch the
+// others. Everything that changes a state goes through one type, change: it
+// asks the transition table, writes the records, appends the event, queues the
+// effects and keeps the indexes, in one transaction. Indexes are plain buckets,
+// so that no cost grows with the number of finished solves or queued runs.
+//
+// The file is locked by the process that has it open. A node therefore cannot
+// outlive the process that opened the file: Open ends the leases of all nodes
+// it finds, and each boot needs a node name of its own.
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	lockTimeout = time.Second
+	// initialMap is mapped at the start, so that a growing file does not stop readers for a remap.
+	initialMap = 256 << 20
+)
+
+// Store is the engine. Make one with [Open].
+type Store struct {
+	cfg Config
+	dir string // of transcripts and artifacts
+	db  *bbolt.DB
+
+	writer   writer
+	watchers watchers
+	steps    keyedLocks // one writer at a time per transcript
+
+	closing  sync.Once
+	closeErr error
+}
+
+// Open opens or creates the store. The directory is created with mode 0700 and
+// the file with 0600. It fails after a second if another process has the file
+// open, and if the file was written by a newer yudai.
+func Open(cfg Config) (*Store, error) {
+	return open(cfg, migrations())
+}
+
+func open(cfg Config, steps []migration) (_ *Store, err error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Path == "" {
+		return nil, errors.New("open store: store.bolt.path is empty")
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	cfg.Path = path
+	if err := makeDirs(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, dir: filepath.Dir(path), db: db}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	if err := migrate(db, path, steps); err != nil {
+		return nil, err
+	}
+	if s.db, err = compact(db, path); err != nil {
+		return nil, err
+	}
+	if err := s.endLeases(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// openFile opens the database and makes its name durable.
+func openFile(path string) (db *bbolt.DB, err error) {
+	defer func() {
+		// bbolt panics on some damaged files.
+		if p := recover(); p != nil {
+			db, err = nil, fmt.Errorf("open store %s: the file is damaged: %v", path, p)
+		}
+	}()
+	db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:         lockTimeout,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: initialMap,
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, fmt.Errorf("open store: another yudai uses %s: stop it, or set store.bolt.path to another file: %w", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// compactAt is the number of free bytes above which a file that is more than
+// half free is rewritten at the start: bbolt never shrinks a file.
+const compactAt = 256 << 20
+
+// compact rewrites the file if most of it is free, and returns the database to use.
+func compact(db *bbolt.DB, path string) (*bbolt.DB, error) {
+	free, size := int64(db.Stats().FreePageN)*int64(db.Info().PageSize), int64(0)
+	if info, err := os.Stat(path); err == nil {
+		size = info.Size()
+	}
+	if free < compactAt || free < size/2 {
+		return db, nil
+	}
+	return rewrite(db, path)
+}
+
+// rewrite copies the live pages into a new file and puts it in place.
+func rewrite(db *bbolt.DB, path string) (*bbolt.DB, error) {
+	err := writeDurably(path, func(f *os.File) error {
+		dst, err := bbolt.Open(f.Name(), 0o600, &bbolt.Options{Timeout: lockTimeout})
+		if err != nil {
+			return err
+		}
+		const txBytes = 16 << 20
+		if err := bbolt.Compact(dst, db, txBytes); err != nil {
+			_ = dst.Close()
+			return err
+		}
+		return dst.Close()
+	})
+	if err != nil {
+		return db, fmt.Errorf("compact store: %w", err)
+	}
+	if err := db.Close(); err != nil {
+		return db, fmt.Errorf("compact store %s: %w", path, err)
+	}
+	return openFile(path)
+}
+
+// Close waits for writes under way and releases the file. Safe to call twice.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		if s.db == nil {
+			return
+		}
+		if err := s.db.Close(); err != nil {
+			s.closeErr = fmt.Errorf("close store %s: %w", s.cfg.Path, err)
+		}
+	})
+	return s.closeErr
+}
+
+// Backup writes a consistent copy of the database while it is in use. The copy
+// can be opened as a store; transcripts and artifacts are files and not part of it.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	err := s.view(ctx, func(t *tx) error {
+		_, err := t.b.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("back up store: %w", err)
+	}
+	return nil
+}

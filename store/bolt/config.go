@@ -1,0 +1,48 @@
+package bolt
+
+import "time"
+
+// Config is the section `store.bolt` of the configuration.
+type Config struct {
+	// Path of the database file. Transcripts and artifacts live in directories beside it.
+	Path string `yaml:"path"`
+	// BatchDelay is how long a commit waits for others to join it, and only
+	// while others are writing too; a lone writer never waits.
+	BatchDelay time.Duration `yaml:"batch_delay"`
+	// KeepDeliveries is how long a delivery's payload and GUID are kept. GitHub can send
+	// a delivery again for some days: a shorter time would let it count twice.
+	KeepDeliveries time.Duration `yaml:"keep_deliveries"`
+	// KeepLogs is how long transcripts and artifacts of an ended solve are kept.
+	KeepLogs time.Duration `yaml:"keep_logs"`
+
+	// Now is the clock where a method has no time of its own; nil is time.Now.
+	Now func() time.Time `yaml:"-"`
+}
+
+const day = 24 * time.Hour
+
+// DefaultConfig is what an absent setting means.
+func DefaultConfig() Config {
+	return Config{
+		Path:           "data/yudai.db",
+		BatchDelay:     2 * time.Millisecond,
+		KeepDeliveries: 14 * day,
+		KeepLogs:       14 * day,
+	}
+}
+
+// Validate reports every bad value by its key.
+func (c Config) Validate(report func(key, problem string)) {
+	if c.Path == "" {
+		report("path", "is empty; name a file, such as data/yudai.db")
+	}
+	if c.BatchDelay < 0 || c.BatchDelay > time.Second {
+		report("batch_delay", "must be between 0 and 1s")
+	}
+	if c.KeepDeliveries < 4*day {
+		report("keep_deliveries", "must be at least 96h: GitHub can send a delivery again for days")
+	}
+	if c.KeepLogs < time.Hour {
+		report("keep_logs", "must be at least 1h")
+	}
+}

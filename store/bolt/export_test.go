@@ -1,0 +1,46 @@
+package bolt
+
+import (
+	bbolt "go.etcd.io/bbolt"
+)
+
+// OpenWith opens a store as a binary with more or other layouts would.
+func OpenWith(cfg Config, steps ...func(*bbolt.Tx) error) (*Store, error) {
+	all := migrations()
+	for _, s := range steps {
+		all = append(all, s)
+	}
+	return open(cfg, all)
+}
+
+// DB is the file itself.
+func (s *Store) DB() *bbolt.DB { return s.db }
+
+// Compact rewrites the file as Open does with one that is mostly free.
+func (s *Store) Compact() (err error) {
+	s.db, err = rewrite(s.db, s.cfg.Path)
+	return err
+}
+
+// Ops returns how many reads, writes and steps over keys a write takes.
+func (s *Store) Ops(write func() error) (int, error) {
+	before := s.writer.ops.Load()
+	err := write()
+	return int(s.writer.ops.Load() - before), err
+}
+
+// Together runs writes as one batch would, in one transaction.
+func (s *Store) Together(fns ...func(put func(k, v string)) error) []error {
+	var batch []*job
+	for _, fn := range fns {
+		batch = append(batch, &job{fn: func(t *tx) error {
+			return fn(func(k, v string) { t.put(asks, []byte(k), []byte(v)) })
+		}})
+	}
+	s.commit(batch)
+	var errs []error
+	for _, j := range batch {
+		errs = append(errs, j.err)
+	}
+	return errs
+}

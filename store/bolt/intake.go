@@ -1,0 +1,162 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Accept stores a delivery and what follows from it. Payloads are keyed by their
+// time, so that a commit of many deliveries is mostly one piece of the file.
+func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error) {
+	if err := checkGUID(d.GUID); err != nil {
+		return false, fmt.Errorf("accept: %w", err)
+	}
+	d.Received = s.at(d.Received)
+	if w.Solve != nil {
+		if err := checkNew(*w.Solve); err != nil {
+			return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
+		}
+	}
+	row, err := deliveryRow(d)
+	if err != nil {
+		return false, err
+	}
+	k, at := guidKey(d.GUID), key(nil).time(d.Received)
+	err = s.update(ctx, func(t *tx) error {
+		accepted = false
+		if t.get(deliveries, k) != nil {
+			return nil
+		}
+		t.put(deliveries, k, at)
+		t.put(payloads, append(bytes.Clone(at), k...), row)
+		accepted = true
+		return t.grant(d, w)
+	})
+	if err != nil {
+		return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
+	}
+	return accepted, nil
+}
+
+// grant stores what a delivery asks for.
+func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
+	switch {
+	case w.Solve != nil:
+		s := *w.Solve
+		old, created, err := t.insert(s)
+		if err != nil || created || old.Trigger.Key == s.Trigger.Key {
+			return err
+		}
+		return t.ask(solve.Ask{
+			ID: d.GUID, Kind: solve.AskRunning, Repo: s.Repo, Issue: s.Issue.Number,
+			Actor: s.Trigger.Actor, CommentID: s.Trigger.CommentID, At: d.Received,
+		})
+	case w.Ask != nil:
+		return t.ask(*w.Ask)
+	default:
+		return nil
+	}
+}
+
+func (t *tx) ask(a solve.Ask) error {
+	data, err := encode("ask "+a.ID, askRecord{V: recordVersion, Ask: a})
+	if err != nil {
+		return err
+	}
+	t.put(asks, []byte(a.ID), data)
+	return nil
+}
+
+// Create stores a queued solve, or returns the one that stands for the same wish.
+func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, created bool, err error) {
+	if err := checkNew(n); err != nil {
+		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
+	}
+	n.Created = s.at(n.Created)
+	err = s.update(ctx, func(t *tx) error {
+		stored, created, err = t.insert(n)
+		return err
+	})
+	if err != nil {
+		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", n.ID, err)
+	}
+	return stored, created, nil
+}
+
+func checkNew(s solve.Solve) error {
+	if err := checkName("solve ID", string(s.ID)); err != nil {
+		return err
+	}
+	if s.Trigger.Key == "" {
+		return errors.New("the trigger key is empty")
+	}
+	return nil
+}
+
+// insert stores a new solve, unless its trigger key is known or the issue has a
+// live solve; then that one is returned.
+func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error) {
+	issue := issueKey(s.Repo.ID, s.Issue.Number)
+	for _, known := range [][]byte{t.get(byTrigger, []byte(s.Trigger.Key)), t.get(liveIssue, issue)} {
+		if known != nil {
+			old, err := t.solve(solve.ID(known))
+			return old, false, err
+		}
+	}
+	if t.get(solves, []byte(s.ID)) != nil {
+		return solve.Solve{}, false, fmt.Errorf("solve %s: the ID is taken", s.ID)
+	}
+	s.V, s.State, s.Lease, s.Seq = recordVersion, solve.StateQueued, solve.Lease{}, 0
+	data, err := encodeSolve(s)
+	if err != nil {
+		return solve.Solve{}, false, err
+	}
+	t.put(solves, []byte(s.ID), data)
+	t.put(byTrigger, []byte(s.Trigger.Key), []byte(s.ID))
+	t.put(byIssue, issue, []byte(s.ID))
+	return s, true, t.index(&s, s.Created)
+}
+
+// Asks returns the unanswered asks, oldest first.
+func (s *Store) Asks(ctx context.Context) ([]solve.Ask, error) {
+	var out []solve.Ask
+	err := s.view(ctx, func(t *tx) error {
+		return t.scan(asks, nil, func(k, v []byte) (bool, error) {
+			var r askRecord
+			err := decode("ask "+string(k), v, &r)
+			out = append(out, r.Ask)
+			return true, err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list asks: %w", err)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].At.Before(out[j].At) })
+	return out, nil
+}
+
+// Answer removes an ask and queues its effects.
+func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
+	now := s.cfg.Now()
+	err := s.update(ctx, func(t *tx) error {
+		if t.get(asks, []byte(askID)) == nil {
+			return nil
+		}
+		t.del(asks, []byte(askID))
+		for _, e := range list {
+			if err := t.want(e, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("answer ask %s: %w", askID, err)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package bolt_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/store/storetest"
+)
+
+// queued puts one solve into a store.
+func queued(t testing.TB, s *bolt.Store, id solve.ID) solve.Solve {
+	t.Helper()
+	one, _, err := s.Create(t.Context(), solve.Solve{ID: id, Repo: solve.Repo{ID: 4711}, Trigger: solve.Trigger{Key: string(id)}, Created: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}
+
+func closeStore(t testing.TB, s *bolt.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustFail fails the test unless the error's text has all the words.
+func mustFail(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+func TestOnlyTheOwnerMayRead(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s := open(t, c)
+	id := queued(t, s, "a").ID
+	if err := s.PutArtifact(t.Context(), id, "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.Walk(filepath.Dir(c.Path), func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecondProcessIsToldWhy(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	open(t, c)
+	_, err := bolt.Open(c)
+	mustFail(t, err, "another yudai uses", c.Path, "store.bolt.path")
+}
+
+func TestNewerLayoutIsRefused(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s, err := bolt.OpenWith(c, func(*bbolt.Tx) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	_, err = bolt.Open(c)
+	mustFail(t, err, "layout 2", "up to 1", c.Path)
+}
+
+func TestMigrationKeepsACopyAndIsWhole(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s := open(t, c)
+	want := queued(t, s, "a")
+	closeStore(t, s)
+
+	step := func(b *bbolt.Tx) error {
+		_, err := b.CreateBucket([]byte("new"))
+		return err
+	}
+	broken := func(b *bbolt.Tx) error {
+		_, err := b.CreateBucket([]byte("half"))
+		return errors.Join(err, errors.New("broken step"))
+	}
+	_, err := bolt.OpenWith(c, step, broken)
+	mustFail(t, err, "layout 3", "broken step")
+
+	s, err = bolt.OpenWith(c, step, func(b *bbolt.Tx) error {
+		if b.Bucket([]byte("half")) != nil || b.Bucket([]byte("new")) == nil {
+			t.Error("the first step is not kept, or a part of the broken one is")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	if got, err := s.Solve(t.Context(), "a"); err != nil || got.ID != want.ID {
+		t.Errorf("after the migration: %v", err)
+	}
+	old := c
+	old.Path = c.Path + ".v1.bak"
+	if got, err := open(t, old).Solve(t.Context(), "a"); err != nil || got.ID != want.ID {
+		t.Errorf("in the copy: %v", err)
+	}
+}
+
+func TestNewerRecordIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t))
+	queued(t, s, "a")
+	for record, words := range map[string][]string{
+		`{"v":2,"id":"a"}`: {"version 2", "up to 1"},
+		`{"v":2,"id":[]}`:  {"version 2", "up to 1"},
+		`{"id":"a"}`:       {"without a version"},
+		`{"v":1,"id":[]}`:  {"solve a"},
+		`garbage`:          {"solve a"},
+	} {
+		err := s.DB().Update(func(b *bbolt.Tx) error {
+			return b.Bucket([]byte("solves")).Put([]byte("a"), []byte(record))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Solve(t.Context(), "a")
+		mustFail(t, err, words...)
+		_, _, err = s.Apply(t.Context(), solve.Change{Solve: "a", Event: solve.EventFailed})
+		mustFail(t, err, words...)
+	}
+}
+
+func TestDamagedFileIsAnError(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.Path, bytes.Repeat([]byte("damage"), 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bolt.Open(c)
+	mustFail(t, err, c.Path)
+}
+
+func TestOpenEndsTheLeasesOfTheDeadProcess(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	f := newFleet(t, c, 1, 2)
+	closeStore(t, f.Store)
+	s := open(t, c)
+	if err := s.Heartbeat(t.Context(), fleetNode, f.now, time.Hour); !errors.Is(err, solve.ErrLeaseLost) {
+		t.Errorf("a node of the last boot lives on: %v", err)
+	}
+	if err := s.Heartbeat(t.Context(), "new", f.now, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.Rescue(t.Context(), "new", f.now); err != nil || len(list) != 2 {
+		t.Errorf("rescued %d runs, want 2: %v", len(list), err)
+	}
+}
+
+func TestBackupOpensAsAStore(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t))
+	var ids []solve.ID
+	for i := range 20 {
+		ids = append(ids, queued(t, s, solve.ID(fmt.Sprint("s", i))).ID)
+		closeIssue(t, s, ids[i])
+	}
+	var copied bytes.Buffer
+	if err := s.Backup(t.Context(), &copied); err != nil {
+		t.Fatal(err)
+	}
+	queued(t, s, "later")
+	c := config(t)
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.Path, copied.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, c)
+	same(t, s, restored, ids...)
+	if _, err := restored.Solve(t.Context(), "later"); !errors.Is(err, solve.ErrNotFound) {
+		t.Errorf("a later solve is in the copy: %v", err)
+	}
+}
+
+// closeIssue ends a solve, so that its issue can have another.
+func closeIssue(t testing.TB, s *bolt.Store, id solve.ID) {
+	t.Helper()
+	if _, err := s.AskCancel(t.Context(), id, "me", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCompactKeepsEverything(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	s := open(t, c)
+	queued(t, s, "a")
+	before := storetest.DumpOf(t, s, "a")
+	if err := s.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	if after := storetest.DumpOf(t, s, "a"); before.Solve.ID != after.Solve.ID {
+		t.Errorf("after compaction: %+v", after)
+	}
+	closeIssue(t, s, "a")
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(c.Path), ".tmp-*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,191 @@
+package bolt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	bbolt "go.etcd.io/bbolt"
+)
+
+// bucket names one sorted map of the file. Records first, then indexes: an
+// index holds nothing that could not be computed from the records.
+type bucket string
+
+const (
+	meta       bucket = "meta"       // name: value; "schema" is the version of the layout
+	solves     bucket = "solves"     // id: solve
+	sequences  bucket = "sequences"  // id: number of the last event
+	runs       bucket = "runs"       // id, n: run
+	events     bucket = "events"     // id, seq: entry
+	effects    bucket = "effects"    // effect key: effect
+	asks       bucket = "asks"       // guid: ask, until answered
+	deliveries bucket = "deliveries" // guid: received
+	payloads   bucket = "payloads"   // received, guid: delivery with its payload
+	segments   bucket = "segments"   // id, n, attempt, token: committed bytes of the transcript's file
+	nodes      bucket = "nodes"      // node: end of its lease
+	gone       bucket = "gone"       // node: end of its lease; dead and owner of nothing
+
+	byTrigger  bucket = "by_trigger"  // trigger key: id
+	byIssue    bucket = "by_issue"    // repo, issue: id of the newest
+	live       bucket = "live"        // age: id, of solves in no final state
+	liveIssue  bucket = "live_issue"  // repo, issue: id
+	ended      bucket = "ended"       // ended, id: id, while its files are kept
+	indexed    bucket = "indexed"     // id: the index entries that stand for this solve now
+	claimFree  bucket = "claim_free"  // age: id, can be claimed by anybody
+	claimOwned bucket = "claim_owned" // node, age: id, can be claimed once the node is dead
+	dueFree    bucket = "due_free"    // deadline, id: id, can be claimed after the deadline
+	dueOwned   bucket = "due_owned"   // node, deadline, id: id
+	queued     bucket = "queued"      // id, n: queued runs
+	runOwned   bucket = "run_owned"   // node, id, n: runs at work
+	counts     bucket = "counts"      // kind, name: number of runs
+	effectDue  bucket = "effect_due"  // due or end of claim: effect key
+
+	// Admission: who is next. Each level holds the best of the level below.
+	readySolves bucket = "ready_solves" // repo, age: id, of solves that may start a run
+	readyRepos  bucket = "ready_repos"  // installation, running, age, repo: turn
+	readyInsts  bucket = "ready_insts"  // running, age, installation: turn
+	turnRepo    bucket = "turn_repo"    // repo: its key in ready_repos
+	turnInst    bucket = "turn_inst"    // installation: its key in ready_insts
+)
+
+// migration takes the file from one layout to the next.
+type migration func(*bbolt.Tx) error
+
+// migrations are all steps in order; the length is the version this binary
+// writes. A step is never changed after a release: add one.
+func migrations() []migration {
+	return []migration{
+		func(t *bbolt.Tx) error {
+			for _, b := range []bucket{
+				solves, sequences, runs, events, effects, asks, deliveries, payloads, segments, nodes, gone,
+				byTrigger, byIssue, live, liveIssue, ended, indexed, claimFree, claimOwned, dueFree, dueOwned,
+				queued, runOwned, counts, effectDue, readySolves, readyRepos, readyInsts, turnRepo, turnInst,
+			} {
+				if _, err := t.CreateBucket([]byte(b)); err != nil {
+					return fmt.Errorf("create bucket %s: %w", b, err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// migrate brings the file to the newest layout, one transaction a step, each
+// with its new version number. A file with data is copied first.
+func migrate(db *bbolt.DB, path string, steps []migration) error {
+	have, err := schemaVersion(db)
+	if err != nil {
+		return err
+	}
+	if have > len(steps) {
+		return fmt.Errorf("store %s has layout %d, this yudai knows up to %d: use a newer yudai", path, have, len(steps))
+	}
+	if have > 0 && have < len(steps) {
+		if err := saveCopy(db, fmt.Sprintf("%s.v%d.bak", path, have)); err != nil {
+			return err
+		}
+	}
+	for v := have; v < len(steps); v++ {
+		err := db.Update(func(t *bbolt.Tx) error {
+			b, err := t.CreateBucketIfNotExists([]byte(meta))
+			if err != nil {
+				return err
+			}
+			if err := steps[v](t); err != nil {
+				return err
+			}
+			return b.Put([]byte("schema"), []byte(strconv.Itoa(v+1)))
+		})
+		if err != nil {
+			return fmt.Errorf("migrate store %s to layout %d: %w", path, v+1, err)
+		}
+	}
+	return nil
+}
+
+func schemaVersion(db *bbolt.DB) (version int, err error) {
+	err = db.View(func(t *bbolt.Tx) error {
+		b := t.Bucket([]byte(meta))
+		if b == nil {
+			return nil
+		}
+		version, err = strconv.Atoi(string(b.Get([]byte("schema"))))
+		if err != nil {
+			return fmt.Errorf("read the store's layout number: %w", err)
+		}
+		return nil
+	})
+	return version, err
+}
+
+// saveCopy writes a durable copy of the database beside it. The name appears
+// only when the copy is whole.
+func saveCopy(db *bbolt.DB, path string) error {
+	return writeDurably(path, func(f *os.File) error {
+		return db.View(func(t *bbolt.Tx) error {
+			_, err := t.WriteTo(f)
+			return err
+		})
+	})
+}
+
+// writeDurably makes or replaces a file so that after a crash either the old
+// or the whole new content is there.
+func writeDurably(path string, write func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes names in a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync directory: %w", err)
+	}
+	return nil
+}
+
+// makeDirs makes a directory and those above it, mode 0700, durable by name.
+func makeDirs(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(path)
+	if parent != path {
+		if err := makeDirs(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	return syncDir(parent)
+}

@@ -1,0 +1,201 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// segment is the part of a transcript that one owner wrote: a file of its own,
+// so that a former owner that still writes cannot touch it. Only the bytes that a
+// commit vouched for count.
+type segment struct {
+	id      solve.ID
+	n       int
+	attempt int
+	token   uint64
+}
+
+func attemptKey(id solve.ID, n, attempt int) key { return runKey(id, n).small(attempt) }
+
+func (g segment) key() key { return attemptKey(g.id, g.n, g.attempt).num(g.token) }
+
+func (g segment) path(dir string) string {
+	return filepath.Join(dir, "transcripts", string(g.id), strconv.Itoa(g.n),
+		fmt.Sprintf("%d-%d.jsonl", g.attempt, g.token))
+}
+
+// Step stores a step: first the lines, durably, then the progress that counts
+// them. What is written but not committed is written over by the next step.
+func (s *Store) Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
+	err := s.step(ctx, id, n, token, lines, p)
+	if err != nil {
+		return fmt.Errorf("store step of run %d of solve %s: %w", n, id, err)
+	}
+	return nil
+}
+
+func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
+	at := s.at(p.At)
+	if token == 0 {
+		return fmt.Errorf("no token: %w", solve.ErrLeaseLost)
+	}
+	g := segment{id: id, n: n, token: token}
+	defer s.steps.lock(string(key(runKey(id, n)).num(token)))()
+	var old uint64
+	err := s.view(ctx, func(t *tx) error {
+		r, err := t.ownRun(id, n, token, at)
+		g.attempt, old = r.Attempt, num(t.get(segments, g2key(g, r.Attempt)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(lines) > 0 {
+		if err := appendDurably(g.path(s.dir), int64(old), lines); err != nil {
+			return err
+		}
+	}
+	return s.update(ctx, func(t *tx) error {
+		r, err := t.ownRun(id, n, token, at)
+		if err != nil {
+			return err
+		}
+		before := r
+		r.Progress = p
+		if len(lines) > 0 {
+			t.put(segments, g.key(), key(nil).num(old+uint64(len(lines))))
+		}
+		return t.putRun(&before, r)
+	})
+}
+
+func g2key(g segment, attempt int) key {
+	g.attempt = attempt
+	return g.key()
+}
+
+// ownRun returns the run if the token is its living owner's.
+func (t *tx) ownRun(id solve.ID, n int, token uint64, at time.Time) (solve.Run, error) {
+	r, err := t.run1(id, n)
+	if err != nil {
+		return r, err
+	}
+	return r, t.fence(r.Lease, token, at)
+}
+
+// appendDurably writes data at an offset, cuts the file behind it, and syncs.
+func appendDurably(path string, offset int64, data []byte) (err error) {
+	if err := makeDirs(filepath.Dir(path)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Truncate(offset); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(data, offset); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if offset == 0 {
+		return syncDir(filepath.Dir(path))
+	}
+	return nil
+}
+
+// Transcript returns the committed bytes of the run's present attempt, owner after owner.
+func (s *Store) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error) {
+	type part struct {
+		segment
+		size int64
+	}
+	var parts []part
+	err := s.view(ctx, func(t *tx) error {
+		r, err := t.run1(id, n)
+		if err != nil {
+			return err
+		}
+		prefix := attemptKey(id, n, r.Attempt)
+		return t.scan(segments, prefix, func(k, v []byte) (bool, error) {
+			parts = append(parts, part{segment{id, n, r.Attempt, num(k[len(prefix):])}, int64(num(v))})
+			return true, nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	var out []byte
+	for _, p := range parts {
+		data, err := readPart(p.path(s.dir), p.size)
+		if errors.Is(err, os.ErrNotExist) {
+			err = solve.ErrNotFound // pruned
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read transcript of run %d of solve %s: %w", n, id, err)
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
+
+func readPart(path string, size int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// keyedLocks lets one caller at a time into what a name stands for.
+type keyedLocks struct {
+	mu   sync.Mutex
+	held map[string]*keyedLock
+}
+
+type keyedLock struct {
+	sync.Mutex
+	users int
+}
+
+// lock returns the function that unlocks.
+func (l *keyedLocks) lock(name string) func() {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*keyedLock{}
+	}
+	one := l.held[name]
+	if one == nil {
+		one = &keyedLock{}
+		l.held[name] = one
+	}
+	one.users++
+	l.mu.Unlock()
+	one.Lock()
+	return func() {
+		one.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if one.users--; one.users == 0 {
+			delete(l.held, name)
+		}
+	}
+}

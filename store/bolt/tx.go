@@ -1,0 +1,102 @@
+package bolt
+
+import (
+	"bytes"
+	"fmt"
+
+	bbolt "go.etcd.io/bbolt"
+)
+
+// tx is one caller's part of a transaction. The first failed write is kept and
+// ends the part: later writes do nothing, so that a sequence of writes needs one check.
+type tx struct {
+	b     *bbolt.Tx
+	dirty bool
+	err   error
+	ops   int // reads, writes and steps over keys: what the part costs
+}
+
+func (t *tx) run(fn func(*tx) error) error {
+	return guard(func() error {
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.err
+	})
+}
+
+// bucket of the file; a missing one means a damaged file.
+func (t *tx) bucket(b bucket) *bbolt.Bucket {
+	t.ops++
+	return t.b.Bucket([]byte(b))
+}
+
+// get returns the value, nil if there is none. It is valid until the end of the transaction.
+func (t *tx) get(b bucket, k []byte) []byte {
+	return t.bucket(b).Get(k)
+}
+
+func (t *tx) put(b bucket, k, v []byte) {
+	if t.err != nil {
+		return
+	}
+	t.dirty = true
+	if err := t.bucket(b).Put(k, v); err != nil {
+		t.err = fmt.Errorf("write %s: %w", b, err)
+	}
+}
+
+func (t *tx) del(b bucket, k []byte) {
+	if t.err != nil {
+		return
+	}
+	t.dirty = true
+	if err := t.bucket(b).Delete(k); err != nil {
+		t.err = fmt.Errorf("delete from %s: %w", b, err)
+	}
+}
+
+// scan calls fn for each key with the prefix, in order, until it says stop. fn
+// must not write to the bucket.
+func (t *tx) scan(b bucket, prefix []byte, fn func(k, v []byte) (more bool, err error)) error {
+	c := t.bucket(b).Cursor()
+	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		t.ops++
+		more, err := fn(k, v)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// first returns the first key with the prefix, nil if there is none.
+func (t *tx) first(b bucket, prefix []byte) (k, v []byte) {
+	k, v = t.bucket(b).Cursor().Seek(prefix)
+	if k == nil || !bytes.HasPrefix(k, prefix) {
+		return nil, nil
+	}
+	return k, v
+}
+
+// A count is kept in the transaction that changes what it counts.
+
+func (t *tx) count(k []byte) int { return int(num(t.get(counts, k))) }
+
+func (t *tx) add(k []byte, delta int) {
+	n := t.count(k) + delta
+	if n <= 0 {
+		t.del(counts, k)
+		return
+	}
+	t.put(counts, k, key(nil).num(uint64(n)))
+}
+
+// What is counted: runs at work of the process, an installation, a repository
+// and a solve, and unfinished runs of a solve.
+
+func countProcess() key          { return key("p") }
+func countInst(id int64) key     { return key("i").id(id) }
+func countRepo(id int64) key     { return key("r").id(id) }
+func countSolve(id string) key   { return key("s").text(id) }
+func countPending(id string) key { return key("u").text(id) }

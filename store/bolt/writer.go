@@ -1,0 +1,172 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
+)
+
+// maxBatch bounds the writes of one transaction, and so the wait for its commit.
+const maxBatch = 512
+
+// writer combines writes that come at the same time into one transaction. There
+// is no goroutine: the first caller leads, commits what has gathered, and hands
+// the lead to the next one waiting.
+type writer struct {
+	mu      sync.Mutex
+	waiting []*job
+	busy    bool
+	full    chan struct{} // closed when as many wait as are wanted; nil if nobody waits for that
+	want    int           // callers that wrote or waited at the last commit
+
+	ops atomic.Int64 // what all transactions cost so far, see tx.ops
+}
+
+// job is one caller's write.
+type job struct {
+	fn   func(*tx) error
+	err  error
+	lead bool // woken to lead, not because it is done
+	wake chan struct{}
+}
+
+// update runs fn in a writing transaction, shared with others, and returns
+// after the commit is durable. fn may be called more than once and must only
+// change what it is given and what it sets anew on every call. If fn fails
+// nothing of it is kept.
+func (s *Store) update(ctx context.Context, fn func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{fn: fn, wake: make(chan struct{}, 1)}
+	w := &s.writer
+	w.mu.Lock()
+	w.waiting = append(w.waiting, j)
+	if w.full != nil && len(w.waiting) >= w.want {
+		close(w.full)
+		w.full = nil
+	}
+	if w.busy {
+		w.mu.Unlock()
+		<-j.wake
+		if !j.lead {
+			return j.err
+		}
+		w.mu.Lock()
+	}
+	w.busy = true
+	batch := w.gather(s.cfg.BatchDelay)
+	w.mu.Unlock()
+
+	s.commit(batch)
+
+	w.mu.Lock()
+	w.want = len(batch) + len(w.waiting)
+	if len(w.waiting) > 0 {
+		next := w.waiting[0]
+		next.lead = true
+		next.wake <- struct{}{}
+	} else {
+		w.busy = false
+	}
+	w.mu.Unlock()
+	for _, other := range batch {
+		if other != j {
+			other.wake <- struct{}{}
+		}
+	}
+	return j.err
+}
+
+// gather takes the writes of the next transaction. When several callers were
+// there at the last one, they are likely to come back at once: it waits a moment
+// for as many. Called, and returns, with the lock held.
+func (w *writer) gather(delay time.Duration) []*job {
+	if w.want > 1 && len(w.waiting) < w.want && delay > 0 {
+		full := make(chan struct{})
+		w.full = full
+		w.mu.Unlock()
+		timer := time.NewTimer(delay)
+		select {
+		case <-full:
+		case <-timer.C:
+		}
+		timer.Stop()
+		w.mu.Lock()
+		w.full = nil
+	}
+	n := min(len(w.waiting), maxBatch)
+	batch := w.waiting[:n:n]
+	w.waiting = append([]*job(nil), w.waiting[n:]...)
+	return batch
+}
+
+// commit runs the jobs in one transaction. A job that fails before its first
+// write is just left out; one that fails later is taken out and the others start again.
+func (s *Store) commit(batch []*job) {
+	for len(batch) > 0 {
+		bad, err := s.attempt(batch)
+		if bad < 0 {
+			for _, j := range batch {
+				if err != nil {
+					j.err = err
+				}
+			}
+			return
+		}
+		batch = append(append([]*job(nil), batch[:bad]...), batch[bad+1:]...)
+	}
+}
+
+// attempt returns the index of a job that must be taken out, or -1 and the
+// error of the whole transaction.
+func (s *Store) attempt(batch []*job) (bad int, err error) {
+	b, err := s.db.Begin(true)
+	if err != nil {
+		return -1, fmt.Errorf("begin transaction: %w", err)
+	}
+	defer func() { _ = b.Rollback() }()
+	dirty := false
+	for i, j := range batch {
+		t := &tx{b: b}
+		j.err = t.run(j.fn)
+		s.writer.ops.Add(int64(t.ops))
+		if j.err != nil && t.dirty {
+			return i, nil
+		}
+		dirty = dirty || t.dirty
+	}
+	if !dirty {
+		return -1, nil
+	}
+	if err := guard(b.Commit); err != nil {
+		return -1, fmt.Errorf("commit transaction: %w", err)
+	}
+	s.watchers.signal()
+	return -1, nil
+}
+
+// view runs fn in a reading transaction.
+func (s *Store) view(ctx context.Context, fn func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.db.View(func(b *bbolt.Tx) error {
+		t := &tx{b: b}
+		return t.run(fn)
+	})
+}
+
+// guard turns a panic, as bbolt raises on a damaged page, into an error.
+func guard(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("transaction broke: %v", p)
+		}
+	}()
+	return fn()
+}

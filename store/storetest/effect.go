@@ -1,0 +1,206 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func effectPromises() []Promise {
+	return []Promise{
+		{"due effects come by installation, priority and age", effectOrder},
+		{"one writer holds an effect, until its claim runs out", effectClaim},
+		{"a version asked for while one is written is written next", effectNewer},
+		{"an unknown outcome is remembered", effectUnknown},
+		{"a refused effect is never tried again", effectDead},
+		{"a former writer's answer changes nothing", effectFenced},
+	}
+}
+
+func (w *world) due() []solve.Effect {
+	w.Helper()
+	list, err := w.s.DueEffects(w.ctx, w.now)
+	w.ok(err)
+	return list
+}
+
+func (w *world) effect(k string) solve.Effect {
+	w.Helper()
+	e, err := w.s.Effect(w.ctx, k)
+	w.ok(err)
+	return e
+}
+
+func (w *world) claimEffect(node, k string) solve.Effect {
+	w.Helper()
+	e, err := w.s.ClaimEffect(w.ctx, k, node, w.now, w.now.Add(30*time.Second))
+	w.ok(err)
+	return e
+}
+
+// write does all steps of a write that succeeds.
+func (w *world) write(node, k string) {
+	w.Helper()
+	e := w.claimEffect(node, k)
+	w.ok(w.s.SendingEffect(w.ctx, k, e.Token, w.now))
+	w.ok(w.s.FinishEffect(w.ctx, k, e.Token, e.Wanted, solve.Receipt{ID: 5}, w.now, w.now))
+}
+
+// want queues effects by answering an ask.
+func (w *world) want(list ...solve.Effect) {
+	w.Helper()
+	w.n++
+	guid := "guid" + string(rune('a'+w.n))
+	w.accept(guid, solve.Wish{Ask: &solve.Ask{ID: guid, Kind: solve.AskHelp, At: w.now}})
+	w.ok(w.s.Answer(w.ctx, guid, list))
+	w.now = w.now.Add(time.Minute) // the engine's clock is real: be after it
+}
+
+func effectOrder(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	mk := func(k string, inst int64, kind solve.EffectKind) solve.Effect {
+		r := repo(1)
+		r.Installation = inst
+		return solve.Effect{Key: k, Kind: kind, Repo: r, Priority: solve.Priority(kind)}
+	}
+	w.want(mk("c/x", 2, solve.EffectReply), mk("z/x", 1, solve.EffectReply), mk("b/x", 1, solve.EffectNotice))
+	w.want(mk("a/x", 1, solve.EffectReply), mk("d/x", 1, solve.EffectFinal))
+	var keys []string
+	for _, e := range w.due() {
+		keys = append(keys, e.Key)
+	}
+	w.same([]string{"d/x", "z/x", "a/x", "b/x", "c/x"}, keys)
+	// A retry does not make an effect younger.
+	e := w.claimEffect(w.node("n1"), "z/x")
+	w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, w.now, "again", false))
+	w.same("z/x", w.due()[1].Key)
+}
+
+func one() solve.Effect {
+	return solve.Effect{Key: "a/comment", Kind: solve.EffectNotice, Repo: repo(1), Issue: 3}
+}
+
+func effectClaim(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1, n2 := w.node("n1"), w.node("n2")
+	w.want(one())
+	early := w.now.Add(-time.Hour)
+	_, err := s.ClaimEffect(w.ctx, "a/comment", n1, early, w.now)
+	w.is(err, solve.ErrLeaseLost)
+	e := w.claimEffect(n1, "a/comment")
+	if e.State != solve.EffectSending || e.Token != 1 || e.Node != n1 || !e.Until.Equal(w.now.Add(30*time.Second)) {
+		t.Errorf("the claimed effect is %+v", e)
+	}
+	w.same(e, w.effect("a/comment"))
+	w.same(0, len(w.due()))
+	_, err = s.ClaimEffect(w.ctx, "a/comment", n2, w.now, w.now.Add(time.Minute))
+	w.is(err, solve.ErrLeaseLost)
+	w.ok(s.SendingEffect(w.ctx, "a/comment", 1, w.now))
+	sent := w.now
+	w.now = w.now.Add(30 * time.Second)
+	w.same(1, len(w.due()))
+	again := w.claimEffect(n2, "a/comment")
+	if again.Token != 2 || again.Node != n2 || !again.SentAt.Equal(sent) {
+		t.Errorf("the effect claimed again is %+v", again)
+	}
+	_, err = s.ClaimEffect(w.ctx, "none", n1, w.now, w.now)
+	w.is(err, solve.ErrNotFound)
+}
+
+func effectNewer(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	w.want(one())
+	e := w.claimEffect(n1, "a/comment")
+	w.ok(s.SendingEffect(w.ctx, e.Key, e.Token, w.now))
+	w.want(one())
+	if got := w.effect(e.Key); got.State != solve.EffectSending || got.Wanted != 2 {
+		t.Errorf("an effect being written became %+v", got)
+	}
+	again := w.now.Add(10 * time.Second)
+	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 1, solve.Receipt{ID: 8}, w.now, again))
+	got := w.effect(e.Key)
+	if got.State != solve.EffectPending || got.Applied != 1 || !got.Due.Equal(again) || got.Receipt.ID != 8 || !got.SentAt.IsZero() || got.Node != "" {
+		t.Errorf("after the first version: %+v", got)
+	}
+	w.same(0, len(w.due()))
+	w.now = again
+	e = w.claimEffect(n1, e.Key)
+	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 2, solve.Receipt{ID: 8}, w.now, again))
+	got = w.effect(e.Key)
+	if got.State != solve.EffectApplied || got.Applied != 2 || !got.Done.Equal(w.now) || got.Tries != 0 {
+		t.Errorf("after the second version: %+v", got)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.same(0, len(w.due()))
+}
+
+func effectUnknown(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	w.want(one())
+	for i, unknown := range []bool{true, false} {
+		e := w.claimEffect(n1, "a/comment")
+		w.same(i+1, e.Tries)
+		w.ok(s.SendingEffect(w.ctx, e.Key, e.Token, w.now))
+		sent := w.now
+		due := w.now.Add(time.Minute)
+		w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, due, "broken pipe", unknown))
+		got := w.effect(e.Key)
+		if got.State != solve.EffectPending || !got.Due.Equal(due) || got.Error != "broken pipe" || got.Node != "" {
+			t.Errorf("the effect to retry is %+v", got)
+		}
+		if unknown != got.SentAt.Equal(sent) || !unknown && !got.SentAt.IsZero() {
+			t.Errorf("unknown %v left sent at %v", unknown, got.SentAt)
+		}
+		w.same(0, len(w.due()))
+		w.now = due
+		w.same(1, len(w.due()))
+	}
+}
+
+func effectDead(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	w.want(one())
+	e := w.claimEffect(n1, "a/comment")
+	w.ok(s.KillEffect(w.ctx, e.Key, e.Token, "403", w.now))
+	w.want(one())
+	got := w.effect(e.Key)
+	if got.State != solve.EffectDead || got.Error != "403" || got.Wanted != 1 {
+		t.Errorf("the dead effect is %+v", got)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.same(0, len(w.due()))
+	_, err := s.ClaimEffect(w.ctx, e.Key, w.node("n2"), w.now, w.now)
+	w.is(err, solve.ErrLeaseLost)
+}
+
+func effectFenced(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1, n2 := w.node("n1"), w.node("n2")
+	w.want(one())
+	k := "a/comment"
+	old := w.claimEffect(n1, k)
+	w.now = w.now.Add(30 * time.Second)
+	w.is(s.SendingEffect(w.ctx, k, old.Token, w.now), solve.ErrLeaseLost) // run out, nobody else's yet
+	mine := w.claimEffect(n2, k)
+	stale := func(token uint64) {
+		t.Helper()
+		before := w.effect(k)
+		w.is(s.SendingEffect(w.ctx, k, token, w.now), solve.ErrLeaseLost)
+		w.is(s.FinishEffect(w.ctx, k, token, 1, solve.Receipt{ID: 1}, w.now, w.now), solve.ErrLeaseLost)
+		w.is(s.RetryEffect(w.ctx, k, token, w.now, "x", false), solve.ErrLeaseLost)
+		w.is(s.KillEffect(w.ctx, k, token, "x", w.now), solve.ErrLeaseLost)
+		w.same(before, w.effect(k))
+	}
+	stale(old.Token)
+	stale(0)
+	w.ok(s.FinishEffect(w.ctx, k, mine.Token, 1, solve.Receipt{ID: 1}, w.now, w.now))
+	stale(mine.Token)
+	w.want(one())
+	left := w.claimEffect(n1, k)
+	w.ok(s.Leave(w.ctx, n1))
+	stale(left.Token)
+}

@@ -1,0 +1,186 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func leasePromises() []Promise {
+	return []Promise{
+		{"a node whose lease ran out is never revived", heartbeatDead},
+		{"a node that is not live gets no work", deadGetsNothing},
+		{"the oldest waiting solve is claimed, once", claimOldest},
+		{"a dead node's solve is claimed by another", claimAfterDeath},
+		{"a running solve is claimed only when its runs are over or it must end", claimRunning},
+		{"a solve claimed for its deadline keeps its age", claimDueInOrder},
+		{"a dead node's runs are rescued without a change of state", rescueRuns},
+	}
+}
+
+func (w *world) claim(node string) solve.Solve {
+	w.Helper()
+	s, err := w.s.ClaimSolve(w.ctx, node, w.now)
+	w.ok(err)
+	return s
+}
+
+func (w *world) nothingToClaim(node string) {
+	w.Helper()
+	_, err := w.s.ClaimSolve(w.ctx, node, w.now)
+	w.is(err, solve.ErrNotFound)
+}
+
+func heartbeatDead(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	w.ok(s.Heartbeat(w.ctx, "a", w.now, 10*time.Second))
+	w.ok(s.Heartbeat(w.ctx, "a", w.now.Add(9*time.Second), 10*time.Second))
+	w.is(s.Heartbeat(w.ctx, "a", w.now.Add(19*time.Second), 10*time.Second), solve.ErrLeaseLost)
+	w.ok(s.Heartbeat(w.ctx, "b", w.now.Add(20*time.Second), time.Second))
+	w.is(s.Heartbeat(w.ctx, "a", w.now.Add(21*time.Second), 10*time.Second), solve.ErrLeaseLost)
+	w.ok(s.Heartbeat(w.ctx, "c", w.now, time.Hour))
+	w.ok(s.Leave(w.ctx, "c"))
+	w.ok(s.Leave(w.ctx, "c"))
+	w.ok(s.Leave(w.ctx, "nobody"))
+	w.is(s.Heartbeat(w.ctx, "c", w.now, time.Hour), solve.ErrLeaseLost)
+}
+
+func deadGetsNothing(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	made := w.running(repo(1), 1, nil)
+	w.queued(repo(2))
+	w.node("gone")
+	w.ok(s.Leave(w.ctx, "gone"))
+	w.ok(s.Heartbeat(w.ctx, "late", w.now, time.Second))
+	at := w.now.Add(time.Second)
+	for _, node := range []string{"gone", "late", "unknown", ""} {
+		_, err := s.ClaimSolve(w.ctx, node, at)
+		w.is(err, solve.ErrLeaseLost)
+		_, err = s.Admit(w.ctx, node, at, solve.Caps{})
+		w.is(err, solve.ErrLeaseLost)
+		_, err = s.Rescue(w.ctx, node, at)
+		w.is(err, solve.ErrLeaseLost)
+		_, err = s.ClaimEffect(w.ctx, string(made.ID)+"/comment", node, at, at.Add(time.Minute))
+		w.is(err, solve.ErrLeaseLost)
+	}
+}
+
+func claimOldest(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	a, b := w.wish(repo(1)), w.wish(repo(2))
+	for _, one := range []solve.Solve{b, a} {
+		_, _, err := s.Create(w.ctx, one)
+		w.ok(err)
+	}
+	n1, n2 := w.node("n1"), w.node("n2")
+	first, second := w.claim(n1), w.claim(n2)
+	w.same([]solve.ID{a.ID, b.ID}, []solve.ID{first.ID, second.ID})
+	w.same(solve.Lease{Node: n1, Token: 1}, first.Lease)
+	w.same(solve.Lease{Node: n2, Token: 1}, second.Lease)
+	w.same(first, w.solve(a.ID))
+	w.state(a.ID, solve.StateQueued)
+	w.nothingToClaim(n1)
+	w.nothingToClaim(n2)
+}
+
+func claimAfterDeath(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	made := w.queued(repo(1))
+	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	first := w.claim("short")
+	w.apply(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.EventClaimed})
+	n2 := w.node("n2")
+	w.nothingToClaim(n2)
+	w.now = w.now.Add(time.Minute)
+	again := w.claim(n2)
+	w.same(solve.Lease{Node: n2, Token: 2}, again.Lease)
+	w.state(made.ID, solve.StatePreparing)
+	w.refused(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.EventBaseReady}, solve.ErrLeaseLost)
+	w.ok(s.Leave(w.ctx, n2))
+	n3 := w.node("n3")
+	w.same(solve.Lease{Node: n3, Token: 3}, w.claim(n3).Lease)
+}
+
+func claimRunning(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	far := w.now.Add(30 * time.Minute)
+	made := w.running(repo(1), 2, func(s *solve.Solve) { s.Deadline = far })
+	w.nothingToClaim(n1)
+	w.same(2, len(w.admit(n1, solve.Caps{})))
+	w.nothingToClaim(n1)
+
+	// Past its deadline.
+	late := w.now
+	w.now = far
+	got := w.claim(n1)
+	w.same(made.ID, got.ID)
+	w.nothingToClaim(n1)
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventExpired})
+	w.nothingToClaim(n1)
+	w.now = late
+
+	// Asked to stop, with a run at work.
+	made = w.running(repo(1), 2, nil)
+	w.same(1, len(w.admit(n1, solve.Caps{Process: 1})))
+	_, err := s.AskCancel(w.ctx, made.ID, "me", w.now)
+	w.ok(err)
+	got = w.claim(n1)
+	w.same(made.ID, got.ID)
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventCancelled})
+
+	// Without runs, and after its runs.
+	made = w.running(repo(1), 0, nil)
+	got = w.claim(n1)
+	w.same(made.ID, got.ID)
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventFailed})
+	made = w.running(repo(1), 1, nil)
+	w.pass(w.admit(n1, solve.Caps{})[0])
+	w.same(made.ID, w.claim(n1).ID)
+}
+
+func claimDueInOrder(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	start := w.now
+	old := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = start.Add(20 * time.Minute) })
+	young := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = start.Add(10 * time.Minute) })
+	waiting := w.queued(repo(1))
+	w.now = start.Add(25 * time.Minute)
+	w.same([]solve.ID{old.ID, young.ID, waiting.ID}, []solve.ID{w.claim(n1).ID, w.claim(n1).ID, w.claim(n1).ID})
+}
+
+func rescueRuns(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	made := w.running(repo(1), 4, nil)
+	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	n2 := w.node("n2")
+	list := w.admit("short", solve.Caps{Process: 2})
+	working := w.step(list[0], solve.EventStarted)
+	mine := w.admit(n2, solve.Caps{Process: 3})
+	before := w.events(made.ID)
+	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
+		t.Fatalf("rescued %d runs of a living node: %v", len(got), err)
+	}
+	w.now = w.now.Add(time.Minute)
+	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
+	got, err := s.Rescue(w.ctx, n2, w.now)
+	w.ok(err)
+	if len(got) != 2 {
+		t.Fatalf("rescued %d runs, want 2", len(got))
+	}
+	for i, r := range got {
+		want := []solve.Run{working, list[1]}[i]
+		want.Lease = solve.Lease{Node: n2, Token: want.Lease.Token + 1}
+		w.same(want, r)
+		w.same(want, w.run(made.ID, r.N))
+	}
+	w.same(before, w.events(made.ID))
+	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
+	w.step(got[0], solve.EventAdopted)
+	w.same(mine[0], w.run(made.ID, mine[0].N))
+	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
+		t.Errorf("rescued %d runs a second time: %v", len(got), err)
+	}
+}

@@ -1,0 +1,114 @@
+// Package storetest is the conformance suite of the store engines. Consumers
+// declare the few methods they call; only this package names the union.
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Store is everything an engine offers. All methods are safe for concurrent
+// use. Records are returned by value: changing them changes nothing.
+//
+// A lease is live while its node's heartbeat has not run out. A token only
+// grows. A write with an old token, or from a node whose heartbeat has run out,
+// returns solve.ErrLeaseLost and changes nothing.
+type Store interface {
+	// Intake.
+
+	// Accept stores a delivery and what follows from it in one group-committed
+	// transaction, durable when it returns. accepted is false, and nothing
+	// changes, if the GUID is known. A wish for a solve whose trigger key is
+	// known changes nothing but the delivery; if the issue has a live solve, an
+	// ask of kind running is stored instead.
+	Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error)
+	// Create stores a queued solve that no delivery asked for (the API). If the
+	// trigger key is known, or the issue has a live solve, that one is returned and created is false.
+	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
+	// Asks returns the unanswered asks, oldest first.
+	Asks(ctx context.Context) ([]solve.Ask, error)
+	// Answer removes an ask and queues its effects (reply, reaction) in one
+	// transaction. Unknown ask: no error, no effect.
+	Answer(ctx context.Context, askID string, effects []solve.Effect) error
+
+	// Reading.
+
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error) // by N
+	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
+	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
+	// LiveSolves are those in no final state, oldest first.
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	// LatestSolve is the newest solve of an issue; solve.ErrNotFound if none.
+	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	// Watch returns a channel that gets a value, coalesced, after every committed
+	// change. A hint only: readers read the rows again. Closed when ctx ends.
+	Watch(ctx context.Context) <-chan struct{}
+
+	// Leases.
+
+	// Heartbeat makes or renews a node's lease until now+ttl. A node whose lease has run
+	// out cannot be renewed: solve.ErrLeaseLost.
+	Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error
+	// Leave ends a node's lease at once, so that others may claim its work.
+	Leave(ctx context.Context, node string) error
+	// ClaimSolve gives the node the oldest solve in state queued, preparing,
+	// reducing or publishing that nobody live owns (token+1); in state running it claims
+	// only one whose runs have all ended or whose cancel or deadline is due. solve.ErrNotFound if there is none.
+	ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error)
+	// Admit moves queued runs of running solves to dispatched (token+1, attempt+1,
+	// owned by node) while the caps and each solve's Plan.Limits.Parallel allow it: the
+	// repository with the fewest running runs goes first, then the oldest solve, then
+	// the lowest N. Solves whose cancel was asked for or whose deadline has passed are left out.
+	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
+	// Rescue takes over (token+1, owned by node) the dispatched, working,
+	// harvesting and judging runs whose node is dead, without a change of state.
+	Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error)
+
+	// Writing.
+
+	// Apply does one solve.Change and returns the new records (run is zero for a change
+	// of the solve). It appends the event, queues the effects of solve.EffectsOf,
+	// and, when a run's change leaves no run of the solve unfinished, applies
+	// EventRunsEnded to the solve (state running) in the same transaction.
+	// Cancelling, failing or expiring a solve also applies EventCancelled (for expiry: EventTimedOut) to all its unfinished runs.
+	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
+	// AskCancel sets the cancel flag of a live solve, ends its queued runs, and, if
+	// the solve itself is queued and unclaimed, or running with no unfinished run left, cancels it. It returns the solve.
+	// For a solve in a final state it changes nothing.
+	AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error)
+	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
+	// The transcript is durable before the progress says so.
+	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error
+	// Transcript returns what was stored by Step for the present attempt of the run, whoever stored it.
+	Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error)
+
+	// Artifacts: patches, test output, reports; files beside the store.
+
+	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error // replaces; durable when it returns
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)       // solve.ErrNotFound
+
+	// Effects.
+
+	// DueEffects returns the pending effects whose time has come and the sending
+	// ones whose claim has run out, by installation, priority, age.
+	DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error)
+	// ClaimEffect gives one to the node until `until` (token+1, state sending). solve.ErrLeaseLost if it is no longer due.
+	ClaimEffect(ctx context.Context, key, node string, now, until time.Time) (solve.Effect, error)
+	// SendingEffect commits SentAt before the call is made.
+	SendingEffect(ctx context.Context, key string, token uint64, at time.Time) error
+	// FinishEffect stores GitHub's answer for a version. The effect is applied, or pending again (due at `again`) if a newer version is wanted.
+	FinishEffect(ctx context.Context, key string, token uint64, version uint64, r solve.Receipt, at, again time.Time) error
+	// RetryEffect makes it pending again, due later. unknown keeps SentAt: the next writer must look the write up first.
+	RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error
+	// KillEffect ends it for good: GitHub refuses.
+	KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error
+	Effect(ctx context.Context, key string) (solve.Effect, error)
+	// SolveEffects are all effects of one solve, by key.
+	SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error)
+
+	// Close flushes and releases the file. Safe to call twice.
+	Close() error
+}
