@@ -130,7 +130,10 @@ type log struct {
 	saves    int
 }
 
-func (l *log) save(_ context.Context, lines []byte, p solve.Progress) error {
+func (l *log) save(ctx context.Context, lines []byte, p solve.Progress) error {
+	if ctx.Err() != nil {
+		return ctx.Err() // as a real store would
+	}
 	l.lines = append(l.lines, lines...)
 	l.progress = p
 	l.saves++

@@ -57,7 +57,7 @@ func interrupted() observation {
 
 // submission returns what a command submitted, if it did.
 func (o observation) submission() (string, bool) {
-	if o.returncode != 0 || o.exception != "" {
+	if o.returncode != 0 {
 		return "", false
 	}
 	first, rest, _ := strings.Cut(strings.TrimLeft(o.output, " \t\r\n\v\f"), "\n")

@@ -195,6 +195,24 @@ func TestResumeRestoresProgress(t *testing.T) {
 	}
 }
 
+// Malformed replies in a row are counted across a restart.
+func TestResumeCountsFormatErrors(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, mode string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := setup(mode, &model{answer: func(ctx context.Context, _ []agent.Message, n int) (agent.Reply, error) {
+			if n == 3 {
+				cancel()
+				return agent.Reply{}, ctx.Err()
+			}
+			return malformed(), nil
+		}})
+		wantExit(t, b.run(ctx), agent.ExitCancelled)
+		b.job.Resume, b.job.Progress, b.job.Model = b.log.lines, b.log.progress, replies(malformed())
+		wantExit(t, b.run(t.Context()), agent.ExitFormat)
+	})
+}
+
 func TestResumeOfAnExitedRunCallsNobody(t *testing.T) {
 	t.Parallel()
 	b := setup(agent.ModeTools, replies(malformed(), malformed(), malformed()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/go-github/v66/github"
@@ -96,13 +97,16 @@ func (a *attempt) putCheck(ctx context.Context, run checkRun) (solve.Receipt, er
 	if err != nil {
 		return solve.Receipt{}, err // the next try finds it by its external id
 	}
-	if len(found) < 2 {
-		return made, nil
+	if !slices.ContainsFunc(found, func(c *github.CheckRun) bool { return c.GetID() == made.GetID() }) {
+		found = append(found, made) // lists lag
+	}
+	if len(found) == 1 {
+		return checkReceipt(made), nil
 	}
 	return a.keepFirst(ctx, found, run)
 }
 
-func (a *attempt) newCheck(ctx context.Context, run checkRun) (solve.Receipt, error) {
+func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun, error) {
 	repo, c := a.e.Repo, run.content
 	opts := github.CreateCheckRunOptions{
 		Name:        c.Name,
@@ -122,10 +126,7 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (solve.Receipt, er
 		}
 		return err
 	}})
-	if err != nil {
-		return solve.Receipt{}, err
-	}
-	return checkReceipt(made), nil
+	return made, err
 }
 
 func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {

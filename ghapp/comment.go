@@ -3,6 +3,7 @@ package ghapp
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,7 +101,10 @@ func (a *attempt) postComment(ctx context.Context, m mark, body string) (solve.R
 	if err != nil {
 		return solve.Receipt{}, err // the next try finds it by its marker
 	}
-	if len(found) < 2 {
+	if !slices.ContainsFunc(found, func(c *github.IssueComment) bool { return c.GetID() == made.GetID() }) {
+		found = append(found, made) // lists lag
+	}
+	if len(found) == 1 {
 		return solve.Receipt{ID: made.GetID(), URL: made.GetHTMLURL()}, nil
 	}
 	return a.keepOldest(ctx, found, body)

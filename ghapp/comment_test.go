@@ -112,40 +112,105 @@ func TestAForeignMarkerIsNotAdopted(t *testing.T) {
 	})
 }
 
-// TestLateDoubleIsRemoved lets GitHub's lists lag for longer than the writer
-// allows for: the second comment and check run that follow are found and taken
-// back when they are made.
-func TestLateDoubleIsRemoved(t *testing.T) {
+// lateDouble makes GitHub's lists lag for longer than the writer allows for,
+// after a creation whose answer was lost: the second one that follows sees the
+// first right after it was made.
+func (w *world) lateDouble(kind solve.EffectKind, path string) {
+	w.hub.SetLag(w.cfg.Write.Settle + 4*time.Second)
+	w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: path + "$"})
+	w.store.sending = func(e solve.Effect) {
+		if e.Tries == 2 && e.Kind == kind {
+			pass(5 * time.Second)
+		}
+	}
+	_, stop := w.progress(id1)
+	stop()
+	pass(time.Minute)
+	if n := w.hub.Requests("POST", path); n != 2 {
+		w.t.Errorf("%d creations: the test does not make what it is about", n)
+	}
+}
+
+func TestLateSecondCommentIsDeleted(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
-		const id = "d0000000000000000001"
-		w.hub.SetLag(40 * time.Second) // above settle
-		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "comments$"})
-		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "check-runs$"})
-		// The verification comes later than the lag.
-		slow := 0
-		w.store.sending = func(e solve.Effect) {
-			if e.Kind == solve.EffectNotice || e.Kind == solve.EffectCheck {
-				slow++
+		w.lateDouble(solve.EffectNotice, "/comments")
+		notice := w.store.given(id1, solve.EffectNotice, 0)
+		if got := w.comments(id1, "comment"); len(got) != 1 || got[0].GetID() != notice.Receipt.ID {
+			t.Errorf("comments: %v, receipt %d", got, notice.Receipt.ID)
+		}
+	})
+}
+
+func TestLateSecondCheckRunIsSuperseded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.lateDouble(solve.EffectCheck, "/check-runs")
+		check := w.store.given(id1, solve.EffectCheck, 0)
+		got := w.checks(w.store.given(id1, solve.EffectClaim, 0).Receipt.SHA, "yudai:"+id1)
+		if len(got) != 2 {
+			t.Fatalf("%d check runs", len(got))
+		}
+		for _, c := range got { // they cannot be deleted
+			live := c.GetID() == check.Receipt.ID
+			if live != (c.GetStatus() == "in_progress") || !live && c.GetConclusion() != "neutral" {
+				t.Errorf("check run %d is %s %s, the receipt is %d", c.GetID(), c.GetStatus(), c.GetConclusion(), check.Receipt.ID)
 			}
 		}
-		w.store.mu.Lock()
-		w.store.mu.Unlock()
-		s, stop := w.progress(id)
-		pass(time.Minute)
-		if n := len(w.comments(id, "comment")); n != 2 {
-			t.Errorf("%d comments: the test does not make what it is about", n)
-		}
-		// A lost answer to the next creation makes it look again, and tidy up.
-		w.hub.SetLag(0)
-		must(t, w.hub.DeleteComment("octo/hello", w.store.given(id, solve.EffectNotice, 0).Receipt.ID, "ada"))
-		s.State = solve.StateRunning
-		w.store.put(s, solve.EventBaseReady)
+	})
+}
+
+func TestStalledWriterDoesNotCallWhenItsClaimEnds(t *testing.T) {
+	t.Parallel()
+	for name, stall := range map[string]time.Duration{"lists could not settle": 11 * time.Second, "claim over": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				announced := 0
+				w.store.sending = func(solve.Effect) {
+					if announced++; announced == 1 {
+						pass(stall)
+					}
+				}
+				w.store.want(w.reply("ask-1", "hello"))
+				stop := w.write("node-1")
+				w.settle()
+				stop()
+				if n := len(w.traffic.writes()); n != 1 || announced != 2 {
+					t.Errorf("%d calls after %d announcements, want the second's only", n, announced)
+				}
+				if w.store.given("ask-1", solve.EffectReply, 0).Receipt.ID == 0 {
+					t.Error("not written after all")
+				}
+			})
+		})
+	}
+}
+
+func TestLockedIssueEndsTheComment(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		must(t, w.hub.LockIssue("octo/hello", w.issue, true))
+		w.store.want(w.reply("ask-1", "hello"))
+		stop := w.write("node-1")
 		w.settle()
 		stop()
-		got := w.comments(id, "comment")
-		if len(got) != 1 || got[0].GetID() != w.store.given(id, solve.EffectNotice, 0).Receipt.ID {
-			t.Errorf("comments: %v", got)
+		if e := w.store.given("ask-1", solve.EffectReply, 0); e.State != solve.EffectDead || e.Error != "the issue is locked" {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+func TestLongTextIsCutToGitHubsLimit(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.store.want(w.reply("ask-1", strings.Repeat("テスト ✅ ok\n", 20_000)))
+		stop := w.write("node-1")
+		w.settle()
+		stop()
+		got := w.comments("ask-1", "reply")
+		if len(got) != 1 || len(got[0].GetBody()) > 61_000 || !strings.HasSuffix(got[0].GetBody(), "too long for GitHub.*\n") {
+			t.Errorf("%d comments", len(got))
 		}
 	})
 }

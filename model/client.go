@@ -54,7 +54,7 @@ func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
 		}
 		e := c.classify(inner, res, err)
 		switch {
-		case !e.retry:
+		case !e.retry, e.after > maxWait:
 			return reply, backoff.Permanent(e)
 		case e.after > 0: // and a little more, so that the runs of a solve do not come back together
 			wait := e.after + rand.N(e.after/10+time.Millisecond)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +171,26 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		var me *model.Error
 		if !errors.As(err, &me) || me.RetryAfter() != time.Hour || u.calls() != 1 {
 			t.Errorf("%v after %d calls", err, u.calls())
+		}
+	})
+}
+
+// A key of any shape is taken out of what a server echoes, and a refused key's
+// error does not quote the server at all.
+func TestEchoedKeys(t *testing.T) {
+	t.Parallel()
+	eachProvider(t, func(t *testing.T, provider string) {
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, []byte("hunter2hunter2"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for status, want := range map[int]string{400: "got [key]!", 401: "check api_key_file " + path} {
+			u := serve(t, answer{status: status, body: failed(provider, "x", "got hunter2hunter2!")})
+			m := open(t, provider, u, func(e *model.Entry) { e.APIKeyFile = path }, solve.Experiment{})
+			_, err := m.Query(t.Context(), history())
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%d: %v, want %q", status, err, want)
+			}
 		}
 	})
 }

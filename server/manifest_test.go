@@ -22,7 +22,6 @@ type manifest struct {
 	URL            string `json:"url"`
 	Description    string `json:"description"`
 	Public         bool   `json:"public"`
-	RedirectURL    string `json:"redirect_url"`
 	HookAttributes struct {
 		URL    string `json:"url"`
 		Active bool   `json:"active"`
@@ -80,8 +79,8 @@ func TestManifestIsNotRefused(t *testing.T) {
 			t.Errorf("%s lacks its permission %q", event, need)
 		}
 	}
-	if m.Name == "" || len(m.Name) > 34 || m.URL == "" || m.RedirectURL == "" {
-		t.Errorf("name, url or redirect_url: %+v", m)
+	if m.Name == "" || len(m.Name) > 34 || m.URL == "" {
+		t.Errorf("name or url: %+v", m)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -94,10 +95,10 @@ func TestStatusAndHelp(t *testing.T) {
 // label on and off: one solve, one pull request.
 func TestOneSolveForManyDeliveries(t *testing.T) {
 	requireSandbox(t)
-	a, s := load(t, "01_label")
+	a, s := load(t, "02_command")
 	w := newWorld(t, a)
-	w.cfg.Solver.Defaults.Models = []string{"careful"}
-	w.duplicateDeliveries(3)
+	w.cfg.Solver.Defaults.Models, s.Trigger = []string{"careful"}, "label"
+	w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDuplicate, Count: -1})
 	srv, _ := w.serve()
 	w.openIssue(a)
 	w.trigger(s)
@@ -121,7 +122,7 @@ func TestOneSolveForManyDeliveries(t *testing.T) {
 // TestAPI asks by HTTP, as the seeds describe it.
 func TestAPI(t *testing.T) {
 	requireSandbox(t)
-	a, _ := load(t, "01_label")
+	a, _ := load(t, "02_command")
 	w := newWorld(t, a)
 	srv, _ := w.serve()
 	w.openIssue(a)
@@ -132,7 +133,7 @@ func TestAPI(t *testing.T) {
 	if status, _ := call(t, "POST", base+"/solve", "", body); status != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", status)
 	}
-	status, answer := call(t, "POST", base+"/solve", "operator-token", body)
+	status, answer := call(t, "POST", base+"/solve", "operator-token-of-the-test", body)
 	if status != http.StatusAccepted {
 		t.Fatalf("POST /solve: %d %v", status, answer)
 	}
@@ -145,7 +146,7 @@ func TestAPI(t *testing.T) {
 	if x.MaxEdits != 5 || x.Strategy != "small-steps" || *x.Temperature != 0.2 || v.Solve.Plan.Limits.Parallel != 2 || v.Solve.Plan.Limits.SolveTime != 2*time.Minute {
 		t.Errorf("the matrix or the limits were not taken: %+v %+v", x, v.Solve.Plan.Limits)
 	}
-	status, answer = call(t, "GET", base+"/solve/"+id+"/status", "operator-token", "")
+	status, answer = call(t, "GET", base+"/solve/"+id+"/status", "operator-token-of-the-test", "")
 	if status != http.StatusOK || answer["state"] != "solved" {
 		t.Errorf("GET status: %d %v", status, answer)
 	}
@@ -155,7 +156,7 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{}`, `{"repo_url":"nowhere","issue_number":1}`, strings.Replace(body, "careful", "unheard-of", 1), strings.Replace(body, `"main"`, `"../x"`, 1)} {
-		status, answer := call(t, "POST", base+"/solve", "operator-token", bad)
+		status, answer := call(t, "POST", base+"/solve", "operator-token-of-the-test", bad)
 		if status < 400 || status >= 500 || answer["detail"] == nil {
 			t.Errorf("POST %s: %d %v", bad, status, answer)
 		}
@@ -202,7 +203,7 @@ func TestSecretsStayInside(t *testing.T) {
 	p.kill()
 
 	secrets := map[string]string{"webhook secret": w.app.WebhookSecret, "API token": w.env["YUDAI_API_TOKEN"]}
-	key := strings.Split(strings.TrimSpace(w.app.PrivateKeyPEM), "\n")
+	key := strings.Split(strings.TrimSpace(string(w.app.PrivateKeyPEM)), "\n")
 	secrets["private key"] = key[len(key)/2]
 	look := func(where string, data []byte) {
 		for name, secret := range secrets {

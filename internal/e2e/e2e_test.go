@@ -29,12 +29,14 @@ type world struct {
 	cfg   server.Config
 	env   map[string]string
 	issue int
+	held  *githubsim.Injection
 }
 
 // scenario is the file scenario.yml of a test case.
 type scenario struct {
-	// Sample takes repository, issue and script of the demo where the file has none of its own.
-	Sample bool `yaml:"sample"`
+	// Sample names where repository, issue and script come from if the file has
+	// none of its own: "go", the demo's, or "shell", whose tests take no time.
+	Sample string `yaml:"sample"`
 	// Trigger is "label", or the text of a comment.
 	Trigger    string   `yaml:"trigger"`
 	Permission string   `yaml:"permission"` // of the person who asks; default write
@@ -89,9 +91,12 @@ func newWorld(t *testing.T, archive *txtar.Archive) *world {
 		"GITHUB_APP_INTEGRATION_ID": strconv.FormatInt(w.app.ID, 10),
 		"GITHUB_APP_WEBHOOK_SECRET": w.app.WebhookSecret,
 		"GITHUB_APP_PRIVATE_KEY":    string(w.app.PrivateKeyPEM),
-		"YUDAI_API_TOKEN":           "operator-token",
+		"YUDAI_API_TOKEN":           "operator-token-of-the-test",
 	}
 	w.cfg = w.config(archive)
+	if files["run.sh"] != "" {
+		w.cfg.Solver.Tests.Command, w.cfg.Solver.Tests.Format, w.cfg.Solver.Tests.Report = "sh run.sh", "junit", "report.xml"
+	}
 	return w
 }
 
@@ -222,16 +227,18 @@ func load(t *testing.T, name string) (*txtar.Archive, scenario) {
 	if err := yaml.UnmarshalWithOptions(file(a, "scenario.yml"), &s, yaml.Strict()); err != nil {
 		t.Fatalf("%s: scenario.yml: %v", name, err)
 	}
-	if s.Sample {
-		addSample(t, a)
+	switch s.Sample {
+	case "go":
+		addSample(t, a, filepath.Join("..", "..", "cmd", "sample"))
+	case "shell":
+		addSample(t, a, filepath.Join("testdata", "sample"))
 	}
 	return a, s
 }
 
-// addSample fills what the scenario does not bring itself with the demo's parts.
-func addSample(t *testing.T, a *txtar.Archive) {
+// addSample fills what the scenario does not bring itself.
+func addSample(t *testing.T, a *txtar.Archive, dir string) {
 	t.Helper()
-	dir := filepath.Join("..", "..", "cmd", "sample")
 	sample, err := txtar.ParseFile(filepath.Join(dir, "repo.txtar"))
 	if err != nil {
 		t.Fatal(err)

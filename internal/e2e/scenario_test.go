@@ -9,8 +9,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/yudai-dev/yudai/internal/githubsim"
-	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -124,6 +122,3 @@ func (w *world) checkTexts(s scenario, comment int64) {
 		}
 	}
 }
-
-var _ = githubsim.Options{}
-var _ = server.Config{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -111,6 +110,9 @@ func (b *box) stage(ctx context.Context) (*helper, error) {
 	if b.closed {
 		return nil, fmt.Errorf("sandbox %s is closed: %w", b.record.Name, sandbox.ErrGone)
 	}
+	if err := b.owned(); err != nil {
+		return nil, err
+	}
 	h, err := b.start(ctx)
 	if err != nil {
 		return nil, err
@@ -138,12 +140,43 @@ func (b *box) start(ctx context.Context) (*helper, error) {
 	d.root.sources(add)
 	if b.egress != nil {
 		add("proxy", b.egress.dir, true)
-		add("forward", "/proc/self/exe", false)
+		self, err := ownProgram(d.state.uid >= 0)
+		if err != nil {
+			return nil, err
+		}
+		add("forward", self, false)
 	}
 	return startHelper(ctx, d.state.uid, c, files)
 }
 
-func (b *box) marker() string { return b.driver.state.marker(b.record.Name) }
+// ownProgram is the path of this binary. Root opens it by what the kernel
+// remembers, which no permission on the way can spoil; a user's stage must
+// find it in its own mount namespace.
+func ownProgram(root bool) (string, error) {
+	if root {
+		return "/proc/self/exe", nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find own program: %w", err)
+	}
+	return self, nil
+}
+
+// marker names the processes of this handle; those of every handle of the
+// sandbox have the same prefix.
+func (b *box) marker() string { return b.driver.state.marker(b.record.Name) + b.record.Owner }
+
+// owned returns ErrGone if another owner has attached to the sandbox since, or
+// it was removed. A late loser must neither mount the files a second time nor
+// remove what is now another's.
+func (b *box) owned() error {
+	r, err := b.driver.state.read(b.dir)
+	if err != nil || r.Owner != b.record.Owner {
+		return fmt.Errorf("sandbox %s has another owner: %w", b.record.Name, sandbox.ErrGone)
+	}
+	return nil
+}
 
 // Stamp returns a value that changes with the work tree. Only what the sandbox
 // itself wrote is walked: a change of a file of the base appears there, because
@@ -205,8 +238,8 @@ func (b *box) Close(context.Context) error {
 func (b *box) discard() error {
 	err := b.stop()
 	b.driver.forget(b)
-	// The directory may already be a base (Freeze) or swept.
-	if _, e := os.Lstat(b.dir); !errors.Is(e, fs.ErrNotExist) {
+	// The directory may be a base by now (Freeze), or swept, or another's.
+	if b.owned() == nil {
 		err = errors.Join(err, b.driver.state.remove(b.dir))
 	}
 	if err != nil {
@@ -215,5 +248,5 @@ func (b *box) discard() error {
 	return nil
 }
 
-// kill timings for one command.
+// startPatience is how long bubblewrap may take until there is a process inside.
 const startPatience = 30 * time.Second

@@ -186,7 +186,7 @@ func (d *Driver) explain(err error) error {
 		fix = "user namespaces are switched off for users: sysctl kernel.unprivileged_userns_clone=1, or run yudai as a service of root"
 	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && d.state.uid < 0:
 		fix = "AppArmor refuses user namespaces: install a profile that allows userns for yudai's path, or run yudai as a service of root"
-	case inContainer():
+	case inContainer() && refusedByKernel(text):
 		fix = "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined and sandbox.local.dir on a volume, or choose another driver"
 	case strings.Contains(text, "fork/exec") && strings.Contains(text, "permission denied") && d.state.uid >= 0:
 		fix = "make the yudai program executable by everyone (chmod 755)"
@@ -197,6 +197,17 @@ func (d *Driver) explain(err error) error {
 		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %s (%w)", sandbox.ErrUnavailable, fix, err)
+}
+
+// refusedByKernel reports whether an error looks like what a container's own
+// confinement answers.
+func refusedByKernel(text string) bool {
+	for _, s := range []string{"operation not permitted", "Operation not permitted", "permission denied", "Permission denied", "/proc"} {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // setting reads a kernel setting; empty if there is none.

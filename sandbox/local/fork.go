@@ -33,6 +33,9 @@ func (d *Driver) freeze(b *box) error {
 			return
 		}
 		d.forget(b)
+		if err = b.owned(); err != nil {
+			return
+		}
 		err = rename(b.dir, d.state.base(name))
 	})
 	if _, e := d.state.read(d.state.base(name)); e == nil {

@@ -18,6 +18,7 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,7 +140,7 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 		return record{}, err
 	}
 	return record{
-		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Boot: d.state.boot,
+		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Owner: rand.Text(), Boot: d.state.boot,
 		Limits: d.config.Limits.merge(l), Allow: spec.Network.Allow,
 	}, nil
 }
@@ -228,6 +229,17 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 			return nil, fmt.Errorf("its base %s is missing: %w", base, sandbox.ErrGone)
 		}
 	}
+	d.mu.Lock()
+	old := d.live[name]
+	d.mu.Unlock()
+	if old != nil { // our own handle: it loses the sandbox in an orderly way
+		old.closer.Do(func() { old.closes = old.stop() })
+		d.forget(old)
+	}
+	r.Owner = rand.Text()
+	if err := r.write(dir); err != nil {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
 	if err := killMarked(ctx, d.state.marker(name)); err != nil {
 		return nil, err
 	}
@@ -239,5 +251,5 @@ func (d *Driver) rlimits(l sandbox.Limits) []rlimit { return rlimits(l, d.facts(
 
 // groupName is the control group of a sandbox, unique on the machine.
 func (d *Driver) groupName(name string) string {
-	return filepath.Join("yudai", filepath.Base(d.state.marker("")), name)
+	return filepath.Join("yudai", d.state.id(), name)
 }

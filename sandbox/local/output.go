@@ -144,7 +144,11 @@ func (s *stream) finish() {
 	s.drain()
 	for {
 		seen := s.beats.Load()
-		late := time.NewTimer(s.patience)
+		wait := s.patience
+		if s.dropping.Load() { // given up already: only let a Write that returns now return
+			wait = min(wait, 50*time.Millisecond)
+		}
+		late := time.NewTimer(wait)
 		select {
 		case <-s.written:
 			late.Stop()

@@ -83,15 +83,15 @@ func marked(marker string) ([]int, error) {
 	return pids, nil
 }
 
-// carries reports whether a living process has the marker as its first
-// argument, or is a stage with it as its second.
+// carries reports whether a living process has an argv[0] that starts with the
+// marker, or is a stage with such a second argument.
 func carries(pid int, marker string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(line) == 0 {
 		return false
 	}
 	args := strings.SplitN(string(line), "\x00", 3)
-	return args[0] == marker || len(args) > 1 && args[0] == stageArg && args[1] == marker
+	return strings.HasPrefix(args[0], marker) || len(args) > 1 && args[0] == stageArg && strings.HasPrefix(args[1], marker)
 }
 
 // killAndWait kills one process through a descriptor, which cannot come to mean

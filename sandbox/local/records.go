@@ -38,6 +38,7 @@ type record struct {
 	Name    string            `json:"name"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created time.Time         `json:"created"`
+	Owner   string            `json:"owner"` // of the handle that may use it; changes with Attach
 	Boot    string            `json:"boot"`            // the files are not synced, so they belong to one boot
 	Lower   []string          `json:"lower,omitempty"` // bases below, newest first
 	Limits  sandbox.Limits    `json:"limits"`
@@ -73,10 +74,15 @@ func openState(dir string, uid int) (*state, error) {
 	return &state{dir: abs, boot: strings.TrimSpace(string(boot)), uid: uid}, nil
 }
 
-// marker is the argv[0] of the processes of one sandbox.
+// marker starts the argv[0] of the processes of one sandbox; the owner's part follows.
 func (s *state) marker(name string) string {
+	return "yudai-sandbox:" + s.id() + ":" + name + ":"
+}
+
+// id tells state directories of one machine apart.
+func (s *state) id() string {
 	sum := sha256.Sum256([]byte(s.dir))
-	return "yudai-sandbox:" + hex.EncodeToString(sum[:6]) + ":" + name
+	return hex.EncodeToString(sum[:6])
 }
 
 func (s *state) sandbox(name string) string { return filepath.Join(s.dir, sandboxesDir, name) }
@@ -113,7 +119,11 @@ func (r record) write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode record: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, recordFile), data, 0o600); err != nil {
+	file := filepath.Join(dir, recordFile)
+	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
 		return fmt.Errorf("write record: %w", err)
 	}
 	return nil

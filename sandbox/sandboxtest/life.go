@@ -192,7 +192,7 @@ func attachEnds(ctx context.Context, h *Harness) error {
 		defer cancel()
 		go func() {
 			defer close(ended)
-			_, _ = sb.Exec(old, sandbox.Command{Shell: "(sleep 0.5; echo up) & " + stubborn, Stdout: out})
+			_, _ = sb.Exec(old, sandbox.Command{Shell: awaitBeat + stubborn, Stdout: out})
 		}()
 		select {
 		case <-out.seen:

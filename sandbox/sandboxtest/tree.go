@@ -27,11 +27,20 @@ const stubborn = `trap '' TERM INT HUP
 setsid bash -c 'trap "" TERM INT HUP; while :; do date +%s%N >/tmp/beat; sleep 0.02; done' >/dev/null 2>&1 &
 while :; do sleep 0.05; done`
 
+// awaitBeat says "up" as soon as the heart beats.
+const awaitBeat = "(until [ -s /tmp/beat ]; do sleep 0.02; done; echo up) & "
+
+// errNever says that there was nothing to observe.
+var errNever = errors.New("the heart never beat")
+
 // still returns an error if the heart in /tmp/beat beats.
 func still(ctx context.Context, sb sandbox.Sandbox) error {
 	out, err := shell(ctx, sb, "a=$(cat /tmp/beat); sleep 0.3; b=$(cat /tmp/beat); [ -n \"$a\" ] || echo never; [ \"$a\" = \"$b\" ] || echo beating")
 	if err != nil {
 		return err
+	}
+	if out == "never" {
+		return errNever
 	}
 	if out != "" {
 		return fmt.Errorf("processes of an ended command: %s", out)
@@ -41,18 +50,22 @@ func still(ctx context.Context, sb sandbox.Sandbox) error {
 
 func timeoutKills(ctx context.Context, h *Harness) error {
 	return h.fresh(ctx, func(sb sandbox.Sandbox) error {
-		begin := time.Now()
-		res, err := sb.Exec(ctx, sandbox.Command{Shell: stubborn, Timeout: 1500 * time.Millisecond})
-		if err != nil {
-			return err
+		// On a busy machine the heart may need longer to start than a short timeout.
+		var err error
+		for _, timeout := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {
+			begin := time.Now()
+			res, e := sb.Exec(ctx, sandbox.Command{Shell: stubborn, Timeout: timeout})
+			if e != nil {
+				return e
+			}
+			if took := time.Since(begin); !res.TimedOut || res.ExitCode != -1 || took > timeout+20*time.Second {
+				return fmt.Errorf("took %v, result %+v, want timed out after %v", took, res, timeout)
+			}
+			if err = still(ctx, sb); !errors.Is(err, errNever) {
+				return err
+			}
 		}
-		if !res.TimedOut || res.ExitCode != -1 {
-			return fmt.Errorf("result %+v, want timed out", res)
-		}
-		if took := time.Since(begin); took > 20*time.Second {
-			return fmt.Errorf("took %v", took)
-		}
-		return still(ctx, sb)
+		return err
 	})
 }
 
@@ -67,7 +80,7 @@ func cancelKills(ctx context.Context, h *Harness) error {
 			}
 			cancel()
 		}()
-		_, err := sb.Exec(c, sandbox.Command{Shell: "(sleep 0.5; echo up) & " + stubborn, Stdout: out})
+		_, err := sb.Exec(c, sandbox.Command{Shell: awaitBeat + stubborn, Stdout: out})
 		if !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("error %v, want context.Canceled", err)
 		}

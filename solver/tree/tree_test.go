@@ -24,7 +24,7 @@ printf 'crlf\r\n' > crlf.txt
 printf '#!/bin/sh\n' > run.sh
 ln -s src/a.txt link
 printf '*.log\n/out/\n' > .gitignore
-printf '* text=auto\n*.txt eol=lf\n' > .gitattributes
+printf '* text=auto\n*.txt eol=lf\ncrlf.txt -text\n' > .gitattributes
 `
 
 func TestLay(t *testing.T) {

@@ -3,11 +3,16 @@ package bolt_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -32,14 +37,89 @@ func TestChaosWithRestarts(t *testing.T) {
 	}
 }
 
+// The test binary is also the child process of two tests: the variable holds what it does and where.
 const childEnv = "YUDAI_TEST_STORE"
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(childEnv); path != "" {
+	what, path, _ := strings.Cut(os.Getenv(childEnv), ":")
+	switch what {
+	case "accept":
 		child(path)
+	case "fill":
+		fill(path)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// fill accepts deliveries until no file may grow any more, then with room again,
+// and names those that were acknowledged.
+func fill(path string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	limit := unix.Rlimit{Cur: 20 << 20, Max: unix.RLIM_INFINITY}
+	c := bolt.DefaultConfig()
+	c.Path = path
+	s, err := bolt.Open(c)
+	if err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit)
+	}
+	if err != nil {
+		fmt.Println("error", err)
 		return
 	}
-	os.Exit(m.Run())
+	failed := 0
+	for i := 0; failed < 3 && i < 1000; i++ {
+		guid := fmt.Sprint("full", i)
+		_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: make([]byte, 128<<10)}, solve.Wish{})
+		if err != nil {
+			failed++
+			fmt.Println("refused", guid)
+			continue
+		}
+		fmt.Println(guid)
+	}
+	limit.Cur = unix.RLIM_INFINITY
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		fmt.Println("error", err)
+	}
+	if _, err := s.Accept(context.Background(), solve.Delivery{GUID: "after"}, solve.Wish{}); err != nil {
+		fmt.Println("error", err)
+	}
+	fmt.Println("after")
+}
+
+func TestFullDiskLosesNothing(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config(t)
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childEnv+"=fill:"+c.Path)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("child: %v\n%s", err, out)
+	}
+	s := open(t, c)
+	kept, refused := 0, 0
+	for _, line := range strings.Fields(strings.ReplaceAll(string(out), "refused ", "refused:")) {
+		guid, no := strings.CutPrefix(line, "refused:")
+		_, err := s.Delivery(t.Context(), guid)
+		switch {
+		case no && !errors.Is(err, solve.ErrNotFound):
+			t.Errorf("refused delivery %s: %v", guid, err)
+		case no:
+			refused++
+		case err != nil:
+			t.Errorf("acknowledged delivery %s: %v", guid, err)
+		default:
+			kept++
+		}
+	}
+	if kept < 10 || refused != 3 {
+		t.Errorf("%d kept, %d refused; the child said:\n%s", kept, refused, out)
+	}
 }
 
 // child accepts deliveries from 16 senders and names each on standard output
@@ -81,7 +161,7 @@ func TestAcknowledgedDeliveriesSurviveKill(t *testing.T) {
 	acked := map[string]bool{}
 	for round := range 5 {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childEnv+"="+c.Path)
+		cmd.Env = append(os.Environ(), childEnv+"=accept:"+c.Path)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -167,12 +167,21 @@ func (c *chaos) rescueAny() {
 	}
 }
 
-// grip is one that was given out, mostly one of the last.
+// grip is one that was given out: mostly one that still holds.
 func (c *chaos) grip() (grip, bool) {
-	if len(c.grips) == 0 {
+	list := c.grips
+	if c.rnd.IntN(5) > 0 {
+		list = nil
+		for _, g := range c.grips {
+			if c.holds(g) {
+				list = append(list, g)
+			}
+		}
+	}
+	if len(list) == 0 {
 		return grip{}, false
 	}
-	return c.grips[len(c.grips)-1-c.rnd.IntN(min(len(c.grips), 12))], true
+	return list[c.rnd.IntN(len(list))], true
 }
 
 func (c *chaos) lease(g grip) (l solve.Lease, state string) {
@@ -210,7 +219,7 @@ func (c *chaos) write1() {
 		ch.Set = c.plan(ev)
 		if ev == solve.EventBaseReady {
 			ch.Release = true
-			for n := range c.rnd.IntN(4) {
+			for n := range c.rnd.IntN(7) {
 				ch.Runs = append(ch.Runs, solve.Run{N: n + 1})
 			}
 		}
@@ -241,7 +250,7 @@ func (c *chaos) unfinished(id solve.ID) (n int) {
 }
 
 func (c *chaos) plan(ev solve.Event) func(*solve.Solve, *solve.Run) {
-	parallel, minutes := c.rnd.IntN(3), c.rnd.IntN(4)
+	parallel, minutes := 2*c.rnd.IntN(3), 3*c.rnd.IntN(4)
 	return func(s *solve.Solve, _ *solve.Run) {
 		if ev != solve.EventClaimed {
 			return
@@ -257,12 +266,12 @@ func (c *chaos) plan(ev solve.Event) func(*solve.Solve, *solve.Run) {
 func (c *chaos) event(g grip, state string) solve.Event {
 	var list []solve.Event
 	for _, s := range solve.SolveSteps() {
-		if g.n == 0 && string(s.From) == state && (!s.To.Final() || s.On == solve.EventPublished || c.rnd.IntN(5) == 0) {
+		if g.n == 0 && string(s.From) == state && (!s.To.Final() || s.On == solve.EventPublished || c.rnd.IntN(20) == 0) {
 			list = append(list, s.On)
 		}
 	}
 	for _, s := range solve.RunSteps() {
-		if g.n > 0 && string(s.From) == state && (!s.To.Final() || s.From == solve.RunJudging || c.rnd.IntN(5) == 0) {
+		if g.n > 0 && string(s.From) == state && (!s.To.Final() || s.From == solve.RunJudging || c.rnd.IntN(20) == 0) {
 			list = append(list, s.On)
 		}
 	}

@@ -1,0 +1,356 @@
+package ghapp_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const id1 = "d0000000000000000001"
+
+// publishing is a solve whose claim and progress are written and whose pull
+// request is wanted; the writer is stopped.
+func (w *world) publishing() solve.Solve {
+	s, stop := w.progress(id1)
+	stop()
+	s.State, s.Decision = solve.StatePublishing, &solve.Decision{Champion: 1, Ranking: []int{1}}
+	w.store.mu.Lock()
+	w.store.runs[s.ID] = []solve.Run{{V: 1, Solve: s.ID, N: 1, State: solve.RunPassed, Experiment: s.Plan.Experiments[0],
+		Candidate: &solve.Candidate{}, Verdict: &solve.Verdict{Outcome: solve.Passed}}}
+	w.store.mu.Unlock()
+	w.store.put(s, solve.EventChampion)
+	return s
+}
+
+func (w *world) runUntilSettled() {
+	stop := w.write("node-2")
+	w.settle()
+	stop()
+}
+
+func (w *world) openPull(s solve.Solve) *github.PullRequest {
+	p, _, err := w.api().PullRequests.Create(w.t.Context(), "octo", "hello", &github.NewPullRequest{
+		Title: github.String("by hand"), Head: &s.Branch, Base: github.String("main")})
+	must(w.t, err)
+	return p
+}
+
+func TestClaimIsAnEmptyCommitOnTheBase(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s, stop := w.progress(id1)
+		stop()
+		sha, err := w.app.Branch(t.Context(), w.repo, s.Branch)
+		must(t, err)
+		if got := w.store.given(id1, solve.EffectClaim, 0).Receipt.SHA; got != sha {
+			t.Errorf("receipt is %s, the branch is at %s", got, sha)
+		}
+		api := w.api()
+		claim, _, err := api.Git.GetCommit(t.Context(), "octo", "hello", sha)
+		must(t, err)
+		base, _, err := api.Git.GetCommit(t.Context(), "octo", "hello", w.base)
+		must(t, err)
+		if claim.GetTree().GetSHA() != base.GetTree().GetSHA() || len(claim.Parents) != 1 || claim.Parents[0].GetSHA() != w.base {
+			t.Errorf("the claim is %v", claim)
+		}
+		if !strings.HasPrefix(claim.GetMessage(), "yudai: claim for #1\n") || !claim.GetVerification().GetVerified() {
+			t.Errorf("message %q, verified %v", claim.GetMessage(), claim.GetVerification().GetVerified())
+		}
+		for _, c := range w.checks(w.base, "yudai:"+id1) {
+			t.Errorf("a check run colours the default branch: %v", c)
+		}
+	})
+}
+
+func TestClaimOfAForeignBranchEndsIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.newSolve(id1)
+		_, err := w.hub.CommitFiles("octo/hello", s.Branch, "mine", map[string]string{"x": "y"})
+		must(t, err)
+		w.store.put(s, solve.EventClaimed)
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectClaim, 0)
+		if e.State != solve.EffectDead || !strings.HasPrefix(e.Error, "branch exists") {
+			t.Errorf("claim is %s: %s", e.State, e.Error)
+		}
+		if e := w.store.given(id1, solve.EffectCheck, 0); e.State != solve.EffectDead || !strings.Contains(e.Error, "branch exists") {
+			t.Errorf("check is %s: %s", e.State, e.Error)
+		}
+		if e := w.store.given(id1, solve.EffectNotice, 0); e.State != solve.EffectApplied {
+			t.Errorf("the comment is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+// refuse answers one method and path itself, as often as it is asked.
+type refuse struct {
+	next         http.RoundTripper
+	method, path string
+	status       int
+	body         string
+}
+
+func (r refuse) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == r.method && strings.HasSuffix(req.URL.Path, r.path) {
+		return respond(req, r.status, r.body), nil
+	}
+	return r.next.RoundTrip(req)
+}
+
+func TestBlockedCreationIsExplained(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.newSolve(id1)
+		must(t, w.hub.SetRules("octo/hello", s.Branch, map[string]any{
+			"type": "creation", "ruleset_source_type": "Repository", "ruleset_source": "octo/hello", "ruleset_id": 42}))
+		w.app = w.newApp(refuse{w.traffic, "POST", "/git/refs", 422,
+			`{"message":"Repository rule violations found\n\nCannot create ref due to creations being restricted.\n\n"}`})
+		w.store.put(s, solve.EventClaimed)
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectClaim, 0)
+		if e.State != solve.EffectDead || !strings.HasPrefix(e.Error, "creation blocked: ") {
+			t.Errorf("claim is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+func TestEndedSolveMakesNoBranch(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*solve.Solve){
+		"cancelled": func(s *solve.Solve) { s.State = solve.StateCancelled },
+		"no base":   func(s *solve.Solve) { s.State, s.Base.SHA = solve.StateFailed, "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				s := w.newSolve(id1)
+				w.store.want(solve.EffectsOf(s, nil, solve.EventClaimed)...)
+				change(&s)
+				w.store.put(s, solve.EventCancelled)
+				w.runUntilSettled()
+				if e := w.store.given(id1, solve.EffectClaim, 0); e.State != solve.EffectDead {
+					t.Errorf("claim is %s", e.State)
+				}
+				if _, err := w.app.Branch(t.Context(), w.repo, s.Branch); !errors.Is(err, solve.ErrNotFound) {
+					t.Errorf("the branch is there: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestClaimWaitsForTheBase(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.newSolve(id1)
+		s.Base.SHA = ""
+		w.store.put(s, solve.EventClaimed)
+		stop := w.write("node-1")
+		pass(time.Minute)
+		if e := w.store.given(id1, solve.EffectClaim, 0); e.State != solve.EffectPending || e.Tries != 0 {
+			t.Errorf("claim is %s after %d tries", e.State, e.Tries)
+		}
+		if e := w.store.given(id1, solve.EffectCheck, 0); e.State != solve.EffectPending || e.Tries != 0 {
+			t.Errorf("check is %s after %d tries", e.State, e.Tries)
+		}
+		s.Base.SHA = w.base
+		w.store.put(s, solve.EventBaseReady)
+		w.settle()
+		stop()
+		if e := w.store.given(id1, solve.EffectCheck, 0); e.State != solve.EffectApplied {
+			t.Errorf("check is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+func TestPullIsAdoptedWhateverItsState(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world, n int){
+		"open":   func(*world, int) {},
+		"closed": func(w *world, n int) { must(w.t, w.hub.CloseIssue("octo/hello", n, "ada")) },
+		"merged": func(w *world, n int) { must(w.t, w.hub.MergePull("octo/hello", n, "ada")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				// The first writer opens it and dies before that is stored.
+				s := w.publishing()
+				w.store.finishing = func(e solve.Effect) error {
+					if e.Kind == solve.EffectPull {
+						return errors.New("killed")
+					}
+					return nil
+				}
+				stop := w.write("node-1")
+				w.await("pull request", func() bool { return len(w.pulls(s)) == 1 })
+				stop()
+				w.store.finishing = nil
+				first := w.pulls(s)[0]
+				change(w, first.GetNumber())
+				w.runUntilSettled()
+				e := w.store.given(id1, solve.EffectPull, 0)
+				if e.State != solve.EffectApplied || e.Receipt.Number != first.GetNumber() || e.Receipt.SHA != first.GetHead().GetSHA() {
+					t.Errorf("effect is %s with %+v: %s", e.State, e.Receipt, e.Error)
+				}
+				if n := len(w.pulls(s)); n != 1 {
+					t.Errorf("%d pull requests", n)
+				}
+			})
+		})
+	}
+}
+
+func TestPullByHandGetsTheChampion(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		byHand := w.openPull(s)
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectPull, 0)
+		got := w.pulls(s)
+		if len(got) != 1 || e.Receipt.Number != byHand.GetNumber() || got[0].GetHead().GetSHA() != e.Receipt.SHA ||
+			e.Receipt.SHA == byHand.GetHead().GetSHA() {
+			t.Errorf("receipt %+v, pull requests %v", e.Receipt, got)
+		}
+	})
+}
+
+func TestPullOfAMovedBranchEndsIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		moved, err := w.hub.CommitFiles("octo/hello", s.Branch, "mine now", map[string]string{"x": "y"})
+		must(t, err)
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectPull, 0)
+		if e.State != solve.EffectDead || !strings.Contains(e.Error, "was moved by somebody else") {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
+		}
+		if got, err := w.app.Branch(t.Context(), w.repo, s.Branch); err != nil || got != moved {
+			t.Errorf("the branch is at %s, %v", got, err)
+		}
+	})
+}
+
+func TestPullOfADeletedBranchMakesItAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		_, err := w.api().Git.DeleteRef(t.Context(), "octo", "hello", "heads/"+s.Branch)
+		must(t, err)
+		w.runUntilSettled()
+		if got := w.pulls(s); len(got) != 1 {
+			t.Errorf("pull requests: %v", got)
+		}
+	})
+}
+
+func TestPullRefusalsAreUnderstood(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		body string
+		want string
+	}{
+		"no commits": {`{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom","message":"No commits between main and x"}]}`,
+			"the champion changes nothing against main"},
+		"base gone": {`{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"}]}`,
+			"the base branch main is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				w.publishing()
+				w.app = w.newApp(refuse{w.traffic, "POST", "/pulls", 422, test.body})
+				w.runUntilSettled()
+				if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectDead || e.Error != test.want {
+					t.Errorf("effect is %s: %s", e.State, e.Error)
+				}
+			})
+		})
+	}
+}
+
+func TestPullThatIsNotListedYetIsFoundByItsRefusal(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.hub.SetLag(time.Minute) // above settle
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "/pulls$"})
+		w.runUntilSettled()
+		pass(time.Minute)
+		got := w.pulls(s)
+		if e := w.store.given(id1, solve.EffectPull, 0); len(got) != 1 || e.Receipt.Number != got[0].GetNumber() {
+			t.Errorf("pull requests %v, receipt %+v, %s", got, e.Receipt, e.Error)
+		}
+	})
+}
+
+func TestContentThatFailsIsTriedAgainAndGivenUp(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.content.err = errors.New("disk is full")
+		stop := w.write("node-2")
+		w.await("two tries", func() bool { return w.store.given(id1, solve.EffectPull, 0).Tries == 2 })
+		w.content.mu.Lock()
+		w.content.err = nil
+		w.content.mu.Unlock()
+		w.settle()
+		stop()
+		if n := len(w.pulls(s)); n != 1 {
+			t.Errorf("%d pull requests", n)
+		}
+	})
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.publishing()
+		w.content.err = errors.New("disk is full")
+		w.runUntilSettled()
+		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectDead || !strings.Contains(e.Error, "disk is full") {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+func TestRefusedScorecardDoesNotCostThePull(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultForbidden, Method: "POST", Path: "check-runs$", Count: -1})
+		w.runUntilSettled()
+		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectApplied || len(w.pulls(s)) != 1 {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
+func TestLostRightsEndTheEffects(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(w *world){
+		"uninstalled": func(w *world) { must(w.t, w.hub.Uninstall(githubsim.Installation{ID: w.repo.Installation})) },
+		"suspended":   func(w *world) { must(w.t, w.hub.Suspend(githubsim.Installation{ID: w.repo.Installation})) },
+		"fewer rights": func(w *world) {
+			must(w.t, w.hub.Grant(githubsim.Installation{ID: w.repo.Installation}, map[string]string{"issues": "read"}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				w.app.Evict(w.repo.Installation)
+				lose(w)
+				w.store.want(w.reply("ask-1", "hello"))
+				w.runUntilSettled()
+				if e := w.store.given("ask-1", solve.EffectReply, 0); e.State != solve.EffectDead || e.Error == "" {
+					t.Errorf("effect is %s: %s", e.State, e.Error)
+				}
+			})
+		})
+	}
+}

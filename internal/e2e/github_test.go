@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/server"
+)
+
+func TestMain(m *testing.M) {
+	server.Stage() // this binary is also the sandboxes' stage
+	beChild()      // and the yudai process that tests kill
+	os.Exit(m.Run())
+}
+
+// requireSandbox skips where the sandbox cannot run, unless it has to.
+func requireSandbox(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
+		t.Skip("bubblewrap is not installed")
+	}
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// bot is our own login.
+const bot = "yudai[bot]"
+
+func (w *world) pulls() []githubsim.Pull {
+	w.t.Helper()
+	pulls, err := w.hub.Pulls(w.repo.FullName())
+	w.must(err)
+	return pulls
+}
+
+// ourComments are the bodies of the bot's comments on the issue.
+func (w *world) ourComments() []string {
+	w.t.Helper()
+	i, err := w.hub.Issue(w.repo.FullName(), w.issue)
+	w.must(err)
+	var out []string
+	for _, c := range i.Comments {
+		if c.Author == bot {
+			out = append(out, c.Body)
+		}
+	}
+	return out
+}
+
+// awaitComments waits until each text stands in some comment of ours.
+func (w *world) awaitComments(texts []string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	for _, text := range texts {
+		_, err := w.hub.AwaitComment(ctx, w.repo.FullName(), w.issue, func(c githubsim.Comment) bool {
+			return c.Author == bot && strings.Contains(c.Body, text)
+		})
+		if err != nil {
+			w.t.Fatalf("no comment says %q: %v\n%s", text, err, strings.Join(w.ourComments(), "\n---\n"))
+		}
+	}
+}
+
+// reactions are the bot's on the issue, or on a comment of it.
+func (w *world) reactions(comment int64) []string {
+	w.t.Helper()
+	i, err := w.hub.Issue(w.repo.FullName(), w.issue)
+	w.must(err)
+	all := i.Reactions
+	if comment != 0 {
+		for _, c := range i.Comments {
+			if c.ID == comment {
+				all = c.Reactions
+			}
+		}
+	}
+	var out []string
+	for _, r := range all {
+		if r.Author == bot {
+			out = append(out, r.Content)
+		}
+	}
+	return out
+}
+
+// checkRuns counts our check runs by commit and name.
+func (w *world) checkRuns() map[string]int {
+	w.t.Helper()
+	checks, err := w.hub.Checks(w.repo.FullName())
+	w.must(err)
+	out := map[string]int{}
+	for _, c := range checks {
+		out[c.SHA+" "+c.Name]++
+	}
+	return out
+}
+
+// holdPermissions lets nobody's rights be found out until releasePermissions.
+func (w *world) holdPermissions() {
+	w.held = w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultServerError, Method: "GET", Path: "/permission$", Count: -1})
+}
+
+func (w *world) releasePermissions() {
+	if w.held != nil {
+		w.held.Remove()
+	}
+}
