@@ -13,9 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/yudai-dev/yudai/cmd"
+	"github.com/yudai-dev/yudai/server"
 )
 
 func TestMain(m *testing.M) {
+	server.Stage() // this binary is also the sandboxes' stage
 	testscript.Main(m, map[string]func(){"yudai": func() {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		code := cmd.Execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

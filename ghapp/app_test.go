@@ -3,7 +3,6 @@ package ghapp_test
 import (
 	"errors"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -120,16 +119,20 @@ func TestBranch(t *testing.T) {
 	if _, err := w.app.Branch(t.Context(), w.repo, "feat"); !errors.Is(err, solve.ErrNotFound) || errors.Is(err, ghapp.ErrEmptyRepository) {
 		t.Errorf("no such branch: %v", err)
 	}
-	empty, err := w.hub.CreateRepo("octo", "empty", nil)
-	must(t, err)
-	r := w.repo
-	r.ID, r.Name = empty.ID, "empty"
-	if _, err := w.app.Branch(t.Context(), r, "main"); !errors.Is(err, ghapp.ErrEmptyRepository) || !errors.Is(err, solve.ErrNotFound) {
-		t.Errorf("empty repository: %v", err)
+}
+
+func TestEmptyRepositoryIsToldApart(t *testing.T) {
+	t.Parallel()
+	gh := &answers{answer: func(req *http.Request) *http.Response {
+		return respond(req, 409, `{"message":"Git Repository is empty."}`)
+	}}
+	_, err := testApp(t, gh, nil).Branch(t.Context(), testRepo, "main")
+	if !errors.Is(err, ghapp.ErrEmptyRepository) || !errors.Is(err, solve.ErrNotFound) {
+		t.Errorf("error is %v", err)
 	}
 }
 
-// tokenOf is what a token opens, as the emulator says when it is made.
+// tokensMade are the requests for tokens.
 func tokensMade(hub *githubsim.Hub) []string {
 	var out []string
 	for _, r := range hub.History() {
@@ -235,13 +238,9 @@ func TestCloneTokenReadsOneRepositoryAndIsRevoked(t *testing.T) {
 	}
 }
 
-func TestCloneOverGit(t *testing.T) {
+func TestCloneNeedsTheApp(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is missing")
-	}
 	w := setup(t, githubsim.Options{})
-	must(t, w.hub.SetPrivate("octo/hello", true))
 	gone := w.repo
 	gone.ID = 999999
 	if _, _, err := w.app.Clone(t.Context(), gone); !errors.Is(err, ghapp.ErrNotInstalled) {

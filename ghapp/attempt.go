@@ -56,22 +56,20 @@ type againError struct {
 
 func (e *againError) Error() string { return e.reason }
 
-// write claims an effect, makes it and stores how it went. It returns false if
-// the store fails or ctx ends, true to go on with the next effect.
-func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) bool {
+// write claims an effect, makes it and stores how it went.
+func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	a := &attempt{w: w, lane: l}
 	contentErr := a.load(ctx, e) // before the claim: making the commit takes a while
 	now := w.app.now()
 	var err error
 	a.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(a.leaseTime()))
-	if errors.Is(err, solve.ErrLeaseLost) || errors.Is(err, solve.ErrNotFound) {
-		return sleep(ctx, tick) // another node has it, or our own lease is over
-	}
 	if err != nil {
-		if ctx.Err() == nil {
+		// With the lease lost another node has it, or our own lease is over.
+		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
 			w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be claimed")
 		}
-		return false
+		sleep(ctx, tick)
+		return
 	}
 	a.unknown = !a.e.SentAt.IsZero()
 	var receipt solve.Receipt
@@ -84,10 +82,9 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) bool {
 		receipt, err = a.send(ctx)
 	}
 	if err := a.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
+		// The claim runs out, and the next try looks the write up.
 		w.log(ctx, a.e).Warn().Str("err", Redact(err.Error())).Msg("effect's outcome not stored")
-		return errors.Is(err, solve.ErrLeaseLost)
 	}
-	return true
 }
 
 // load prepares what takes long.

@@ -41,10 +41,7 @@ func (a *attempt) claim(ctx context.Context) (solve.Receipt, error) {
 	if statusOf(err) == http.StatusUnprocessableEntity && says(err, "already exists") {
 		return a.adopt(ctx)
 	}
-	if err != nil {
-		return solve.Receipt{}, a.explain(ctx, err)
-	}
-	return solve.Receipt{SHA: sha}, nil
+	return solve.Receipt{SHA: sha}, a.explain(ctx, err)
 }
 
 // adopt takes over the solve's branch if it is there and ours. If the champion
@@ -165,7 +162,7 @@ func (a *attempt) newBranch(ctx context.Context, sha string) error {
 // explain asks which rules hold for the branch once GitHub has refused it: asked
 // before, the answer would not tell whether the App may bypass them.
 func (a *attempt) explain(ctx context.Context, refused error) error {
-	if outcomeOf(refused) != outcomeRefused {
+	if refused == nil || outcomeOf(refused) != outcomeRefused {
 		return refused
 	}
 	repo, branch := a.e.Repo, a.view.Solve.Branch

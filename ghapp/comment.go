@@ -185,10 +185,8 @@ func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComm
 		return nil, err
 	}
 	repo := a.e.Repo
-	opts := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: 100}}
-	if since := a.since(); !since.IsZero() {
-		opts.Since = &since
-	}
+	since := a.since()
+	opts := &github.IssueListCommentsOptions{Since: &since, ListOptions: github.ListOptions{PerPage: 100}}
 	var found []*github.IssueComment
 	for {
 		var page []*github.IssueComment
@@ -216,10 +214,10 @@ func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComm
 func (a *attempt) since() time.Time {
 	at := a.view.Solve.Created
 	if a.e.Solve == "" {
-		at = a.e.SentAt // of the first try that may have gone through; zero lists all
+		at = a.e.SentAt // the tries before were looked up
 	}
 	if at.IsZero() {
-		return at
+		at = a.w.app.now()
 	}
 	return at.Add(-skew).UTC().Truncate(time.Second)
 }

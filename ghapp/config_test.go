@@ -73,6 +73,12 @@ func TestValidateReportsEveryBadKey(t *testing.T) {
 	if d := cmp.Diff(want, keys); d != "" {
 		t.Error(d)
 	}
+	c = ghapp.DefaultConfig()
+	c.Write.Timeout, keys = 0, nil
+	c.Validate(func(key, _ string) { keys = append(keys, key) })
+	if d := cmp.Diff([]string{"write.timeout"}, keys); d != "" {
+		t.Error(d)
+	}
 }
 
 func TestResolveTakesEnvironmentThenFile(t *testing.T) {

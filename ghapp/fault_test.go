@@ -73,7 +73,7 @@ func TestEveryFaultOfEveryWriteLeavesOneOfEach(t *testing.T) {
 					again = append(again, w.hub.Inject(f))
 				}
 				stop := w.write("node-1")
-				s := w.solveAll("d0000000000000000001", w.settle)
+				s := w.solveAll(id1, w.settle)
 				w.settle()
 				stop()
 				pass(time.Minute) // what came late is listed now
@@ -84,6 +84,38 @@ func TestEveryFaultOfEveryWriteLeavesOneOfEach(t *testing.T) {
 					if in.Hits() == 0 {
 						t.Errorf("fault %d was not met", i)
 					}
+				}
+				w.checkOnce(s)
+			})
+		})
+	}
+}
+
+// TestFailedLookUpDoesNotForgetTheUnknownOutcome loses the answer of every
+// creation, and makes the look-ups that follow fail as well.
+func TestFailedLookUpDoesNotForgetTheUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []githubsim.FaultKind{githubsim.FaultServerError, githubsim.FaultCutBefore, githubsim.FaultSecondary429} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				var injected []*githubsim.Injection
+				for _, path := range []string{"/issues/1/comments$", "/check-runs$", "/pulls$", "/git/refs$"} {
+					injected = append(injected, w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: path}))
+				}
+				for _, path := range []string{"/issues/1/comments$", "/check-runs$", "/pulls$", "/git/ref/"} {
+					injected = append(injected, w.hub.Inject(githubsim.Fault{Kind: kind, Method: "GET", Path: path, Count: 3}))
+				}
+				injected = append(injected, w.hub.Inject(githubsim.Fault{Kind: kind, Method: "PATCH", Path: "/(comments|check-runs)/", Count: 3}))
+				stop := w.write("node-1")
+				s := w.solveAll(id1, func() { pass(7 * time.Second) })
+				w.settle()
+				stop()
+				for i, in := range injected {
+					if in.Hits() == 0 {
+						t.Errorf("fault %d was not met", i)
+					}
+					in.Remove()
 				}
 				w.checkOnce(s)
 			})
@@ -120,7 +152,7 @@ func TestKilledWriterIsResumedWithoutADouble(t *testing.T) {
 					spawn()
 				}
 				spawn()
-				s := w.solveAll("d0000000000000000001", func() { pass(7 * time.Second) })
+				s := w.solveAll(id1, func() { pass(7 * time.Second) })
 				w.settle()
 				close(k.wake)
 				for _, stop := range stops {

@@ -22,6 +22,9 @@ const maxInline = 512 << 10
 // one pull request, with a completed check run beside it. Every step looks at
 // what is there first, so a try that was cut is gone on with.
 func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
+	if len(a.commit.Files) == 0 {
+		return solve.Receipt{}, dead("the champion changes nothing")
+	}
 	claim, err := a.claimSHA(ctx)
 	if err != nil {
 		return solve.Receipt{}, err
@@ -39,10 +42,11 @@ func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
 			return solve.Receipt{}, err
 		}
 	}
-	if err := a.scorecard(ctx, head); err != nil {
+	receipt := solve.Receipt{ID: pull.GetID(), SHA: head, Number: pull.GetNumber(), URL: pull.GetHTMLURL()}
+	if err := a.scorecard(ctx, receipt); err != nil {
 		return solve.Receipt{}, err
 	}
-	return solve.Receipt{ID: pull.GetID(), SHA: head, Number: pull.GetNumber(), URL: pull.GetHTMLURL()}, nil
+	return receipt, nil
 }
 
 // findPull returns the pull request of the solve's branch, an open one first.
@@ -73,32 +77,42 @@ func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
 // branch is only ever moved away from our own claim.
 func (a *attempt) champion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
 	head, err := a.branchHead(ctx)
+	missing := statusOf(err) == http.StatusNotFound
 	switch {
-	case statusOf(err) == http.StatusNotFound && pull != nil:
+	case missing && pull != nil:
 		return pull.GetHead().GetSHA(), nil // merged or closed, and the branch deleted
-	case statusOf(err) == http.StatusNotFound:
-		sha, err := a.championCommit(ctx)
-		if err != nil {
-			return "", err
-		}
-		if err := a.newBranch(ctx, sha); err != nil {
-			return "", a.explain(ctx, err)
-		}
-		return sha, nil
-	case err != nil:
+	case err != nil && !missing:
 		return "", err
-	case head != claim:
+	case err == nil && head != claim:
 		return a.moved(ctx, head, pull)
 	}
-	ours, err := a.isChampion(ctx, head)
-	if err != nil || ours {
-		return head, err // the claim was adopted when the champion was on the branch already
+	if !missing {
+		ours, err := a.isChampion(ctx, head)
+		if err != nil || ours {
+			return head, err // the claim was adopted when the champion was on the branch already
+		}
 	}
-	sha, err := a.championCommit(ctx)
+	tree, err := a.championTree(ctx)
 	if err != nil {
 		return "", err
 	}
-	return sha, a.moveBranch(ctx, sha)
+	message := withTrailer(a.commit.Message, a.view.Solve.ID)
+	sha, err := a.newCommit(ctx, message, tree, a.commit.BaseSHA)
+	if err != nil {
+		return "", err
+	}
+	if missing {
+		return sha, a.explain(ctx, a.newBranch(ctx, sha))
+	}
+	err = a.moveBranch(ctx, sha, true)
+	if err == nil || outcomeOf(err) != outcomeRefused {
+		return sha, err
+	}
+	// A rule forbids to replace the claim: the champion goes on top of it.
+	if sha, err = a.newCommit(ctx, message, tree, claim); err != nil {
+		return "", err
+	}
+	return sha, a.explain(ctx, a.moveBranch(ctx, sha, false))
 }
 
 // moved judges a branch that is no longer at the claim.
@@ -125,18 +139,18 @@ func (a *attempt) isChampion(ctx context.Context, sha string) (bool, error) {
 	return hasTrailer(c.GetMessage(), a.view.Solve.ID) && !strings.HasPrefix(c.GetMessage(), claimSubject), nil
 }
 
-func (a *attempt) moveBranch(ctx context.Context, sha string) error {
+func (a *attempt) moveBranch(ctx context.Context, sha string, force bool) error {
 	repo, name := a.e.Repo, "refs/heads/"+a.view.Solve.Branch
 	return a.keyed(ctx, call{"move branch " + a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
 		_, _, err := c.Git.UpdateRef(ctx, repo.Owner, repo.Name,
-			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &sha}}, true)
+			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &sha}}, force)
 		return err
 	}})
 }
 
-// championCommit makes the commit through the Git Data API: it keeps file modes,
-// is signed by GitHub, and needs no git credentials anywhere.
-func (a *attempt) championCommit(ctx context.Context) (string, error) {
+// championTree makes the champion's tree through the Git Data API: it keeps file
+// modes and needs no git credentials anywhere.
+func (a *attempt) championTree(ctx context.Context) (string, error) {
 	base, err := a.commitOf(ctx, a.commit.BaseSHA)
 	if err != nil {
 		return "", err
@@ -161,7 +175,7 @@ func (a *attempt) championCommit(ctx context.Context) (string, error) {
 	if tree.GetSHA() == "" {
 		return "", malformed("tree")
 	}
-	return a.newCommit(ctx, withTrailer(a.commit.Message, a.view.Solve.ID), tree.GetSHA(), a.commit.BaseSHA)
+	return tree.GetSHA(), nil
 }
 
 // treeEntry puts text into the tree itself and makes a blob of everything that
@@ -235,12 +249,13 @@ func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 
 // scorecard puts the completed check run on the champion's commit. A pull
 // request without it is better than none, so a refusal is only logged.
-func (a *attempt) scorecard(ctx context.Context, head string) error {
+func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
 	view := a.view
-	view.Solve.State = solve.StateSolved // what the commit shows once it can be seen
+	view.Solve.State = solve.StateSolved // what it is as soon as this can be seen
+	view.Solve.Pull = &solve.Pull{Number: pull.Number, URL: pull.URL, Commit: pull.SHA}
 	run := checkRun{
 		externalID: externalID(view.Solve.ID) + "/head",
-		sha:        head,
+		sha:        pull.SHA,
 		content:    solve.CheckOf(view),
 		started:    view.Solve.Started,
 		ended:      a.w.app.now(),
@@ -255,7 +270,7 @@ func (a *attempt) scorecard(ctx context.Context, head string) error {
 	}
 	_, err = a.newCheck(ctx, run)
 	if err != nil && outcomeOf(err) == outcomeRefused {
-		zerolog.Ctx(ctx).Warn().Str("solve_id", string(view.Solve.ID)).Str("sha", head).
+		zerolog.Ctx(ctx).Warn().Str("solve_id", string(view.Solve.ID)).Str("sha", pull.SHA).
 			Str("err", Redact(err.Error())).Msg("scorecard check run refused")
 		return nil
 	}

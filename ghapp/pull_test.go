@@ -1,7 +1,9 @@
 package ghapp_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -249,6 +251,54 @@ func TestPullOfADeletedBranchMakesItAgain(t *testing.T) {
 		w.runUntilSettled()
 		if got := w.pulls(s); len(got) != 1 {
 			t.Errorf("pull requests: %v", got)
+		}
+	})
+}
+
+// noForce refuses to move a branch by force, as a rule of the repository does.
+type noForce struct{ next http.RoundTripper }
+
+func (f noForce) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == "PATCH" && strings.Contains(req.URL.Path, "/git/refs/") {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(string(body), `"force":true`) {
+			return respond(req, 422, `{"message":"Repository rule violations found\n\nCannot force-push to this branch"}`), nil
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return f.next.RoundTrip(req)
+}
+
+func TestChampionGoesOnTopOfTheClaimWhereForceIsForbidden(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.app = w.newApp(noForce{w.traffic})
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectPull, 0)
+		if e.State != solve.EffectApplied {
+			t.Fatalf("effect is %s: %s", e.State, e.Error)
+		}
+		commit, _, err := w.api().Git.GetCommit(t.Context(), "octo", "hello", e.Receipt.SHA)
+		must(t, err)
+		claim := w.store.given(id1, solve.EffectClaim, 0).Receipt.SHA
+		if len(commit.Parents) != 1 || commit.Parents[0].GetSHA() != claim || len(w.pulls(s)) != 1 {
+			t.Errorf("parents %v, claim %s", commit.Parents, claim)
+		}
+	})
+}
+
+func TestChampionWithoutFilesEndsThePull(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.publishing()
+		w.content.commit.Files = nil
+		w.runUntilSettled()
+		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectDead {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
 		}
 	})
 }

@@ -277,6 +277,12 @@ func (w *world) checkOnce(s solve.Solve) {
 	if got := w.pulls(s); len(got) != 1 || got[0].GetNumber() != s.Pull.Number || got[0].GetHead().GetSHA() != s.Pull.Commit {
 		w.t.Errorf("pull requests: %v", got)
 	}
+	// Nothing was made and taken back either: people would have been told.
+	for path, want := range map[string]int{"/issues/1/comments": 2, "/check-runs": 4, "/pulls": 1, "/git/refs": 1} {
+		if n := w.hub.Requests("POST", path); n != want {
+			w.t.Errorf("%d creations at %s, want %d", n, path, want)
+		}
+	}
 	for key, e := range w.store.effects {
 		if strings.HasPrefix(key, id) && (e.State != solve.EffectApplied || e.Applied != e.Wanted) {
 			w.t.Errorf("effect %s is %s, version %d of %d: %s", key, e.State, e.Applied, e.Wanted, e.Error)

@@ -2,9 +2,7 @@ package ghapp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -189,98 +187,8 @@ func (w *Writer) drain(ctx context.Context, l *lane) {
 			}
 			continue
 		}
-		if !w.write(ctx, l, e) {
-			return
-		}
+		w.write(ctx, l, e)
 	}
-}
-
-// choose returns the first effect, by priority and age, that may be written now.
-func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve.Effect, bool) {
-	now := w.app.now()
-	if now.Before(w.app.PausedUntil(l.installation)) {
-		return solve.Effect{}, false
-	}
-	slices.SortStableFunc(due, func(a, b solve.Effect) int { return a.Priority - b.Priority })
-	for _, e := range due {
-		ready, err := w.ready(ctx, e, now)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be prepared")
-			}
-			continue
-		}
-		if ready {
-			return e, true
-		}
-	}
-	return solve.Effect{}, false
-}
-
-func classOf(e solve.Effect) class {
-	if e.Priority >= solve.Priority(solve.EffectNotice) {
-		return classProgress
-	}
-	return classFirst
-}
-
-// ready says whether a due effect can be written: its outcome has settled, it is
-// not too soon after its last version, and the commit it belongs to exists.
-func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
-	if !e.SentAt.IsZero() && now.Before(e.SentAt.Add(w.cfg.Settle)) {
-		return false, nil
-	}
-	if e.Solve == "" {
-		return true, nil
-	}
-	if needsClaim(e.Kind) {
-		claim, err := w.store.Effect(ctx, claimKey(e.Solve))
-		if errors.Is(err, solve.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("read claim: %w", err)
-		}
-		if claim.Receipt.SHA == "" && claim.State != solve.EffectDead {
-			return false, nil
-		}
-	}
-	soon := e.Kind.Level() && e.Applied > 0 && now.Before(e.Done.Add(w.cfg.ProgressEvery))
-	if !soon && e.Kind != solve.EffectClaim {
-		return true, nil
-	}
-	view, err := w.view(ctx, e)
-	if errors.Is(err, solve.ErrNotFound) {
-		return true, nil // to be given up
-	}
-	if err != nil {
-		return false, err
-	}
-	if soon {
-		return finished(view, e), nil
-	}
-	return view.Solve.State.Final() || view.Solve.Base.SHA != "" && view.Solve.Branch != "", nil
-}
-
-func needsClaim(k solve.EffectKind) bool {
-	return k == solve.EffectCheck || k == solve.EffectRun || k == solve.EffectPull
-}
-
-// claimKey is the key of the effect whose receipt names the commit that carries
-// the check runs.
-func claimKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
-
-// finished says whether what the effect shows will not change any more.
-func finished(v solve.View, e solve.Effect) bool {
-	if e.Kind != solve.EffectRun {
-		return v.Solve.State.Final()
-	}
-	for _, r := range v.Runs {
-		if r.N == e.Run {
-			return r.State.Final()
-		}
-	}
-	return false
 }
 
 func (w *Writer) view(ctx context.Context, e solve.Effect) (solve.View, error) {

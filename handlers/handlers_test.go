@@ -118,7 +118,7 @@ func exampleSolve(installation int64, trigger solve.Trigger, r solve.Request) *s
 		V: 1, ID: "cnv8q5k6n88s73a1e0h0", Repo: example(installation),
 		Issue: solve.Issue{
 			Number: 1, Title: "Spelling error in the README file", Author: "Codertocat",
-			Body: "It looks like you accidently spelled 'commit' with two 't's.",
+			Body: "It looks like you accidently spelled 'commit' with two 't's.", //nolint:misspell // as in GitHub's example
 		},
 		Trigger: trigger, Request: r, State: solve.StateQueued, Created: noon(),
 	}

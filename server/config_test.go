@@ -135,7 +135,7 @@ func explainedKeys(text string) map[string]bool {
 func TestEverythingWrongIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := server.Parse("config.yml", []byte(`server:
-  adress: 0.0.0.0:80
+  adddress: 0.0.0.0:80
   shutdown_timeout: 15
   public_url: ftp://x
   label: [a]
@@ -170,7 +170,7 @@ agent:
 	}
 	got := strings.Split(err.Error(), "\n")
 	for i, want := range []string{
-		`config.yml:2:3: server.adress: unknown key; did you mean address?`,
+		`config.yml:2:3: server.adddress: unknown key; did you mean address?`,
 		`config.yml:3:21: server.shutdown_timeout: must be a time with its unit, like 90s, 20m or 1h30m`,
 		`config.yml:4:15: server.public_url: "ftp://x" is not an http or https URL without user, query and fragment`,
 		`config.yml:5:10: server.label: must be text`,

@@ -110,7 +110,7 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	if s.handler, err = s.routes(events, secrets, app, opts.Getenv); err != nil {
 		return err
 	}
-	s.listener, err = net.Listen("tcp", s.cfg.Server.Address)
+	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Server.Address)
 	if err != nil {
 		return fmt.Errorf("listen on server.address: %w", err)
 	}
@@ -161,6 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { return s.engine.Run(gctx) })
 	group.Go(func() error { return s.writer.Run(s.log.WithContext(gctx)) })
+	group.Go(func() error { return s.housekeep(gctx) })
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
@@ -175,9 +176,25 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// housekeep removes what is older than the store's retention, at start and every hour.
+func (s *Server) housekeep(ctx context.Context) error {
+	ticker := time.NewTicker(time.Hour)
+	defer ticker.Stop()
+	for {
+		if err := s.store.Prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.log.Error().Err(err).Msg("store not pruned")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
 func (s *Server) close() {
 	if s.listener != nil {
-		s.listener.Close()
+		_ = s.listener.Close() // mostly the web server did it already
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {

@@ -35,19 +35,21 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 }
 
 // publish waits until the pull request is written. The writing itself is an
-// effect: it survives this process, and is never made twice.
+// effect: it survives this process, and is never made twice. A cancel withdraws
+// it while nobody has begun to write; after that the pull request is what there is.
 func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	read := context.WithoutCancel(ctx) // a cancel is looked at between two reads
 	hints := e.Store.Watch(ctx)
-	ticker := time.NewTicker(tick)
+	ticker := time.NewTicker(tick / 4)
 	defer ticker.Stop()
 	for {
-		f, err := e.Store.Effect(ctx, string(s.ID)+"/"+string(solve.EffectPull))
+		f, err := e.Store.Effect(read, string(s.ID)+"/"+string(solve.EffectPull))
 		if err != nil {
 			return s, err
 		}
 		switch f.State {
 		case solve.EffectApplied:
-			s, _, err = e.Store.Apply(ctx, solve.Change{
+			s, _, err = e.Store.Apply(read, solve.Change{
 				Solve: s.ID, Token: s.Lease.Token, At: time.Now(), Event: solve.EventPublished,
 				Set: func(s *solve.Solve, _ *solve.Run) {
 					s.Pull = &solve.Pull{Number: f.Receipt.Number, URL: f.Receipt.URL, Commit: f.Receipt.SHA}
@@ -57,9 +59,16 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 		case solve.EffectDead:
 			return s, refusef("The champion was chosen, but GitHub refused the pull request: %s", f.Error)
 		}
+		if ctx.Err() != nil {
+			if stopping(ctx) {
+				return s, context.Cause(ctx)
+			}
+			gone, err := e.Store.WithdrawEffect(read, f.Key, "cancelled", time.Now())
+			if gone || err != nil {
+				return s, errors.Join(context.Cause(ctx), err)
+			}
+		}
 		select {
-		case <-ctx.Done():
-			return s, context.Cause(ctx)
 		case <-ticker.C:
 		case <-hints:
 		}

@@ -42,6 +42,7 @@ type records interface {
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
 	AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
+	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error)
 	Watch(ctx context.Context) <-chan struct{}
 }
 
@@ -207,8 +208,8 @@ func (e *Engine) renew(ctx context.Context, stop context.CancelCauseFunc) error 
 // orphaned, claim solves, admit runs.
 func (e *Engine) dispatch(ctx, work context.Context) {
 	now := time.Now()
-	if err := e.enforce(ctx, now); err != nil {
-		e.Log.Error().Err(err).Msg("live solves not read")
+	if err := e.enforce(ctx); err != nil {
+		e.complain(ctx, err, "live solves not read")
 		return
 	}
 	for e.room() {
@@ -243,29 +244,24 @@ func (e *Engine) room() bool {
 	return len(e.solves) < e.cfg.MaxSolves
 }
 
-// enforce stops the workers of solves that were cancelled or whose time is over.
-func (e *Engine) enforce(ctx context.Context, now time.Time) error {
+// enforce stops the workers of solves that were cancelled. Deadlines are set
+// where the work is: a run's agent ends at the solve's deadline, its judge does not.
+func (e *Engine) enforce(ctx context.Context) error {
 	live, err := e.Store.LiveSolves(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range live {
-		var cause error
-		switch {
-		case !s.CancelAt.IsZero():
-			cause = agent.ErrCancelled
-		case !s.Deadline.IsZero() && now.After(s.Deadline) && s.State != solve.StateReducing && s.State != solve.StatePublishing:
-			cause = agent.ErrSolveTime
-		default:
+		if s.CancelAt.IsZero() {
 			continue
 		}
 		e.mu.Lock()
 		if cancel, ok := e.solves[s.ID]; ok {
-			cancel(cause)
+			cancel(agent.ErrCancelled)
 		}
 		for key, cancel := range e.runs {
 			if key.solve == s.ID {
-				cancel(cause)
+				cancel(agent.ErrCancelled)
 			}
 		}
 		e.mu.Unlock()

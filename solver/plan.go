@@ -48,6 +48,12 @@ func (e *Engine) work(ctx context.Context, s solve.Solve) {
 
 // step does what the solve's state asks for and returns it as stored after.
 func (e *Engine) step(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	switch s.State { // these two see a cancel themselves
+	case solve.StateRunning:
+		return e.wind(ctx, s)
+	case solve.StatePublishing:
+		return e.publish(ctx, s)
+	}
 	if !s.CancelAt.IsZero() || context.Cause(ctx) != nil {
 		return s, context.Canceled
 	}
@@ -56,12 +62,8 @@ func (e *Engine) step(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 		return e.plan(ctx, s)
 	case solve.StatePreparing:
 		return e.prepare(ctx, s)
-	case solve.StateReducing:
+	default:
 		return e.reduce(ctx, s)
-	case solve.StatePublishing:
-		return e.publish(ctx, s)
-	default: // running: claimed because its time is over and no run is left
-		return s, context.DeadlineExceeded
 	}
 }
 

@@ -147,12 +147,9 @@ func (w *worker) discard(ctx context.Context, name string) {
 // fail ends the run for a reason that is not the candidate's: cancelled, out of time, or an error of ours.
 func (w *worker) fail(ctx context.Context, err error) {
 	ev, reason := solve.EventFailed, public(err)
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, agent.ErrCancelled):
+	if errors.Is(context.Cause(ctx), agent.ErrCancelled) {
 		ev, reason = solve.EventCancelled, "cancelled"
-	case errors.Is(cause, agent.ErrSolveTime):
-		ev, reason = solve.EventTimedOut, "the solve's time was over"
-	default:
+	} else {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("run failed")
 	}
 	if w.run.State.Final() {
@@ -199,11 +196,15 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 		return err
 	}
 	began := time.Now()
-	limit := w.solve.Plan.Limits.RunTime - job.Elapsed
 	inner := ctx
-	if w.solve.Plan.Limits.RunTime > 0 {
+	if limit := w.solve.Plan.Limits.RunTime; limit > 0 {
 		var stop context.CancelFunc
-		inner, stop = context.WithDeadlineCause(ctx, began.Add(limit), agent.ErrRunTime)
+		inner, stop = context.WithDeadlineCause(inner, began.Add(limit-job.Elapsed), agent.ErrRunTime)
+		defer stop()
+	}
+	if !w.solve.Deadline.IsZero() {
+		var stop context.CancelFunc
+		inner, stop = context.WithDeadlineCause(inner, w.solve.Deadline, agent.ErrSolveTime)
 		defer stop()
 	}
 	res := w.Agents[w.run.Experiment.Agent].Run(inner, job)

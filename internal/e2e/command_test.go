@@ -36,7 +36,7 @@ func TestCancelInEveryState(t *testing.T) {
 			w.openIssue(a)
 			w.trigger(s)
 			w.until(srv, time.Minute, func(v solve.View) bool {
-				return v.Solve.State == state && (state != solve.StateRunning || v.Runs[0].Progress.Steps > 0)
+				return v.Solve.State == state && (state != solve.StateRunning || v.Runs[0].Progress.Steps > 1)
 			})
 			w.releasePermissions()
 			_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
@@ -72,13 +72,14 @@ func TestStatusAndHelp(t *testing.T) {
 	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateRunning })
 	for _, c := range []struct{ ask, answer string }{
 		{"/yudai help", "budget="},
-		{"/yudai status", "running"},
-		{"/yudai solve", "running"},
+		{"/yudai status", "Cost so far"},
+		{"/yudai solve", "being solved already"},
 	} {
 		_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, c.ask)
 		w.must(err)
 		w.awaitComments([]string{c.answer})
 	}
+	w.hub.CreateUser("mallory")
 	w.must(w.hub.SetPermission(w.repo.FullName(), "mallory", "read"))
 	_, err := w.hub.Comment(w.repo.FullName(), w.issue, "mallory", "/yudai cancel")
 	w.must(err)
@@ -228,7 +229,7 @@ func TestSecretsStayInside(t *testing.T) {
 	if seen < 4 {
 		t.Errorf("only %d files of the store were looked at", seen)
 	}
-	look("the log", p.log.Bytes())
+	look("the log", []byte(p.log.String()))
 	for _, c := range w.ourComments() {
 		look("a comment", []byte(c))
 	}

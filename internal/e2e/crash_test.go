@@ -1,93 +1,89 @@
 package e2e_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
+	"github.com/goccy/go-yaml"
 
-	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/cmd"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// childEnv makes this test binary a yudai process: its value is the file with
-// configuration and secrets.
+// childEnv makes this test binary a yudai process: its value is the
+// configuration file.
 const childEnv = "YUDAI_E2E_CHILD"
 
-// child is what a yudai process started by a test is told.
-type child struct {
-	Config server.Config
-	Env    map[string]string
-}
-
-// beChild serves until SIGTERM and never returns if this process is a child.
+// beChild is `yudai serve` and never returns if this process is a child.
 func beChild() {
 	path := os.Getenv(childEnv)
 	if path == "" {
 		return
 	}
-	data, err := os.ReadFile(path)
-	var c child
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		var srv *server.Server
-		srv, err = server.New(ctx, c.Config, server.Options{
-			Getenv: func(k string) string { return c.Env[k] }, Log: zerolog.New(os.Stderr).Level(zerolog.InfoLevel),
-		})
-		if err == nil {
-			fmt.Println(srv.Addr())
-			err = srv.Run(ctx)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	code := cmd.Execute(ctx, []string{"serve", "--config", path}, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 // process is a yudai process of its own.
 type process struct {
 	cmd *exec.Cmd
-	log *bytes.Buffer
+	log *logBuffer
 }
 
 func (w *world) startProcess() *process {
 	w.t.Helper()
-	data, err := json.Marshal(child{w.cfg, w.env})
+	data, err := yaml.Marshal(w.cfg)
 	w.must(err)
-	path := filepath.Join(w.dir, "child.json")
+	path := filepath.Join(w.dir, "config.yml")
 	w.must(os.WriteFile(path, data, 0o600))
 	exe, err := os.Executable()
 	w.must(err)
-	p := &process{cmd: exec.Command(exe), log: &bytes.Buffer{}}
+	p := &process{cmd: exec.Command(exe), log: &logBuffer{}}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+path)
-	p.cmd.Stderr = p.log
-	out, err := p.cmd.StdoutPipe()
-	w.must(err)
-	w.must(p.cmd.Start())
-	w.t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
-	addr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		w.t.Fatalf("the process did not start: %v\n%s", err, p.log)
+	for k, v := range w.env {
+		p.cmd.Env = append(p.cmd.Env, k+"="+v)
 	}
-	w.must(w.hub.SetWebhookURL(w.app, "http://"+strings.TrimSpace(addr)+"/api/github/hook"))
+	p.cmd.Stderr = p.log
+	w.must(p.cmd.Start())
+	w.t.Cleanup(func() { p.kill() })
+	listens := regexp.MustCompile(`listens on (http://\S+)`)
+	var found []string
+	w.poll(20*time.Second, func() bool {
+		found = listens.FindStringSubmatch(p.log.String())
+		return found != nil
+	})
+	w.must(w.hub.SetWebhookURL(w.app, found[1]+"/api/github/hook"))
 	return p
+}
+
+// logBuffer is a process's standard error, read while it is written.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
 
 // kill ends the process as a power cut would.
@@ -170,7 +166,7 @@ func (w *world) awaitLog(p *process, state string) {
 			found, _ := filepath.Glob(filepath.Join(w.dir, "store", "transcripts", "*"))
 			return len(found) > 0
 		default:
-			return w.hub.Requests("POST", "/git/blobs") > 0 // the champion's commit
+			return w.hub.Requests("POST", "/git/trees") > 0 // the champion's commit
 		}
 	})
 }

@@ -128,7 +128,7 @@ func (w *world) config(archive *txtar.Archive) server.Config {
 func (w *world) serve() (srv *server.Server, stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	log := zerolog.New(zerolog.NewTestWriter(w.t)).Level(zerolog.WarnLevel)
+	log := zerolog.New(zerolog.NewTestWriter(w.t)).Level(zerolog.DebugLevel)
 	srv, err := server.New(ctx, w.cfg, server.Options{Getenv: func(k string) string { return w.env[k] }, Log: log})
 	w.must(err)
 	w.must(w.hub.SetWebhookURL(w.app, "http://"+srv.Addr()+"/api/github/hook"))

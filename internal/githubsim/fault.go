@@ -2,6 +2,7 @@ package githubsim
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -136,8 +137,7 @@ func (in *Injection) holds() bool {
 func (in *Injection) before(h *Hub, w http.ResponseWriter, r *http.Request) bool {
 	switch in.fault.Kind {
 	case FaultHangBefore:
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
+		h.hang(r)
 	case FaultCutBefore:
 		panic(http.ErrAbortHandler)
 	}
@@ -146,6 +146,27 @@ func (in *Injection) before(h *Hub, w http.ResponseWriter, r *http.Request) bool
 		h.write(w, r, out, header)
 	}
 	return wrong
+}
+
+// hang keeps the client waiting until it gives up or the hub is closed. The
+// body is read first, since a server sees a client leave only after that.
+func (h *Hub) hang(r *http.Request) {
+	io.Copy(io.Discard, r.Body) // a client that leaves while sending has left
+	for {
+		h.mu.Lock()
+		closed, changed := h.closed, h.changed
+		h.mu.Unlock()
+		if closed {
+			break
+		}
+		select {
+		case <-changed:
+			continue
+		case <-r.Context().Done():
+		}
+		break
+	}
+	panic(http.ErrAbortHandler)
 }
 
 func (in *Injection) answer(h *Hub) (out reply, header http.Header, wrong bool) {
@@ -199,8 +220,7 @@ func (in *Injection) after(w http.ResponseWriter, r *http.Request) {
 	case FaultCutAfter:
 		panic(http.ErrAbortHandler)
 	case FaultHangAfter:
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
+		in.hub.hang(r)
 	}
 	in.hub.write(w, r, in.serverError(), nil)
 }

@@ -203,7 +203,7 @@ func TestInProcess(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		hooks := &receiver{}
-		hub := githubsim.New(githubsim.Options{Dir: dir, WebhookTransport: handlerTransport{hooks}})
+		hub := githubsim.New(githubsim.Options{Dir: dir, APIPrefix: "/api/v3", WebhookTransport: handlerTransport{hooks}})
 		app, err := hub.RegisterApp(githubsim.AppSpec{Name: "Bubble", Key: key, WebhookURL: "http://far.test/hook"})
 		check(t, err)
 		_, err = hub.CreateRepo(owner, name, map[string]string{"a": "a"})

@@ -1,6 +1,7 @@
 package githubsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -48,7 +49,7 @@ func (c *call) entry(out reply) Record {
 		Actor: c.spender(), Target: out.target,
 	}
 	if json.Valid(c.body) {
-		r.Body = slices.Clone(c.body)
+		r.Body = bytes.Clone(bytes.TrimSpace(c.body))
 	}
 	return r
 }

@@ -45,7 +45,7 @@ func (d *Driver) newBox(r record, dir string) (*box, error) {
 	b := &box{driver: d, record: r, dir: dir}
 	b.life, b.end = context.WithCancelCause(context.Background())
 	if d.facts().grouped {
-		g, err := newGroup(d.groupName(r.Name), r.Limits)
+		g, err := newGroup(d.groupName(r), r.Limits)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", sandbox.ErrLimit, err)
 		}
@@ -126,7 +126,7 @@ func (b *box) start(ctx context.Context) (*helper, error) {
 	d := b.driver
 	var files []*os.File
 	defer func() { closeAll(files...) }()
-	c := setup{Bwrap: d.bwrap.path, Marker: b.marker(), Files: etcFiles()}
+	c := setup{Bwrap: d.bwrap.path, Marker: b.marker(), Files: etcFiles(), Etc: d.root.etc}
 	add := func(name, path string, dir bool) {
 		c.Sources = append(c.Sources, hostSource(name, path, dir, name != boxName, &files))
 	}

@@ -229,7 +229,7 @@ func TestHostEnvironmentStaysOut(t *testing.T) {
 	checked := 0
 	for _, f := range found {
 		line, _ := os.ReadFile(f)
-		if !bytes.Contains(line, []byte("yudai-sandbox:")) || !bytes.Contains(line, []byte(":envs")) {
+		if !bytes.Contains(line, []byte("yudai-sandbox:")) || !bytes.Contains(line, []byte(":envs:")) {
 			continue
 		}
 		checked++
@@ -250,6 +250,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("already an ordinary user")
 	}
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("runs everything a second time")
 	}

@@ -24,8 +24,8 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -236,6 +236,7 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 		old.closer.Do(func() { old.closes = old.stop() })
 		d.forget(old)
 	}
+	dead := r
 	r.Owner = rand.Text()
 	if err := r.write(dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
@@ -243,13 +244,26 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 	if err := killMarked(ctx, d.state.marker(name)); err != nil {
 		return nil, err
 	}
+	d.dropGroup(dead)
 	return d.adopt(ctx, r, dir)
 }
 
 // rlimits are the per-process limits for commands.
 func (d *Driver) rlimits(l sandbox.Limits) []rlimit { return rlimits(l, d.facts().grouped) }
 
-// groupName is the control group of a sandbox, unique on the machine.
-func (d *Driver) groupName(name string) string {
-	return filepath.Join("yudai", d.state.id(), name)
+// groupName is the control group of one handle, unique on the machine: a late
+// loser of a sandbox removes its own, not the new owner's.
+func (d *Driver) groupName(r record) string {
+	return fmt.Sprintf("yudai-%s-%s-%s", d.state.id(), r.Name, strings.ToLower(r.Owner))
+}
+
+// dropGroup removes the control group that a dead owner left. It is made again
+// first, which also finds an existing one.
+func (d *Driver) dropGroup(r record) {
+	if !d.facts().grouped {
+		return
+	}
+	if g, err := newGroup(d.groupName(r), d.config.Limits.merge(sandbox.Limits{})); err == nil {
+		_ = g.remove()
+	}
 }

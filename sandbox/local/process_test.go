@@ -36,7 +36,7 @@ func TestOwnerHelper(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = sb.Exec(t.Context(), sandbox.Command{
-		Shell:  `echo done >finished; trap '' TERM; setsid bash -c 'while :; do date +%s%N >/tmp/beat; sleep 0.02; done' & until [ -s /tmp/beat ]; do sleep 0.02; done; echo READY; sleep 300`,
+		Shell:  `echo done >finished; trap '' TERM; setsid bash -c 'while :; do echo x >>/tmp/beat; sleep 0.02; done' & until [ -s /tmp/beat ]; do sleep 0.02; done; echo READY; sleep 300`,
 		Stdout: os.Stdout,
 	})
 	t.Fatal(err)
@@ -84,7 +84,7 @@ func TestDeadOwner(t *testing.T) {
 		}
 	}
 	text, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{
-		Shell: "cat finished; a=$(cat /tmp/beat); sleep 0.2; [ $a = $(cat /tmp/beat) ] && echo still",
+		Shell: "cat finished; a=$(wc -l </tmp/beat); sleep 0.2; [ $a = $(wc -l </tmp/beat) ] && echo still",
 	})
 	if err != nil || res.ExitCode != 0 || text != "done\nstill\n" {
 		t.Errorf("after the crash: %q, %+v, %v", text, res, err)
@@ -145,7 +145,7 @@ func killStage(t *testing.T, name string) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range found {
 		line, _ := os.ReadFile(f)
-		if !strings.HasPrefix(string(line), "__yudai-sandbox-stage\x00") || !strings.HasSuffix(string(line), ":"+name+"\x00") {
+		if !strings.HasPrefix(string(line), "__yudai-sandbox-stage\x00") || !strings.Contains(string(line), ":"+name+":") {
 			continue
 		}
 		var pid, parent int

@@ -38,7 +38,7 @@ type record struct {
 	Name    string            `json:"name"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created time.Time         `json:"created"`
-	Owner   string            `json:"owner"` // of the handle that may use it; changes with Attach
+	Owner   string            `json:"owner"`           // of the handle that may use it; changes with Attach
 	Boot    string            `json:"boot"`            // the files are not synced, so they belong to one boot
 	Lower   []string          `json:"lower,omitempty"` // bases below, newest first
 	Limits  sandbox.Limits    `json:"limits"`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ const goRootInside = "/opt/go"
 // bind of the whole host would leave its unix sockets connectable and its
 // world-readable secrets readable.
 type root struct {
-	usr    []string          // arguments for /usr, the links beside it, and parts of /etc
+	usr    []string          // arguments for /usr and the links beside it
+	etc    []string          // the parts of the host's /etc that are shown
 	extra  []bind            // operator's choice
 	env    map[string]string // the fixed environment
 	goRoot string            // host path, empty if under /usr or absent
@@ -52,7 +54,7 @@ func newRoot(c Config) (*root, error) {
 		path = goRootInside + "/bin:" + path
 	}
 	r.env["PATH"] = path
-	r.usr = hostArgs()
+	r.usr, r.etc = hostArgs(), hostEtc()
 	for _, e := range c.ExtraRO {
 		host, inside := splitBind(e)
 		st, err := os.Stat(host)
@@ -64,8 +66,7 @@ func newRoot(c Config) (*root, error) {
 	return r, nil
 }
 
-// hostArgs are the arguments that show the host's programs and the parts of
-// /etc without secrets. /etc/ssl/private is not among them.
+// hostArgs are the arguments that show the host's programs.
 func hostArgs() []string {
 	args := []string{"--ro-bind", "/usr", "/usr"}
 	for _, p := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
@@ -80,6 +81,11 @@ func hostArgs() []string {
 			args = append(args, "--ro-bind", p, p)
 		}
 	}
+	return args
+}
+
+// hostEtc lists the parts of /etc without secrets; /etc/ssl/private is not among them.
+func hostEtc() []string {
 	wanted := []string{
 		"/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
 		"/etc/pki/ca-trust", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
@@ -89,12 +95,10 @@ func hostArgs() []string {
 		found, _ := filepath.Glob(pattern)
 		wanted = append(wanted, found...)
 	}
-	for _, p := range wanted {
-		if _, err := os.Stat(p); err == nil {
-			args = append(args, "--ro-bind", p, p)
-		}
-	}
-	return args
+	return slices.DeleteFunc(wanted, func(p string) bool {
+		_, err := os.Stat(p)
+		return err != nil
+	})
 }
 
 // etcFiles are the small files of /etc that we write ourselves.
@@ -182,9 +186,7 @@ func (r *root) args(a bwrapArgs) ([]byte, error) {
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
 	args = append(args, shm...)
 	args = append(args, "--remount-ro", "/dev")
-	for _, name := range sortedKeys(etcFiles()) {
-		args = append(args, "--ro-bind", private+"/"+etcName+"/"+name, "/etc/"+name)
-	}
+	args = append(args, "--ro-bind", private+"/"+etcName, "/etc")
 	for i, b := range r.extra {
 		args = append(args, "--ro-bind", fmt.Sprintf("%s/extra%d", private, i), b.inside)
 	}

@@ -52,6 +52,11 @@ func (s *stage) prepare(c *setup, files []*os.File) error {
 	if err := writeFiles(private+"/"+etcName, c.Files); err != nil {
 		return err
 	}
+	for _, p := range c.Etc {
+		if err := showEtc(p); err != nil {
+			return err
+		}
+	}
 	if !c.Overlay {
 		return bindRoot(s.upper())
 	}
@@ -94,6 +99,34 @@ func writeFiles(dir string, files map[string]string) error {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o444); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// showEtc adds a part of the host's /etc to ours: small files as copies,
+// directories as mounts. It is done once per sandbox, so that each command
+// needs a single mount for all of /etc.
+func showEtc(p string) error {
+	target := private + "/" + etcName + strings.TrimPrefix(p, "/etc")
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	st, err := os.Stat(p)
+	if err != nil {
+		return fmt.Errorf("show %s: %w", p, err)
+	}
+	if !st.IsDir() {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return nil //nolint:nilerr // what the sandbox's uid may not read is not shown
+		}
+		return os.WriteFile(target, text, 0o444) //nolint:gosec // public configuration
+	}
+	if err := os.Mkdir(target, 0o755); err != nil {
+		return fmt.Errorf("make mount point: %w", err)
+	}
+	if err := unix.Mount(p, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("show %s: %w", p, err)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ func (s *state) path(kind, name string) string { return filepath.Join(s.dir, kin
 
 // found is one sandbox or base on disk.
 type found struct {
-	kind  string
-	info  sandbox.Info
-	lower []string
+	kind   string
+	info   sandbox.Info
+	record record
 }
 
 // Sweep removes what nobody wants to keep. A base stays while something that
@@ -36,7 +36,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 			gone = append(gone, f)
 			continue
 		}
-		for _, base := range f.lower {
+		for _, base := range f.record.Lower {
 			needed[base] = true
 		}
 	}
@@ -69,7 +69,7 @@ func (d *Driver) list() ([]found, error) {
 		for _, name := range names {
 			f := found{kind: kind, info: sandbox.Info{Name: name, Base: kind == basesDir}}
 			if r, err := readRecord(d.state.path(kind, name)); err == nil {
-				f.info.Labels, f.info.Created, f.lower = r.Labels, r.Created, r.Lower
+				f.info.Labels, f.info.Created, f.record = r.Labels, r.Created, r
 			}
 			out = append(out, f)
 		}
@@ -78,7 +78,7 @@ func (d *Driver) list() ([]found, error) {
 		if a.kind != b.kind {
 			return -strings.Compare(a.kind, b.kind) // "sandboxes" first
 		}
-		return len(b.lower) - len(a.lower)
+		return len(b.record.Lower) - len(a.record.Lower)
 	})
 	return out, nil
 }
@@ -97,12 +97,7 @@ func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	if err := killMarked(ctx, d.state.marker(f.info.Name)); err != nil {
 		return err
 	}
-	if d.facts().grouped {
-		// Made again only to be removed: that also finds one a dead owner left.
-		if g, err := newGroup(d.groupName(f.info.Name), d.config.Limits.merge(sandbox.Limits{})); err == nil {
-			_ = g.remove()
-		}
-	}
+	d.dropGroup(f.record)
 	return d.state.remove(d.state.sandbox(f.info.Name))
 }
 

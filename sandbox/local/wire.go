@@ -45,6 +45,7 @@ type setup struct {
 	Lower   []string          `json:"lower,omitempty"` // source names, newest first
 	Overlay bool              `json:"overlay"`
 	Files   map[string]string `json:"files"` // contents of the few files of /etc that we make
+	Etc     []string          `json:"etc"`   // what is shown of the host's /etc
 }
 
 // source is one thing of the host that the stage makes reachable by a name:

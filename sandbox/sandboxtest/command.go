@@ -40,7 +40,7 @@ func exitCodes(ctx context.Context, h *Harness) error {
 		}
 		res, err := sb.Exec(ctx, sandbox.Command{Argv: []string{"sh", "-c", "exit $1", "x", "7"}})
 		if err != nil || res.ExitCode != 7 {
-			return fmt.Errorf("argv: result %+v, %w", res, err)
+			return fmt.Errorf("argv: result %+v, %v", res, err)
 		}
 		return nil
 	})

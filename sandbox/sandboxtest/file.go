@@ -43,7 +43,7 @@ func filesInOut(ctx context.Context, h *Harness) error {
 			}
 			got, err := read(ctx, sb, p)
 			if err != nil || got != text {
-				return fmt.Errorf("%d bytes in, %d out, %w", len(text), len(got), err)
+				return fmt.Errorf("%d bytes in, %d out, %v", len(text), len(got), err)
 			}
 		}
 		if _, err := sb.Get(ctx, "/tmp/none"); !errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func linksCannotEscape(ctx context.Context, h *Harness) error {
 			return err
 		}
 		if got, err := read(ctx, sb, sandbox.RepoDir+"/file"); err != nil || got != "mine" {
-			return fmt.Errorf("a replaced link reads %q, %w", got, err)
+			return fmt.Errorf("a replaced link reads %q, %v", got, err)
 		}
 		return h.untouched()
 	})

@@ -70,14 +70,14 @@ func forksIndependent(ctx context.Context, h *Harness) error {
 				}
 				for _, p := range []string{file, "/tmp/t", sandbox.HomeDir + "/h"} {
 					if got, err := read(ctx, b, p); err != nil || got != "base" {
-						return fmt.Errorf("the other fork reads %s as %q, %w", p, got, err)
+						return fmt.Errorf("the other fork reads %s as %q, %v", p, got, err)
 					}
 				}
 				if _, err := b.Get(ctx, sandbox.RepoDir+"/only-a"); !errors.Is(err, fs.ErrNotExist) {
 					return fmt.Errorf("a file of one fork is in the other: %v", err)
 				}
 				if got, err := read(ctx, a, file); err != nil || got != "a" {
-					return fmt.Errorf("a fork reads its own file as %q, %w", got, err)
+					return fmt.Errorf("a fork reads its own file as %q, %v", got, err)
 				}
 				return nil
 			})
@@ -130,7 +130,7 @@ func forkOfFork(ctx context.Context, h *Harness) error {
 		err = h.with(ctx, sandbox.Spec{From: second}, func(sb sandbox.Sandbox) error {
 			for p, want := range map[string]string{"/tmp/1": "one", "/tmp/2": "two", "/tmp/x": "two"} {
 				if got, err := read(ctx, sb, p); err != nil || got != want {
-					return fmt.Errorf("%s reads %q, %w", p, got, err)
+					return fmt.Errorf("%s reads %q, %v", p, got, err)
 				}
 			}
 			return nil
@@ -153,7 +153,7 @@ func freezeThaw(ctx context.Context, h *Harness) error {
 	}
 	for range 2 {
 		if base, err := f.Freeze(ctx, sb); err != nil || base != sb.Name() {
-			return fmt.Errorf("freeze gave %q, %w", base, err)
+			return fmt.Errorf("freeze gave %q, %v", base, err)
 		}
 	}
 	if !f.HasBase(ctx, sb.Name()) {
@@ -221,7 +221,7 @@ func stampSteps(ctx context.Context, sb sandbox.Sandbox, steps []func() error) e
 	}
 	for i, step := range steps {
 		if again, err := stamp(); err != nil || again != last {
-			return fmt.Errorf("step %d: the stamp of an untouched tree changed, %w", i, err)
+			return fmt.Errorf("step %d: the stamp of an untouched tree changed, %v", i, err)
 		}
 		if err := step(); err != nil {
 			return err
@@ -281,7 +281,7 @@ func stampFork(ctx context.Context, h *Harness) error {
 				return err
 			}
 			if after, err := s(); err != nil || after != before {
-				return fmt.Errorf("reading changed the stamp, %w", err)
+				return fmt.Errorf("reading changed the stamp, %v", err)
 			}
 			return nil
 		})

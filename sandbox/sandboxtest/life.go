@@ -108,7 +108,7 @@ func failedOpen(ctx context.Context, h *Harness) error {
 	}
 	gone, err := h.Driver.Sweep(ctx, prefixed(spec.Name))
 	if err != nil || len(gone) > 0 {
-		return fmt.Errorf("left behind: %q, %w", gone, err)
+		return fmt.Errorf("left behind: %q, %v", gone, err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func sweepSpares(ctx context.Context, h *Harness) error {
 		return !strings.HasPrefix(i.Name, prefix) || i.Labels["run"] == "1"
 	})
 	if err != nil || !slices.Equal(gone, []string{lost.Name()}) {
-		return fmt.Errorf("swept %q, %w", gone, err)
+		return fmt.Errorf("swept %q, %v", gone, err)
 	}
 	if _, err := lost.Get(ctx, "/tmp/f"); !errors.Is(err, sandbox.ErrGone) {
 		return fmt.Errorf("the swept sandbox answers %v, want ErrGone", err)
@@ -178,7 +178,7 @@ func attachFiles(ctx context.Context, h *Harness) error {
 		}
 		defer func() { _ = again.Close(ctx) }()
 		if got, err := read(ctx, again, sandbox.RepoDir+"/f"); err != nil || got != "kept" {
-			return fmt.Errorf("after attach the file reads %q, %w", got, err)
+			return fmt.Errorf("after attach the file reads %q, %v", got, err)
 		}
 		return nil
 	})
@@ -220,7 +220,7 @@ func manyAtOnce(ctx context.Context, h *Harness) error {
 					return err
 				}
 				if got, err := read(ctx, sb, sandbox.RepoDir+"/f"); err != nil || got != want {
-					return fmt.Errorf("sandbox %d reads %q, %w", i, got, err)
+					return fmt.Errorf("sandbox %d reads %q, %v", i, got, err)
 				}
 				return nil
 			})

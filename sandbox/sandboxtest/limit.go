@@ -72,7 +72,7 @@ func cpuLimit(ctx context.Context, h *Harness) error {
 		if !ok || err != nil {
 			return fmt.Errorf("cannot read times %q", out)
 		}
-		if used > 0.9 {
+		if used > 0.6 {
 			return fmt.Errorf("%.2f s of processor time in 1.5 s with a limit of 0.2", used)
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -24,7 +25,7 @@ func treePromises() []Promise {
 // stubborn is a command whose processes ignore what can be ignored, leave their
 // session, and beat into a file as long as they live.
 const stubborn = `trap '' TERM INT HUP
-setsid bash -c 'trap "" TERM INT HUP; while :; do date +%s%N >/tmp/beat; sleep 0.02; done' >/dev/null 2>&1 &
+setsid bash -c 'trap "" TERM INT HUP; while :; do echo x >>/tmp/beat; sleep 0.02; done' >/dev/null 2>&1 &
 while :; do sleep 0.05; done`
 
 // awaitBeat says "up" as soon as the heart beats.
@@ -35,11 +36,11 @@ var errNever = errors.New("the heart never beat")
 
 // still returns an error if the heart in /tmp/beat beats.
 func still(ctx context.Context, sb sandbox.Sandbox) error {
-	out, err := shell(ctx, sb, "a=$(cat /tmp/beat); sleep 0.3; b=$(cat /tmp/beat); [ -n \"$a\" ] || echo never; [ \"$a\" = \"$b\" ] || echo beating")
+	out, err := shell(ctx, sb, "a=$(wc -l </tmp/beat || echo 0); sleep 0.3; b=$(wc -l </tmp/beat || echo 0); [ $a != 0 ] || echo never; [ $a = $b ] || echo beating")
 	if err != nil {
 		return err
 	}
-	if out == "never" {
+	if strings.HasSuffix(out, "never") {
 		return errNever
 	}
 	if out != "" {
@@ -115,7 +116,7 @@ func cancelledBefore(ctx context.Context, h *Harness) error {
 
 func backgroundDies(ctx context.Context, h *Harness) error {
 	return h.fresh(ctx, func(sb sandbox.Sandbox) error {
-		_, err := shell(ctx, sb, `setsid bash -c 'while :; do date +%s%N >/tmp/beat; sleep 0.02; done' & for i in $(seq 200); do [ -s /tmp/beat ] && exit 0; sleep 0.02; done; exit 1`)
+		_, err := shell(ctx, sb, `setsid bash -c 'while :; do echo x >>/tmp/beat; sleep 0.02; done' & for i in $(seq 200); do [ -s /tmp/beat ] && exit 0; sleep 0.02; done; exit 1`)
 		if err != nil {
 			return err
 		}

@@ -13,12 +13,13 @@ type delta struct {
 	kept    int      // passed on the base, pass now
 	broken  []string // passed on the base; fail, are skipped or are gone now
 	still   []string // failed on the base; fail, are skipped or are gone now
-	newPass []string // the base has no result for them, pass now
+	newPass []string // the base does not have them, pass now
 	newFail []string // the base has no result for them, fail now
 	builds  []string // packages that do not build now, and did or were not there on the base
 }
 
-// compare sets now against base. A test that the base skipped has no result there.
+// compare sets now against base. A test that the base skipped has no result
+// there: it counts when it fails now, and is no new test when it passes.
 func compare(base, now Report) delta {
 	var d delta
 	for name, was := range base.Tests {
@@ -32,7 +33,7 @@ func compare(base, now Report) delta {
 			d.fixed = append(d.fixed, name)
 		case was == Fail:
 			d.still = append(d.still, name)
-		default:
+		case is == Fail: // skipped on the base, and run now
 			d.fresh(name, is)
 		}
 	}

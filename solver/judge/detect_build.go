@@ -34,20 +34,30 @@ func detectGo(r repository) (Setup, bool, error) {
 	}
 	if (name == "go.work" || goRequire.MatchString(text)) && !r.files["vendor/modules.txt"] {
 		s.Install = "go mod download"
-		s.Hosts = []string{"proxy.golang.org", "sum.golang.org", "storage.googleapis.com"}
+		s.Hosts = []string{"proxy.golang.org", "sum.golang.org"}
 	}
 	return s, true, nil
 }
+
+// maxRust is how many source files are searched for tests.
+const maxRust = 100
 
 // detectRust knows Cargo packages and workspaces.
 func detectRust(r repository) (Setup, bool, error) {
 	if !r.files["Cargo.toml"] {
 		return Setup{}, false, nil
 	}
-	tests := r.any(func(p string) bool { return strings.HasPrefix(p, "tests/") && path.Ext(p) == ".rs" || strings.Contains(p, "/tests/") })
+	tests := r.any(func(p string) bool {
+		return strings.HasPrefix(p, "tests/") && path.Ext(p) == ".rs" || strings.Contains(p, "/tests/")
+	})
+	looked := 0
 	for _, p := range r.paths {
 		if tests || path.Ext(p) != ".rs" {
 			continue
+		}
+		if looked++; looked > maxRust {
+			tests = true // cargo itself will tell
+			break
 		}
 		text, err := r.read(p)
 		if err != nil {

@@ -24,8 +24,9 @@ type goEvent struct {
 type goPackage struct {
 	running map[string]bool
 	failed  bool // a test of it failed
-	ended   string
-	built   bool // false once a failed build was seen
+	started bool
+	ended   string // its last word: "pass", "fail" or "skip"
+	built   bool   // false once a failed build was seen
 }
 
 // parseGo reads the events of go test -json. Lines that are no events are
@@ -55,7 +56,9 @@ func parseGo(output []byte) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	incomplete := false
 	for name, p := range packages {
+		incomplete = incomplete || p.started && p.ended == ""
 		for test := range p.running {
 			r.add(goName(name, test), Fail)
 			p.failed = true
@@ -67,6 +70,9 @@ func parseGo(output []byte) (Report, error) {
 			r.add(clip(name)+markPackage, Fail)
 		}
 	}
+	if incomplete {
+		r.NoVerdict = "the tests ended before all their results were written"
+	}
 	r.count()
 	return r, nil
 }
@@ -77,6 +83,8 @@ func goName(pkg, test string) string { return clip(pkg + "." + test) }
 func (r *Report) goEvent(e goEvent, p *goPackage) {
 	status, done := map[string]Status{"pass": Pass, "fail": Fail, "skip": Skip}[e.Action]
 	switch {
+	case e.Action == "start":
+		p.started = true
 	case e.Test != "" && e.Action == "run":
 		p.running[e.Test] = true
 	case e.Test != "" && done:

@@ -136,7 +136,9 @@ func (j *judging) ownTests(reg delta, now, own Report) int {
 	}
 	j.verdict.NewPass, j.verdict.NewFail = len(d.newPass), len(failing)
 	j.verdict.NewFailTests = first(failing)
-	j.verdict.Weakens = weakens(j.Changes, j.own, now, own)
+	if len(d.builds) == 0 {
+		j.verdict.Weakens = weakens(j.Changes, j.own, now, own)
+	}
 	switch {
 	case len(d.builds) > 0:
 		j.say(solve.Failed, "with its own tests, the code does not build: "+count(len(d.builds), "package", "packages"))

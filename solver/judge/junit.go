@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -46,6 +47,7 @@ func (r *Report) junitFile(data []byte) error {
 	d.CharsetReader = charset
 	depth, seen := 0, false
 	var open *testcase
+	var suites []string // names of the open elements, "" for what is no suite
 	for {
 		tok, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -66,7 +68,8 @@ func (r *Report) junitFile(data []byte) error {
 				return errors.New("JUnit file is nested too deeply")
 			}
 			seen = seen || t.Name.Local == "testsuite" || t.Name.Local == "testsuites"
-			open = junitStart(open, t, depth)
+			open = junitStart(open, t, depth, suites)
+			suites = append(suites, suiteName(t))
 		case xml.EndElement:
 			if open != nil && open.depth == depth {
 				r.add(open.key(), open.status)
@@ -78,28 +81,41 @@ func (r *Report) junitFile(data []byte) error {
 			if depth--; depth < 0 {
 				return errors.New("JUnit file ends an element that was not open")
 			}
+			suites = suites[:depth]
 		}
 	}
 }
 
 // junitStart is what an opening element makes of the test case being read.
-func junitStart(open *testcase, t xml.StartElement, depth int) *testcase {
+func junitStart(open *testcase, t xml.StartElement, depth int, suites []string) *testcase {
 	if t.Name.Local == "testcase" && open == nil {
-		return &testcase{class: attr(t, "classname"), name: attr(t, "name"), status: Pass, depth: depth}
+		c := &testcase{class: attr(t, "classname"), name: attr(t, "name"), status: Pass, depth: depth}
+		if c.class == "test" { // Node's runner calls every class that, and nests suites instead
+			c.class = strings.Join(slices.DeleteFunc(slices.Clone(suites), func(s string) bool { return s == "" }), " > ")
+		}
+		return c
 	}
 	if open == nil || depth != open.depth+1 {
 		return open
 	}
 	switch t.Name.Local {
 	case "failure", "error":
-		open.status = Fail
-		open.collect = attr(t, "message") == "collection failure"
-	case "skipped":
-		if open.status != Fail {
-			open.status = Skip
+		if open.status != Skip {
+			open.status = Fail
 		}
+		open.collect = attr(t, "message") == "collection failure"
+	case "skipped": // beside a failure, too: Node writes both for a test marked "todo"
+		open.status = Skip
 	}
 	return open
+}
+
+// suiteName is the name of a testsuite element, "" of any other.
+func suiteName(t xml.StartElement) string {
+	if t.Name.Local != "testsuite" {
+		return ""
+	}
+	return attr(t, "name")
 }
 
 // key is the test's name in the report.

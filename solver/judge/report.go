@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -94,12 +95,9 @@ const (
 // errTooMany says that a report is beyond the bounds.
 var errTooMany = errors.New("more tests than a report may have")
 
-// clip bounds a name.
+// clip bounds a name and makes it survive being stored.
 func clip(name string) string {
-	if len(name) > maxName {
-		return name[:maxName]
-	}
-	return name
+	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }
 
 // Parse reads the results of one run of the test command. output is what the

@@ -56,7 +56,7 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	var out bytes.Buffer
 	log := &sharedBuffer{}
 	res, err := sb.Exec(ctx, sandbox.Command{
-		Shell: withJSON(cmd), Env: map[string]string{"CI": "true", "YUDAI": "judge"},
+		Shell: withJSON(cmd), Env: map[string]string{"CI": "true"},
 		Stdout: io.MultiWriter(&out, log), Stderr: log, MaxOutput: maxOutput, Timeout: timeout,
 	})
 	if err != nil {

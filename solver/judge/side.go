@@ -172,10 +172,10 @@ func deleted(changes []solve.FileChange) []string {
 	return out
 }
 
-// weakens lists the existing test files that the patch deletes, or changes so
-// that tests which the regression ran are gone or skipped in the candidate's own
-// run. A lost test is put down to the changed file it is in, where its name
-// tells; else to all of them.
+// weakens lists the existing test files that the patch deletes, and those files
+// of the tests' side that it changes or adds so that tests which the regression
+// ran are gone or skipped in the candidate's own run. A lost test is put down to
+// the file it is in, where its name tells; else to all of them.
 func weakens(changes []solve.FileChange, own []string, regression, candidate Report) []string {
 	out := deleted(changes)
 	var changed []string
@@ -189,7 +189,7 @@ func weakens(changes []solve.FileChange, own []string, regression, candidate Rep
 		}
 	}
 	for name, was := range regression.Tests {
-		if is := candidate.Tests[name]; was == Skip || is == Pass || is == Fail {
+		if is := candidate.Tests[name]; was == Skip || is == Pass || is == Fail || candidate.healed(name) {
 			continue
 		}
 		owners := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !holds(p, name) })

@@ -91,7 +91,7 @@ done | cksum
 type Watcher struct {
 	sb    sandbox.Sandbox
 	stamp string
-	print string
+	sum   string
 }
 
 // NewWatcher watches the work tree of sb, which [Lay] has filled.
@@ -107,17 +107,17 @@ func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("stamp the work tree: %w", err)
 	}
-	if w.print != "" && stamp == w.stamp {
-		return w.print, nil
+	if w.sum != "" && stamp == w.stamp {
+		return w.sum, nil
 	}
-	print, err := Fingerprint(ctx, w.sb)
+	sum, err := Fingerprint(ctx, w.sb)
 	if err != nil {
 		return "", err
 	}
 	// Looking may move the stamp (a git index in the tree, access times): the
 	// one from before is kept, so a change meanwhile is seen the next time.
-	w.stamp, w.print = stamp, print
-	return print, nil
+	w.stamp, w.sum = stamp, sum
+	return sum, nil
 }
 
 // Fingerprint names the content of the work tree: equal for equal files, modes

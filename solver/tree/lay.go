@@ -21,7 +21,7 @@ const litter = "__pycache__/\n*.py[co]\n.pytest_cache/\n.mypy_cache/\n.ruff_cach
 const layScript = `
 test ! -e "$GIT_DIR" -a ! -e "$REPO/.git" || { echo "the sandbox holds a repository already" >&2; exit 1; }
 mkdir -p "$GIT_DIR" "$REPO"
-tar -x --no-same-owner -f "$KEEP/pack.tar" -C "$GIT_DIR" 2>&1 || tar -x -o -f "$KEEP/pack.tar" -C "$GIT_DIR"
+tar -xof "$KEEP/pack.tar" -C "$GIT_DIR"
 rm -f "$KEEP/pack.tar"
 mkdir -p "$GIT_DIR/info"
 printf '%s' "$LITTER" > "$GIT_DIR/info/exclude"

@@ -59,7 +59,7 @@ func environment() map[string]string {
 		{"core.safecrlf", "false"}, {"core.fileMode", "true"}, {"core.symlinks", "true"}, {"core.ignoreCase", "false"},
 		{"core.bare", "false"}, {"core.sparseCheckout", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
 		{"safe.directory", "*"}, {"advice.addEmbeddedRepo", "false"}, {"submodule.recurse", "false"},
-		{"index.sparse", "false"}, {"feature.manyFiles", "false"},
+		{"index.sparse", "false"}, {"feature.manyFiles", "false"}, {"core.looseCompression", "0"},
 	}
 	env["GIT_CONFIG_COUNT"] = fmt.Sprint(len(conf))
 	for i, kv := range conf {

@@ -240,19 +240,19 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	b := laid(t, project)
-	print := func() string {
+	look := func() string {
 		t.Helper()
 		f, err := tree.Fingerprint(ctx, b)
 		must(t, err)
 		return f
 	}
-	base := print()
+	base := look()
 	for _, same := range []string{
 		"touch src/a.txt; cat src/a.txt > /dev/null", "echo x > debug.log; mkdir -p out; echo x > out/y", "git commit -q --allow-empty -m x; git checkout -q -b y",
 		"echo x > n; rm n", "cp -p src/a.txt /tmp/a; echo x > src/a.txt; cp -p /tmp/a src/a.txt",
 	} {
 		b.repo(same)
-		if print() != base {
+		if look() != base {
 			t.Errorf("%q changed the fingerprint", same)
 		}
 	}
@@ -263,12 +263,12 @@ func TestFingerprint(t *testing.T) {
 		"cd sub; git add f; git -c user.name=x -c user.email=x commit -q -m x; echo 333 > f", "mkfifo pipe; echo x > m; chmod 000 m", "rm -rf .git; echo q > q",
 	} {
 		b.repo(other)
-		f := print()
+		f := look()
 		if by, ok := seen[f]; ok {
 			t.Errorf("%q has the fingerprint of %q", other, by)
 		}
 		seen[f] = other
-		if print() != f {
+		if look() != f {
 			t.Errorf("%q: the fingerprint is not stable", other)
 		}
 	}

@@ -45,7 +45,7 @@ func (c *change) applySolve(ch solve.Change) error {
 }
 
 func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
-	r, err := c.t.run1(ch.Solve, ch.Run)
+	r, err := c.t.oneRun(ch.Solve, ch.Run)
 	if err != nil {
 		return r, err
 	}

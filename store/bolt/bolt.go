@@ -59,7 +59,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 		cfg.Now = time.Now
 	}
 	if cfg.Path == "" {
-		return nil, errors.New("open store: store.bolt.path is empty")
+		return nil, errors.New("open store: store.path is empty")
 	}
 	path, err := filepath.Abs(cfg.Path)
 	if err != nil {
@@ -79,6 +79,9 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 			_ = s.Close()
 		}
 	}()
+	if err := removeUnfinished(s.dir); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
 	if err := migrate(db, path, steps); err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func openFile(path string) (db *bbolt.DB, err error) {
 		InitialMmapSize: initialMap,
 	})
 	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, fmt.Errorf("open store: another yudai uses %s: stop it, or set store.bolt.path to another file: %w", path, err)
+		return nil, fmt.Errorf("open store: another yudai uses %s: stop it, or set store.path to another file: %w", path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)

@@ -2,7 +2,7 @@ package bolt
 
 import "time"
 
-// Config is the section `store.bolt` of the configuration.
+// Config is the section `store` of the configuration.
 type Config struct {
 	// Path of the database file. Transcripts and artifacts live in directories beside it.
 	Path string `yaml:"path"`

@@ -2,10 +2,11 @@ package bolt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -48,6 +49,9 @@ func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
 	switch {
 	case w.Solve != nil:
 		s := *w.Solve
+		if s.Created.IsZero() {
+			s.Created = d.Received
+		}
 		old, created, err := t.insert(s)
 		if err != nil || created || old.Trigger.Key == s.Trigger.Key {
 			return err
@@ -57,7 +61,9 @@ func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
 			Actor: s.Trigger.Actor, CommentID: s.Trigger.CommentID, At: d.Received,
 		})
 	case w.Ask != nil:
-		return t.ask(*w.Ask)
+		a := *w.Ask
+		a.ID = cmp.Or(a.ID, d.GUID)
+		return t.ask(a)
 	default:
 		return nil
 	}
@@ -136,7 +142,7 @@ func (s *Store) Asks(ctx context.Context) ([]solve.Ask, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list asks: %w", err)
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].At.Before(out[j].At) })
+	slices.SortStableFunc(out, func(a, b solve.Ask) int { return a.At.Compare(b.At) })
 	return out, nil
 }
 

@@ -187,7 +187,7 @@ func (t *tx) oldestClaimable(now time.Time) (solve.ID, error) {
 	return solve.ID(id), err
 }
 
-// Rescue takes over the runs at work whose node is dead.
+// Rescue takes over the runs at work whose node is dead or gave them up.
 func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
 	var taken []solve.Run
 	err := s.update(ctx, func(t *tx) error {
@@ -215,14 +215,14 @@ func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve
 	return taken, nil
 }
 
-// orphans are the runs at work whose node is dead.
+// orphans are the runs at work whose node is dead, or that have none.
 func (t *tx) orphans(now time.Time) ([]solve.Run, error) {
 	list, err := t.dead(now)
 	if err != nil {
 		return nil, err
 	}
 	var out []solve.Run
-	for _, node := range list {
+	for _, node := range append(list, "") {
 		prefix := key(nil).text(node)
 		err = errors.Join(err, t.scan(runOwned, prefix, func(k, _ []byte) (bool, error) {
 			data := t.get(runs, k[len(prefix):])

@@ -71,7 +71,7 @@ func TestSecondProcessIsToldWhy(t *testing.T) {
 	c := config(t)
 	open(t, c)
 	_, err := bolt.Open(c)
-	mustFail(t, err, "another yudai uses", c.Path, "store.bolt.path")
+	mustFail(t, err, "another yudai uses", c.Path, "store.path")
 }
 
 func TestNewerLayoutIsRefused(t *testing.T) {
@@ -219,6 +219,10 @@ func TestCompactKeepsEverything(t *testing.T) {
 	s := open(t, c)
 	queued(t, s, "a")
 	before := storetest.DumpOf(t, s, "a")
+	left := filepath.Join(filepath.Dir(c.Path), ".yudai-1.tmp") // of a crash
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Compact(); err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +230,10 @@ func TestCompactKeepsEverything(t *testing.T) {
 		t.Errorf("after compaction: %+v", after)
 	}
 	closeIssue(t, s, "a")
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(c.Path), ".tmp-*"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	closeStore(t, s)
+	open(t, c)
+	entries, err := filepath.Glob(filepath.Join(filepath.Dir(c.Path), ".*"))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Store) Runs(ctx context.Context, id solve.ID) (out []solve.Run, err err
 // Run returns one run; [solve.ErrNotFound] if there is none.
 func (s *Store) Run(ctx context.Context, id solve.ID, n int) (out solve.Run, err error) {
 	err = s.view(ctx, func(t *tx) error {
-		out, err = t.run1(id, n)
+		out, err = t.oneRun(id, n)
 		return err
 	})
 	return out, err
@@ -44,15 +44,13 @@ func (s *Store) Events(ctx context.Context, id solve.ID, after uint64) (out []so
 			return err
 		}
 		prefix := key(nil).text(string(id))
-		c := t.bucket(events).Cursor()
-		for k, v := c.Seek(append(prefix[:len(prefix):len(prefix)], key(nil).num(after+1)...)); k != nil && string(k[:min(len(k), len(prefix))]) == string(prefix); k, v = c.Next() {
+		from := key(nil).text(string(id)).num(after + 1)
+		return t.scanFrom(events, prefix, from, func(_, v []byte) (bool, error) {
 			var r entryRecord
-			if err := decode("event of solve "+string(id), v, &r); err != nil {
-				return err
-			}
+			err := decode("event of solve "+string(id), v, &r)
 			out = append(out, r.Entry)
-		}
-		return nil
+			return true, err
+		})
 	})
 	return out, err
 }

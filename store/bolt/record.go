@@ -95,7 +95,7 @@ func encodeSolve(s solve.Solve) ([]byte, error) {
 	return encode("solve "+string(s.ID), s)
 }
 
-func (t *tx) run1(id solve.ID, n int) (solve.Run, error) {
+func (t *tx) oneRun(id solve.ID, n int) (solve.Run, error) {
 	data := t.get(runs, runKey(id, n))
 	if data == nil {
 		return solve.Run{}, fmt.Errorf("run %d of solve %q: %w", n, id, solve.ErrNotFound)

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,10 +132,22 @@ func saveCopy(db *bbolt.DB, path string) error {
 	})
 }
 
+// unfinished is the pattern of files that are being written. One that a crash
+// left beside the database is removed at the next start.
+const unfinished = ".yudai-*.tmp"
+
+func removeUnfinished(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, unfinished))
+	for _, path := range left {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
 // writeDurably makes or replaces a file so that after a crash either the old
 // or the whole new content is there.
 func writeDurably(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

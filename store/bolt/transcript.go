@@ -53,7 +53,8 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 	var old uint64
 	err := s.view(ctx, func(t *tx) error {
 		r, err := t.ownRun(id, n, token, at)
-		g.attempt, old = r.Attempt, num(t.get(segments, g2key(g, r.Attempt)))
+		g.attempt = r.Attempt
+		old = num(t.get(segments, g.key()))
 		return err
 	})
 	if err != nil {
@@ -78,14 +79,9 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 	})
 }
 
-func g2key(g segment, attempt int) key {
-	g.attempt = attempt
-	return g.key()
-}
-
 // ownRun returns the run if the token is its living owner's.
 func (t *tx) ownRun(id solve.ID, n int, token uint64, at time.Time) (solve.Run, error) {
-	r, err := t.run1(id, n)
+	r, err := t.oneRun(id, n)
 	if err != nil {
 		return r, err
 	}
@@ -125,7 +121,7 @@ func (s *Store) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, err
 	}
 	var parts []part
 	err := s.view(ctx, func(t *tx) error {
-		r, err := t.run1(id, n)
+		r, err := t.oneRun(id, n)
 		if err != nil {
 			return err
 		}

@@ -59,8 +59,13 @@ func (t *tx) del(b bucket, k []byte) {
 // scan calls fn for each key with the prefix, in order, until it says stop. fn
 // must not write to the bucket.
 func (t *tx) scan(b bucket, prefix []byte, fn func(k, v []byte) (more bool, err error)) error {
+	return t.scanFrom(b, prefix, prefix, fn)
+}
+
+// scanFrom is scan from a key on.
+func (t *tx) scanFrom(b bucket, prefix, from []byte, fn func(k, v []byte) (more bool, err error)) error {
 	c := t.bucket(b).Cursor()
-	for k, v := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		t.ops++
 		more, err := fn(k, v)
 		if err != nil || !more {

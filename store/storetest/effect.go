@@ -15,6 +15,7 @@ func effectPromises() []Promise {
 		{"an unknown outcome is remembered", effectUnknown},
 		{"a refused effect is never tried again", effectDead},
 		{"a former writer's answer changes nothing", effectFenced},
+		{"only an effect that nobody began is withdrawn", effectWithdraw},
 	}
 }
 
@@ -203,4 +204,36 @@ func effectFenced(t testing.TB, s Store) {
 	left := w.claimEffect(n1, k)
 	w.ok(s.Leave(w.ctx, n1))
 	stale(left.Token)
+}
+
+func effectWithdraw(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	k := "a/comment"
+	withdraw := func(want bool) {
+		t.Helper()
+		before := w.effect(k)
+		got, err := s.WithdrawEffect(w.ctx, k, "cancelled", w.now)
+		w.ok(err)
+		w.same(want, got)
+		if !want {
+			w.same(before, w.effect(k))
+		}
+	}
+	w.want(one())
+	e := w.claimEffect(n1, k)
+	withdraw(false)
+	w.ok(s.SendingEffect(w.ctx, k, e.Token, w.now))
+	w.ok(s.RetryEffect(w.ctx, k, e.Token, w.now, "broken pipe", true))
+	withdraw(false) // the call may have been made
+	e = w.claimEffect(n1, k)
+	w.ok(s.RetryEffect(w.ctx, k, e.Token, w.now, "503", false))
+	withdraw(true)
+	if got := w.effect(k); got.State != solve.EffectDead || got.Error != "cancelled" || !got.Done.Equal(w.now) {
+		t.Errorf("the withdrawn effect is %+v", got)
+	}
+	w.same(0, len(w.due()))
+	withdraw(false)
+	_, err := s.WithdrawEffect(w.ctx, "none", "cancelled", w.now)
+	w.is(err, solve.ErrNotFound)
 }

@@ -16,6 +16,7 @@ func leasePromises() []Promise {
 		{"a running solve is claimed only when its runs are over or it must end", claimRunning},
 		{"a solve claimed for its deadline keeps its age", claimDueInOrder},
 		{"a dead node's runs are rescued without a change of state", rescueRuns},
+		{"a released run is rescued while its node lives", rescueReleased},
 	}
 }
 
@@ -183,4 +184,21 @@ func rescueRuns(t testing.TB, s Store) {
 	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
 		t.Errorf("rescued %d runs a second time: %v", len(got), err)
 	}
+}
+
+func rescueReleased(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	made := w.running(repo(1), 2, nil)
+	n1, n2 := w.node("n1"), w.node("n2")
+	r := w.admit(n1, solve.Caps{})[0]
+	_, left := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventStarted, Release: true})
+	w.same(solve.Lease{Token: 1}, left.Lease)
+	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: 1, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
+	w.same(2, w.checkCaps(solve.Caps{}))
+	got, err := s.Rescue(w.ctx, n2, w.now)
+	w.ok(err)
+	want := left
+	want.Lease = solve.Lease{Node: n2, Token: 2}
+	w.same([]solve.Run{want}, got)
+	w.step(got[0], solve.EventAgentEnded)
 }

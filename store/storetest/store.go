@@ -64,7 +64,7 @@ type Store interface {
 	// the lowest N. Solves whose cancel was asked for or whose deadline has passed are left out.
 	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
 	// Rescue takes over (token+1, owned by node) the dispatched, working,
-	// harvesting and judging runs whose node is dead, without a change of state.
+	// harvesting and judging runs whose node is dead or released them, without a change of state.
 	Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error)
 
 	// Writing.
@@ -105,6 +105,9 @@ type Store interface {
 	RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error
 	// KillEffect ends it for good: GitHub refuses.
 	KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error
+	// WithdrawEffect ends for good a pending effect whose call was never made. False, and
+	// nothing changes, if it is being written, its outcome is unknown, or it is over.
+	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (withdrawn bool, err error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	// SolveEffects are all effects of one solve, by key.
 	SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error)

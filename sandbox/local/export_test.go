@@ -1,0 +1,13 @@
+package local
+
+import (
+	"context"
+	"net"
+
+	"github.com/yudai-dev/yudai/sandbox/egress"
+)
+
+// SetNetwork replaces the resolver and dialler of the allow-list proxy.
+func (d *Driver) SetNetwork(r egress.Resolver, dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	d.resolver, d.dial = r, dial
+}

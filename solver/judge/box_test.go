@@ -1,0 +1,159 @@
+package judge_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+func TestMain(m *testing.M) {
+	local.Stage()
+	code := m.Run()
+	if d, err := driver(); err == nil {
+		os.RemoveAll(d.dir) //nolint:errcheck // a temporary directory
+	}
+	os.Exit(code)
+}
+
+// boxes is the driver of all tests here.
+type boxes struct {
+	*local.Driver
+	dir   string
+	count atomic.Int64
+}
+
+var driver = sync.OnceValues(func() (*boxes, error) {
+	dir, err := os.MkdirTemp("", "yudai-judge-*")
+	if err != nil {
+		return nil, err
+	}
+	c := local.DefaultConfig()
+	c.Dir, c.AllowUnlimited, c.FreeDiskMiB = dir, os.Geteuid() != 0, 64
+	d, err := local.New(c, zerolog.Nop())
+	if err == nil {
+		err = d.Check(context.Background())
+	}
+	return &boxes{Driver: d, dir: dir}, err
+})
+
+// open makes a sandbox with the local driver, empty or from a base.
+func open(t *testing.T, from string) sandbox.Sandbox {
+	t.Helper()
+	d, err := driver()
+	if err != nil {
+		if strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	sb, err := d.Open(context.Background(), sandbox.Spec{Name: fmt.Sprint("j", d.count.Add(1)), From: from})
+	must(t, err)
+	t.Cleanup(func() { must(t, sb.Close(context.Background())) })
+	return sb
+}
+
+// base is a repository whose tests have been run, and its frozen sandbox.
+type base struct {
+	work   string // the repository on this machine
+	image  string
+	test   solve.TestCommand
+	report judge.Report
+}
+
+// prepare makes the repository that script makes, and its base, as the solver does.
+func prepare(t *testing.T, script string, test solve.TestCommand) base {
+	t.Helper()
+	return prepareFrom(t, "", script, test)
+}
+
+// prepareFrom starts from an image that holds no repository yet.
+func prepareFrom(t *testing.T, image, script string, test solve.TestCommand) base {
+	t.Helper()
+	b := base{work: t.TempDir(), test: test}
+	host(t, b.work, "git init -q -b main . && "+script+"\ngit add -A -f && git commit -q -m base")
+	m, err := git.New(filepath.Join(t.TempDir(), "git")).Mirror(t.Context(), "1", b.work, git.Auth{})
+	must(t, err)
+	var pack bytes.Buffer
+	must(t, m.Pack(t.Context(), host(t, b.work, "git rev-parse HEAD"), 0, &pack))
+	sb := open(t, image)
+	must(t, tree.Lay(t.Context(), sb, &pack))
+	report, log, err := judge.RunTests(t.Context(), sb, test, 2*time.Minute, 0)
+	must(t, err)
+	if report.NoVerdict != "" {
+		t.Fatalf("the base's tests: %s\n%s", report.NoVerdict, log)
+	}
+	must(t, tree.Settle(t.Context(), sb))
+	d, err := driver()
+	must(t, err)
+	b.image, err = d.Freeze(t.Context(), sb)
+	must(t, err)
+	b.report = report
+	return b
+}
+
+// candidate is the patch that script makes of the base.
+func (b base) candidate(t *testing.T, script string) judge.Input {
+	t.Helper()
+	work := filepath.Join(t.TempDir(), "work")
+	host(t, ".", "cp -a '"+b.work+"' '"+work+"'")
+	patch := host(t, work, script+"\ngit add -A -f && git diff --cached --binary --full-index -M")
+	if patch != "" {
+		patch += "\n"
+	}
+	changes, err := solve.ParsePatch([]byte(patch))
+	must(t, err)
+	return judge.Input{
+		Patch: []byte(patch), Changes: changes, Test: b.test, Base: b.report,
+		Timeout: time.Minute, MaxOutput: 1 << 20, RequireFix: true,
+	}
+}
+
+// judge gives the verdict on a candidate in a fork of the base.
+func (b base) judge(t *testing.T, in judge.Input) (solve.Verdict, string) {
+	t.Helper()
+	v, log, err := judge.Judge(t.Context(), open(t, b.image), in)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	return v, string(log)
+}
+
+// host runs a shell script on this machine.
+func host(t *testing.T, dir, script string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-ec", script)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
