@@ -70,7 +70,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer file.Close()
-	r, err := newRig(dir)
+	r, err := newRig(ctx, dir)
 	if err != nil {
 		return err
 	}

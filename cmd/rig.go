@@ -38,10 +38,10 @@ const (
 
 // newRig starts the emulator with its state below dir. The repository is made
 // next, then start brings yudai up.
-func newRig(dir string) (*rig, error) {
+func newRig(ctx context.Context, dir string) (*rig, error) {
 	r := &rig{dir: dir}
 	r.hub = githubsim.New(githubsim.Options{Dir: filepath.Join(dir, "github")})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error
 		return err
 	}
 	defer file.Close()
-	r, err := newRig(dir)
+	r, err := newRig(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -294,3 +294,41 @@ func TestCancelEndsGit(t *testing.T) {
 		t.Errorf("error = %v, want the cancel", err)
 	}
 }
+
+func TestCheck(t *testing.T) {
+	if err := git.Check(context.Background()); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if err := git.Check(context.Background()); err == nil || !strings.Contains(err.Error(), "install the package git") {
+		t.Errorf("without git: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\necho git version 2.25.1\n"), 0o755))
+	if err := git.Check(context.Background()); err == nil || !strings.Contains(err.Error(), "2.25 is too old") {
+		t.Errorf("an old git: %v", err)
+	}
+}
+
+// Nothing of this process's environment reaches git but the search path.
+func TestEnvironmentIsOurs(t *testing.T) {
+	dir, log := t.TempDir(), filepath.Join(t.TempDir(), "env")
+	must(t, os.WriteFile(filepath.Join(dir, "git"), []byte("#!/bin/sh\n/usr/bin/env > "+log+"\nexit 1\n"), 0o755))
+	t.Setenv("PATH", dir)
+	t.Setenv("YUDAI_SECRET", "sesame")
+	t.Setenv("GIT_DIR", "/elsewhere")
+	t.Setenv("GIT_SSH_COMMAND", "sesame")
+	t.Setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+	_, err := git.Local(context.Background(), dir)
+	if err == nil {
+		t.Fatal("the stand-in succeeded")
+	}
+	data, err := os.ReadFile(log)
+	must(t, err)
+	if got := string(data); strings.Contains(got, "sesame") || strings.Contains(got, "/elsewhere") || strings.Contains(got, "PROXY") || !strings.Contains(got, "GIT_CONFIG_NOSYSTEM=1") {
+		t.Errorf("environment: %s", got)
+	}
+	if _, err = git.New(t.TempDir()).Mirror(context.Background(), "1", "https://example.invalid/x", git.Auth{}); err == nil {
+		t.Fatal("the stand-in succeeded")
+	}
+}

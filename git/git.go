@@ -226,6 +226,29 @@ func (c *capped) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
+// oldest is the first version of git that takes configuration from its
+// environment in the way that keeps credentials off disk and argv.
+var oldest = [2]int{2, 32}
+
+// Check tells whether the git of this machine can be used, and what to do if not.
+func Check(ctx context.Context) error {
+	out, err := call{args: []string{"version"}}.run(ctx)
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("git is not installed: install the package git, version %d.%d or newer", oldest[0], oldest[1])
+	}
+	if err != nil {
+		return err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(out), "git version %d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("read git's version from %q: %w", reason(string(out)), err)
+	}
+	if major < oldest[0] || major == oldest[0] && minor < oldest[1] {
+		return fmt.Errorf("git %d.%d is too old: install %d.%d or newer", major, minor, oldest[0], oldest[1])
+	}
+	return nil
+}
+
 // isSHA reports whether s is a full commit name.
 func isSHA(s string) bool {
 	if len(s) != 40 {

@@ -60,6 +60,17 @@ func (m *Mirror) Has(ctx context.Context, sha string) bool {
 	return err == nil
 }
 
+// need is ErrMissing, or the context's end, unless the commit is in the mirror.
+func (m *Mirror) need(ctx context.Context, sha string) error {
+	if m.Has(ctx, sha) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("commit %q: %w", sha, ErrMissing)
+}
+
 // Paths lists every file of the commit, sorted, symbolic links included.
 func (m *Mirror) Paths(ctx context.Context, sha string) ([]string, error) {
 	entries, err := m.list(ctx, sha, "")
@@ -104,8 +115,8 @@ type entry struct {
 
 // list is ls-tree of the whole commit, or of one path.
 func (m *Mirror) list(ctx context.Context, sha, path string) ([]entry, error) {
-	if !m.Has(ctx, sha) {
-		return nil, fmt.Errorf("commit %q: %w", sha, ErrMissing)
+	if err := m.need(ctx, sha); err != nil {
+		return nil, err
 	}
 	args := []string{"ls-tree", "-z", "-l", "-r", "--full-tree", sha}
 	if path != "" {

@@ -24,8 +24,8 @@ const packConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\t
 // this host. depth bounds the history in commits from the tip, as a shallow
 // clone does; 0 is all of it. HEAD is [PackBranch], at the commit.
 func (m *Mirror) Pack(ctx context.Context, sha string, depth int, w io.Writer) error {
-	if !m.Has(ctx, sha) {
-		return fmt.Errorf("pack %q: %w", sha, ErrMissing)
+	if err := m.need(ctx, sha); err != nil {
+		return fmt.Errorf("pack: %w", err)
 	}
 	tmp, done, err := m.scratch()
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *tarball) file(path, name string) {
 		t.err = err
 		return
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		t.err = err

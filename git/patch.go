@@ -33,8 +33,8 @@ const maxChange = 64 << 20
 // through a symbolic link or into a git directory does not apply. ErrPatch
 // carries git's reason. An empty patch gives the base's own tree.
 func (m *Mirror) Apply(ctx context.Context, baseSHA string, patch []byte) (string, error) {
-	if !m.Has(ctx, baseSHA) {
-		return "", fmt.Errorf("commit %q: %w", baseSHA, ErrMissing)
+	if err := m.need(ctx, baseSHA); err != nil {
+		return "", err
 	}
 	tmp, done, err := m.scratch()
 	if err != nil {
@@ -65,8 +65,11 @@ func (m *Mirror) Apply(ctx context.Context, baseSHA string, patch []byte) (strin
 // path, with their content: what GitHub's Git Data API wants. A rename is a
 // deletion and a new file. More than 64 MiB together is ErrTooLarge.
 func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]File, error) {
-	if !m.Has(ctx, baseSHA) || !isSHA(tree) {
-		return nil, fmt.Errorf("changes from %q to %q: %w", baseSHA, tree, ErrMissing)
+	if err := m.need(ctx, baseSHA); err != nil {
+		return nil, err
+	}
+	if !isSHA(tree) {
+		return nil, fmt.Errorf("tree %q: %w", tree, ErrMissing)
 	}
 	out, err := m.git(ctx, call{args: []string{"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree}})
 	if err != nil {

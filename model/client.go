@@ -45,7 +45,7 @@ func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
 		n++
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
-		reply, res, err := try(inner)
+		reply, res, err := try(inner) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
 		if err == nil {
 			return reply, nil
 		}

@@ -36,6 +36,7 @@ type Solves interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 }
 
 // API is the REST API. All fields but PublicURL and Token are required.

@@ -102,7 +102,7 @@ func operationsOf(doc *huma.OpenAPI) []docOperation {
 
 func schemaIn(content map[string]*huma.MediaType) string {
 	for _, kind := range slices.Sorted(maps.Keys(content)) {
-		if s := content[kind].Schema; s != nil {
+		if s := content[kind].Schema; s != nil && s.Ref != "" {
 			return path.Base(s.Ref)
 		}
 	}

@@ -26,6 +26,7 @@ func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, err
 	mux.Handle(githubapp.DefaultWebhookRoute, hook) // POST /api/github/hook
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.statusOperation(api), a.status)
+	huma.Register(api, a.recordOperation(api), a.record)
 	description, err := newDescription(api)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -69,7 +68,7 @@ func checkFile(f *gitdiff.File) error {
 	switch {
 	case f.IsCopy:
 		return fmt.Errorf("%q is a copy: make the patch without copy detection", name)
-	case name == "" || name == os.DevNull:
+	case name == "" || name == "/dev/null":
 		return errors.New("a file without a name")
 	case f.IsNew && f.IsDelete, f.IsRename && (f.IsNew || f.IsDelete):
 		return fmt.Errorf("%q has headers that contradict each other", name)

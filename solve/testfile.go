@@ -60,14 +60,12 @@ func isTestName(base string) bool {
 		return ends("Test", "Tests", "TestCase", "IT", "Spec") || beginsWord(stem, "Test")
 	case ".rb":
 		return ends("_test", "_spec") || strings.HasPrefix(stem, "test_") || stem == "spec_helper" || stem == "rails_helper" || stem == "test_helper"
-	case ".php", ".phpt":
-		return ext == ".phpt" || ends("Test", "TestCase", "Cest")
+	case ".php":
+		return ends("Test", "TestCase", "Cest")
 	case ".cs", ".fs", ".vb":
 		return ends("Test", "Tests")
-	case ".snap", ".ambr":
-		return true
 	}
-	return false
+	return ext == ".phpt" || ext == ".snap" || ext == ".ambr"
 }
 
 // beginsWord says whether a camel-case name begins with the word: TestUser, not Testimonial.

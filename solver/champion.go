@@ -114,5 +114,5 @@ func (e *Engine) Record(ctx context.Context, id solve.ID) (solve.Record, error) 
 		return solve.Record{}, err
 	}
 	events, err := e.Store.Events(ctx, id, 0)
-	return solve.Record{V: 1, Solve: s, Runs: runs, Events: events}, err
+	return solve.Record{V: solve.RecordVersion, Solve: s, Runs: runs, Events: events}, err
 }

@@ -151,6 +151,11 @@ func TestAPI(t *testing.T) {
 	if status != http.StatusOK || answer["state"] != "solved" {
 		t.Errorf("GET status: %d %v", status, answer)
 	}
+	if rec, err := solve.ReadRecord(get(t, base+"/solve/"+id+"/record", "operator-token-of-the-test")); err != nil {
+		t.Error(err)
+	} else if _, same := solve.Explain(rec); !same {
+		t.Error("the exported record does not recompute")
+	}
 	for _, path := range []string{"/openapi.json", "/docs", "/healthz"} {
 		if status, _ := call(t, "GET", base+path, "", ""); status != http.StatusOK {
 			t.Errorf("GET %s: %d", path, status)
@@ -165,6 +170,20 @@ func TestAPI(t *testing.T) {
 }
 
 func call(t *testing.T, method, url, token, body string) (int, map[string]any) {
+	t.Helper()
+	status, data := request(t, method, url, token, body)
+	out := map[string]any{}
+	_ = json.Unmarshal(data, &out)
+	return status, out
+}
+
+func get(t *testing.T, url, token string) []byte {
+	t.Helper()
+	_, data := request(t, "GET", url, token, "")
+	return data
+}
+
+func request(t *testing.T, method, url, token, body string) (int, []byte) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -185,9 +204,7 @@ func call(t *testing.T, method, url, token, body string) (int, map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]any{}
-	_ = json.Unmarshal(data, &out)
-	return resp.StatusCode, out
+	return resp.StatusCode, data
 }
 
 // TestSecretsStayInside looks for every secret in everything that is written:

@@ -193,9 +193,9 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request) {
 		h.signal()
 	}
 	limit := h.budget(c.spender())
-	header := limit.header(h.now())
+	header := limit.header()
 	h.mu.Unlock()
-	h.opts.Log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", out.status).Msg("request answered")
+	h.opts.Log.Debug().Str("event", r.Method+" "+r.URL.Path).Str("state", http.StatusText(out.status)).Msg("request answered")
 	h.write(w, r, out, header)
 }
 

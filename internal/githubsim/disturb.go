@@ -9,7 +9,7 @@ type DisturbKind string
 const (
 	DisturbDrop      DisturbKind = "drop"      // never sent; a failure in the delivery log
 	DisturbDuplicate DisturbKind = "duplicate" // sent twice with one GUID
-	DisturbReorder   DisturbKind = "reorder"   // sent after the one that follows it
+	DisturbReorder   DisturbKind = "reorder"   // sent after the one that follows it, so not before there is one
 	DisturbDelay     DisturbKind = "delay"     // sent Delay later, and what follows behind it
 )
 

@@ -187,7 +187,7 @@ func (in *Injection) answer(h *Hub) (out reply, header http.Header, wrong bool) 
 			b.reset = b.reset.Add(time.Minute)
 		}
 		h.mu.Unlock()
-		return fail(status, "API rate limit exceeded for installation."), b.header(b.reset), true
+		return fail(status, "API rate limit exceeded for installation."), b.header(), true
 	case FaultSecondary:
 		return secondary(http.StatusForbidden, true), header, true
 	case FaultSecondaryPlain:

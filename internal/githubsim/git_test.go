@@ -73,6 +73,16 @@ func TestGitTransport(t *testing.T) {
 	if ref.GetObject().GetSHA() != sha {
 		t.Errorf("topic is at %s, pushed %s", ref.GetObject().GetSHA(), sha)
 	}
+	check(t, os.MkdirAll(filepath.Join(work, ".github", "workflows"), 0o755))
+	check(t, os.WriteFile(filepath.Join(work, ".github", "workflows", "ci.yml"), []byte("on: push\n"), 0o644))
+	for _, args := range [][]string{{"add", "."}, {"commit", "-q", "-m", "workflow"}} {
+		if out, err := git(t, work, "", args...); err != nil {
+			t.Fatalf("%v: %s", args, out)
+		}
+	}
+	if out, err := git(t, work, write, "push", "-q", "origin", "topic"); err == nil || !strings.Contains(out, "refusing to allow a GitHub App") {
+		t.Errorf("push of a workflow: %v: %s", err, out)
+	}
 	for what, tc := range map[string][2]string{
 		"no rights":        {issues, url},
 		"no token":         {"", url},

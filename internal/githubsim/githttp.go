@@ -41,9 +41,12 @@ func (h *Hub) serveGit(w http.ResponseWriter, r *http.Request) {
 	in := r.Clone(r.Context())
 	in.URL = &url.URL{Path: "/" + filepath.Base(dir) + "/" + m[3], RawQuery: r.URL.RawQuery}
 	in.Header.Del("Authorization")
+	env := append(gitEnv(), "GIT_PROJECT_ROOT="+filepath.Dir(dir), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x-access-token")
+	if c.token.may([]string{"workflows:write"}) {
+		env = append(env, workflowsEnv)
+	}
 	backend := &cgi.Handler{
-		Path: program, Args: []string{"http-backend"}, Root: "/", Dir: filepath.Dir(dir),
-		Env: append(gitEnv(), "GIT_PROJECT_ROOT="+filepath.Dir(dir), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x-access-token"),
+		Path: program, Args: []string{"http-backend"}, Root: "/", Dir: filepath.Dir(dir), Env: env,
 	}
 	backend.ServeHTTP(w, in)
 	if m[3] != "git-receive-pack" {

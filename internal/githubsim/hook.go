@@ -242,7 +242,7 @@ func (h *Hub) attempt(client *http.Client, d *delivery, url string) {
 	if err != nil {
 		h.opts.Log.Error().Err(err).Msg("history not written")
 	}
-	h.opts.Log.Debug().Str("event", d.event).Str("delivery_id", d.guid).Int("status", d.code).Msg("webhook delivered")
+	h.opts.Log.Debug().Str("event", d.event).Str("delivery_id", d.guid).Str("state", d.status).Msg("webhook delivered")
 	h.signal()
 }
 

@@ -13,7 +13,6 @@ package githubsim
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -96,7 +95,6 @@ type Hub struct {
 
 	faults     []*Injection
 	disturbs   []*Disturbance
-	lastFired  error
 	history    []Record
 	historyOut *os.File
 	historyErr error
@@ -296,42 +294,4 @@ func (h *Hub) isAPI(path string) bool {
 		return true
 	}
 	return false
-}
-
-// Transport is an http.RoundTripper that calls the hub in process: no sockets,
-// so it works inside a testing/synctest bubble. The host of a request is not
-// looked at. Git needs a listener.
-func (h *Hub) Transport() http.RoundTripper { return direct{h} }
-
-type direct struct{ hub *Hub }
-
-// RoundTrip answers req. A cut connection is an error, as it is over a socket.
-func (d direct) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	in := req.Clone(req.Context())
-	in.RequestURI = req.URL.RequestURI()
-	in.RemoteAddr = "127.0.0.1:0"
-	if in.Host == "" {
-		in.Host = req.URL.Host
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
-	defer in.Body.Close()
-	defer func() {
-		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler {
-				panic(p)
-			}
-			resp, err = nil, fmt.Errorf("emulator cut the connection: %w", io.ErrUnexpectedEOF)
-			if cause := req.Context().Err(); cause != nil {
-				err = cause
-			}
-		}
-	}()
-	out := &holder{header: http.Header{}}
-	d.hub.ServeHTTP(out, in)
-	return out.response(req), nil
 }

@@ -39,7 +39,7 @@ func (h *Hub) budget(who string) *budget {
 
 func (b *budget) left() int { return max(b.limit-b.used, 0) }
 
-func (b *budget) header(time.Time) http.Header {
+func (b *budget) header() http.Header {
 	return http.Header{
 		"X-Ratelimit-Limit":     {strconv.Itoa(b.limit)},
 		"X-Ratelimit-Remaining": {strconv.Itoa(b.left())},

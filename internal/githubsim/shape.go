@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"sort"
 	"strings"
 	"time"
 )
@@ -312,14 +311,4 @@ func (h *Hub) suiteJSON(r *repo, s *suite) (obj, error) {
 			"committer": obj{"name": info.committer.name, "email": info.committer.email},
 		},
 	}, nil
-}
-
-// sortedPerms writes permissions in a fixed order, for people.
-func sortedPerms(p map[string]string) string {
-	parts := make([]string, 0, len(p))
-	for k, v := range p {
-		parts = append(parts, k+":"+v)
-	}
-	sort.Strings(parts)
-	return strings.Join(parts, " ")
 }

@@ -11,7 +11,7 @@ func TestLoadErrorsHavePositions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ yaml, want string }{
 		"unknown key":      {"plays:\n  - steps:\n      - run: ls\n        rnu: x\n", "line 4, column 9: unknown field"},
-		"unknown match":    {"plays:\n  - match: {modle: x}\n    steps:\n      - run: ls\n", `line 2, column 13: unknown field "modle"`},
+		"unknown match":    {"plays:\n  - match: {modell: x}\n    steps:\n      - run: ls\n", `line 2, column 13: unknown field "modell"`},
 		"bad type":         {"plays:\n  - match: {repeat: often}\n    steps: [{run: ls}]\n", "line 2, column 21"},
 		"bad syntax":       {"plays: [\n", "line 1"},
 		"bad duration":     {"plays:\n  - steps:\n      - run: ls\n        delay: soon\n", "soon"},

@@ -33,7 +33,7 @@ func detectNode(r repository) (Setup, bool, error) {
 	}
 	var p nodePackage
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return Setup{}, false, nil // not for npm to read either: no tests here
+		return Setup{}, false, nil //nolint:nilerr // npm cannot read it either: no tests here
 	}
 	script := p.Scripts["test"]
 	if script == "" || strings.Contains(script, noScript) {

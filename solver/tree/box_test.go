@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	local.Stage()
 	code := m.Run()
 	if d, err := driver(); err == nil {
-		os.RemoveAll(d.dir) //nolint:errcheck // a temporary directory
+		os.RemoveAll(d.dir)
 	}
 	os.Exit(code)
 }

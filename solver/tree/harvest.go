@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,8 @@ const bigFile = 64 << 20
 // than maxBytes is ErrTooLarge. The work tree is fit for nothing else afterwards.
 func Harvest(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
 	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
-	if f, ok := err.(*failure); ok && f.code == 4 {
+	var f *failure
+	if errors.As(err, &f) && f.code == 4 {
 		return nil, fmt.Errorf("harvest: %w: a new or changed file has more than %d MiB", ErrTooLarge, max(bigFile, maxBytes)>>20)
 	}
 	if err != nil {

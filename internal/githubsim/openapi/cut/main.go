@@ -117,8 +117,7 @@ func cut(in, out string) error {
 	return nil
 }
 
-// mend puts right what the description says wrongly, each proved by GitHub's
-// own examples in the same package.
+// mend puts right what the description says wrongly.
 func mend(full map[string]any) error {
 	// An installation's account in the list would have to be a user and an
 	// enterprise at once (allOf); the single installation says anyOf.

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+type recordOutput struct {
+	Type string `header:"Content-Type"`
+	Body []byte
+}
+
+func (a API) recordOperation(api huma.API) huma.Operation {
+	o := a.operation(api, huma.Operation{
+		OperationID: "solve-record", Method: http.MethodGet, Path: "/solve/{id}/record",
+		Summary:     "Export a solve",
+		Description: "The whole record with its runs and events, as `yudai reduce --explain FILE` reads it to recompute the champion.",
+		Errors:      []int{http.StatusNotFound},
+		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/solve/cnv8q5k6n88s73a1e0h0/record" \
+  -H "Authorization: Bearer $YUDAI_API_TOKEN" -o record.json`},
+	})
+	o.Responses = map[string]*huma.Response{"200": {
+		Description: "The record", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}},
+	}}
+	return o
+}
+
+// record exports a solve as package solve reads it back.
+func (a API) record(ctx context.Context, in *statusInput) (*recordOutput, error) {
+	rec := solve.Record{V: solve.RecordVersion}
+	var err error
+	if rec.Solve, err = a.Solves.Solve(ctx, solve.ID(in.ID)); errors.Is(err, solve.ErrNotFound) {
+		return nil, huma.Error404NotFound("there is no such solve")
+	}
+	if err == nil {
+		rec.Runs, err = a.Solves.Runs(ctx, rec.Solve.ID)
+	}
+	if err == nil {
+		rec.Events, err = a.Solves.Events(ctx, rec.Solve.ID, 0)
+	}
+	var data []byte
+	if err == nil {
+		data, err = json.MarshalIndent(rec, "", "  ")
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Str("solve_id", in.ID).Msg("solve not exported")
+		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
+	}
+	return &recordOutput{Type: "application/json", Body: data}, nil
+}
