@@ -3,6 +3,7 @@ package ghapp_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -121,6 +122,34 @@ func TestFailedLookUpDoesNotForgetTheUnknownOutcome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// hollow drops the content of the first answer to each kind of creation.
+type hollow struct {
+	next http.RoundTripper
+	seen map[string]bool
+}
+
+func (h hollow) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := h.next.RoundTrip(req)
+	kind := req.URL.Path[strings.LastIndex(req.URL.Path, "/"):]
+	if err != nil || req.Method != "POST" || kind == "/access_tokens" || h.seen[kind] {
+		return resp, err
+	}
+	h.seen[kind] = true
+	return respond(req, resp.StatusCode, ""), resp.Body.Close()
+}
+
+func TestAnswerWithoutContentIsAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.app = w.newApp(hollow{w.traffic, map[string]bool{}})
+		stop := w.write("node-1")
+		s := w.solveAll(id1, w.settle)
+		w.settle()
+		stop()
+		w.checkOnce(s)
+	})
 }
 
 // TestKilledWriterIsResumedWithoutADouble ends a writer at each of its calls,

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 )
@@ -57,16 +57,10 @@ type doctor struct {
 }
 
 func (d *doctor) git() []Finding {
-	out, err := exec.CommandContext(d.ctx, "git", "--version").Output()
-	if err != nil {
-		return []Finding{{Bad, "git", "the git program was not found", "install the package git"}}
+	if err := git.Check(d.ctx); err != nil {
+		return []Finding{{Bad, "git", err.Error(), ""}}
 	}
-	var major, minor int
-	version := strings.TrimSpace(string(out))
-	if _, err := fmt.Sscanf(version, "git version %d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 31) {
-		return []Finding{{Bad, "git", version + " is too old", "install git 2.31 or newer"}}
-	}
-	return []Finding{{Good, "git", version, ""}}
+	return []Finding{{Good, "git", "new enough", ""}}
 }
 
 func (d *doctor) config(path string) []Finding {

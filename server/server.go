@@ -97,9 +97,13 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	mirrors := git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git"))
+	if err := mirrors.Sweep(time.Now()); err != nil {
+		return err
+	}
 	node := xid.New().String()
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
-		Store: s.store, Hub: hub{app}, Driver: s.driver, Git: git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git")),
+		Store: s.store, Hub: hub{app}, Driver: s.driver, Git: mirrors,
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: modelSet{models}, Node: node, Log: s.log,
 	})
 	s.writer = ghapp.NewWriter(app, s.store, content{s.engine}, s.cfg.GitHub.Write, node)

@@ -64,8 +64,9 @@ func isTestName(base string) bool {
 		return ends("Test", "TestCase", "Cest")
 	case ".cs", ".fs", ".vb":
 		return ends("Test", "Tests")
+	default:
+		return ext == ".phpt" || ext == ".snap" || ext == ".ambr"
 	}
-	return ext == ".phpt" || ext == ".snap" || ext == ".ambr"
 }
 
 // beginsWord says whether a camel-case name begins with the word: TestUser, not Testimonial.

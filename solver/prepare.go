@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -82,6 +83,9 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	return s, err
 }
 
+// mirrorKey names the mirror of a solve's repository.
+func mirrorKey(s solve.Solve) string { return strconv.FormatInt(s.Repo.ID, 10) }
+
 // clone brings the mirror on this host up to the base commit. The token that
 // reads it is ended before anything of the repository runs.
 func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
@@ -104,12 +108,14 @@ func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
 		}
 	}()
-	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), a.url, a.auth)
+	mirror, err := e.Git.Mirror(ctx, mirrorKey(s), a.url, a.auth)
 	if err != nil {
 		return nil, fmt.Errorf("clone %s: %w", s.Repo, err)
 	}
-	if !mirror.Has(ctx, s.Base.SHA) {
-		return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
+	if !mirror.Has(ctx, s.Base.SHA) { // a forced push since the solve was planned
+		if err := mirror.FetchCommit(ctx, a.url, a.auth, s.Base.SHA); err != nil {
+			return nil, fmt.Errorf("clone %s: %w", s.Repo, err)
+		}
 	}
 	return mirror, nil
 }
@@ -269,7 +275,7 @@ func (p *preparation) lay(ctx context.Context, sb sandbox.Sandbox) error {
 		return err
 	}
 	defer func() {
-		pack.Close()          
+		pack.Close()
 		os.Remove(pack.Name()) //nolint:errcheck // a temporary file
 	}()
 	if err := p.mirror.Pack(ctx, p.solve.Base.SHA, p.cfg.CloneDepth, pack); err != nil {

@@ -113,11 +113,11 @@ func TestJudgeGo(t *testing.T) {
 			Kept: 1, Broken: 1, Still: 2, NewFail: 1, StillTests: both, BrokenTests: []string{m + "sum.TestZero"}, NewFailTests: []string{m + "sum [build]"},
 		}},
 		"deletes the failing test": {"rm sum/sum_test.go", solve.Verdict{
-			Outcome: solve.Failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: solve.Failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
 			Kept: 2, Still: 2, StillTests: both, Weakens: []string{"sum/sum_test.go"},
 		}},
 		"a TestMain that runs nothing": {"printf 'package sum\\nimport (\"os\";\"testing\")\\nfunc TestMain(m *testing.M) { os.Exit(0) }\\n' > sum/main_test.go", solve.Verdict{
-			Outcome: solve.Failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: solve.Failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
 			Kept: 2, Still: 2, StillTests: both, Weakens: []string{"sum/main_test.go"},
 		}},
 		"its own tests do not build": {fix + "printf 'package sum\\nfunc TestSum() {}\\n' > sum/more_test.go", solve.Verdict{
@@ -177,7 +177,7 @@ printf 'import nowhere\n' > tests/test_old.py`, setup.Test)
 		"mends a file": {fix + "printf 'def test_new(): pass\n' > tests/test_old.py", "fixes 1 test, keeps 1 passing test and brings 1 new passing test; 1 test fails as on the base", 0},
 		"broken code":  {"echo 'def (' >> calc.py", "breaks 1 test that passes on the base", 0},
 		"hides by a conftest": {"printf 'import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    o = yield\n    r = o.get_result()\n    r.outcome = \"passed\"\n' > conftest.py",
-			"fixes none of the 2 tests that fail on the base and brings no new passing test", 0},
+			"all 2 tests that fail on the base still fail, and no new test passes", 0},
 		"skips a test": {fix + "sed -i 's/def test_zero/import pytest\\n@pytest.mark.skip\\ndef test_zero/' tests/test_calc.py", "fixes 1 test and keeps 1 passing test; 1 test fails as on the base", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		}
 	}
 	if j.RequireFix && len(d.still) > 0 && len(d.fixed) == 0 && newPass == 0 {
-		j.say(solve.Failed, fmt.Sprintf("fixes none of the %s on the base and brings no new passing test", count(len(d.still), "test that fails", "tests that fail")))
+		j.say(solve.Failed, unproven(len(d.still), len(j.verdict.Weakens)))
 		return nil
 	}
 	j.say(solve.Passed, praise(d, newPass))

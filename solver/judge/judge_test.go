@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"},
 		}},
 		"wrong fix": {script: "echo 2 > src/val", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"wrong fix, not required": {script: "echo 2 > src/val", alter: func(in *judge.Input) { in.RequireFix = false }, want: solve.Verdict{
@@ -89,11 +89,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 1, Still: 1, Broken: 1, FixedTests: []string{"tests.a.fix"}, BrokenTests: []string{"tests.a.keep"}, StillTests: []string{"tests.a.old"},
 		}},
 		"no change": {script: "true", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"deletes the failing test": {script: "rm tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"deletes all tests": {script: fix + "rm tests/*", want: solve.Verdict{
@@ -101,11 +101,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, Weakens: []string{"tests/a.t", "tests/b.t"},
 		}},
 		"turns the failing test off": {script: "sed -i 's/fix|.*/fix|exit 77/' tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"makes the failing test pass": {script: "sed -i 's/fix|.*/fix|true/' tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"removes one of the tests": {script: fix + "sed -i /keep/d tests/a.t; echo 'more|true' >> tests/b.t", want: solve.Verdict{
@@ -133,11 +133,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, NewPass: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, Weakens: []string{"tests/b.t"},
 		}},
 		"replaces the runner": {script: "printf '%s' '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > all.xml; echo 'cp all.xml results.xml' > runner.sh", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"runner.sh"},
 		}},
 		"plants a configuration": {script: "echo 'override=true' > pytest.ini", want: solve.Verdict{
-			Outcome: failed, Reason: "fixes none of the 2 tests that fail on the base and brings no new passing test",
+			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"plants a report": {script: "touch src/crash; echo '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > results.xml", want: solve.Verdict{

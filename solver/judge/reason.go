@@ -24,6 +24,18 @@ func regression(d delta, base, now Report) string {
 	return ""
 }
 
+// unproven is why a candidate without any effect that tests show fails.
+func unproven(still, weakened int) string {
+	text := "the test that fails on the base still fails"
+	if still > 1 {
+		text = fmt.Sprintf("all %d tests that fail on the base still fail", still)
+	}
+	if weakened > 0 {
+		return text + ", and " + count(weakened, "test file is", "test files are") + " weakened or deleted"
+	}
+	return text + ", and no new test passes"
+}
+
 // praise says what a candidate that passed did.
 func praise(d delta, newPass int) string {
 	var parts []string
