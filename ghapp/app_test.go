@@ -332,6 +332,46 @@ func (m moved) RoundTrip(req *http.Request) (*http.Response, error) {
 	return m.next.RoundTrip(req)
 }
 
+func TestErrorsSayWhatPeopleMayRead(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		answer    func(req *http.Request) *http.Response
+		public    string
+		temporary bool
+	}{
+		"refused": {func(req *http.Request) *http.Response { return respond(req, 403, `{"message":"secret detail"}`) },
+			"GitHub refused to read branch main (403)", false},
+		"broken": {func(req *http.Request) *http.Response { return respond(req, 502, `{}`) },
+			"GitHub refused to read branch main (502)", true},
+		"limited": {func(req *http.Request) *http.Response { return respond(req, 429, `{}`, "Retry-After", "60") },
+			"GitHub limits yudai's requests until 12:01 UTC", true},
+		"cut": {func(req *http.Request) *http.Response { return respond(req, 200, ``) },
+			"GitHub could not be reached", true},
+		"no token": {func(req *http.Request) *http.Response { return respond(req, 404, `{"message":"Not Found"}`) },
+			"yudai is not installed on this repository, is suspended, or was not granted its permissions", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var gh http.RoundTripper = &answers{answer: test.answer}
+			if name == "no token" {
+				gh = roundTrip(test.answer)
+			}
+			_, err := testApp(t, gh, func() time.Time { return now }).Branch(t.Context(), testRepo, "main")
+			var shown interface {
+				Public() string
+				Temporary() bool
+			}
+			if !errors.As(err, &shown) {
+				t.Fatalf("error %v has nothing to show", err)
+			}
+			if shown.Public() != test.public || shown.Temporary() != test.temporary {
+				t.Errorf("%q, temporary %v", shown.Public(), shown.Temporary())
+			}
+		})
+	}
+}
+
 func TestNewRefusesWhatResolveWould(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]ghapp.Secrets{

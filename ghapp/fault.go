@@ -32,7 +32,10 @@ func (e *callError) Unwrap() error { return e.cause }
 
 // Public is a short sentence that may be shown to people.
 func (e *callError) Public() string {
+	var limit *LimitError
 	switch {
+	case errors.As(e.cause, &limit):
+		return "GitHub limits yudai's requests until " + limit.at.UTC().Format("15:04 MST")
 	case e.noToken && e.status != 0:
 		return "yudai is not installed on this repository, is suspended, or was not granted its permissions"
 	case e.status == 0:

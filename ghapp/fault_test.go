@@ -149,6 +149,11 @@ func TestAnswerWithoutContentIsAnUnknownOutcome(t *testing.T) {
 		w.settle()
 		stop()
 		w.checkOnce(s)
+		for _, r := range w.traffic.sent {
+			if strings.HasSuffix(r.path, "/0") {
+				t.Errorf("an id that was never answered is used: %s %s", r.method, r.path)
+			}
+		}
 	})
 }
 

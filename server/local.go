@@ -39,7 +39,7 @@ func (r LocalRepo) Fetch(ctx context.Context, from, branch string) error {
 	return git.FetchInto(ctx, r.Root, from, branch)
 }
 
-// Ask stores a solve as the API does: with the operator's own right.
+// Ask stores a solve for this machine's own user, who needs no right on GitHub.
 func (s *Server) Ask(ctx context.Context, owner, name string, number int, req solve.Request) (solve.Solve, error) {
 	h := apiHub{s.app}
 	repo, err := h.Repo(ctx, owner, name)
@@ -51,7 +51,9 @@ func (s *Server) Ask(ctx context.Context, owner, name string, number int, req so
 		return solve.Solve{}, err
 	}
 	id := solve.ID(xid.New().String())
-	stored, _, err := s.store.Create(ctx, newSolve(id, repo, issue, req, "api:"+string(id)))
+	wanted := newSolve(id, repo, issue, req, "local:"+string(id))
+	wanted.Trigger.Kind = solve.TriggerLocal
+	stored, _, err := s.store.Create(ctx, wanted)
 	return stored, err
 }
 

@@ -34,7 +34,9 @@ func subject(issue Issue) string {
 func CommitMessage(v View) string {
 	var b strings.Builder
 	b.WriteString(subject(v.Solve.Issue) + "\n\n")
-	fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
+	if v.Solve.Trigger.Kind != TriggerLocal { // no number of GitHub's
+		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
+	}
 	if r, ok := v.champion(); ok {
 		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), clip(plain(r.Experiment.Model), 80), tempText(r.Experiment.Temperature))
 		if s := plain(r.Experiment.Strategy); s != "" {
@@ -43,7 +45,7 @@ func CommitMessage(v View) string {
 		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
 	}
 	b.WriteString("\n")
-	if t := v.Solve.Trigger; t.Kind != TriggerAPI && plain(t.Actor) != "" {
+	if t := v.Solve.Trigger; !t.Kind.Operator() && plain(t.Actor) != "" {
 		b.WriteString("Requested-by: " + clip(plain(t.Actor), 80) + "\n")
 	}
 	b.WriteString("Yudai-Solve: " + markerWord(string(v.Solve.ID)) + "\n")

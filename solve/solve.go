@@ -54,7 +54,13 @@ const (
 	TriggerLabel   TriggerKind = "label"
 	TriggerCommand TriggerKind = "command"
 	TriggerAPI     TriggerKind = "api"
+	// TriggerLocal is a person's own command on a repository of this machine: there is no GitHub.
+	TriggerLocal TriggerKind = "local"
 )
+
+// Operator says whether who asks needs no right on GitHub: the API's token and
+// this machine's own user are the operator's.
+func (k TriggerKind) Operator() bool { return k == TriggerAPI || k == TriggerLocal }
 
 // Trigger says who asked, how, and from which delivery.
 type Trigger struct {

@@ -293,6 +293,18 @@ func TestCommitNamesOnlyAPerson(t *testing.T) {
 	}
 }
 
+func TestLocalSolvesNameNoNumber(t *testing.T) {
+	t.Parallel()
+	v := sample(solve.StateSolved)
+	v.Solve.Trigger.Kind = solve.TriggerLocal
+	if m := solve.CommitMessage(v); strings.Contains(m, "#") || strings.Contains(m, "Requested-by") {
+		t.Error(m)
+	}
+	if text := solve.Terminal(v, 80); strings.Contains(text, "pull request") {
+		t.Error(text)
+	}
+}
+
 func TestRefusedText(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{

@@ -77,6 +77,12 @@ func (v View) tally() (waiting, working, ended int) {
 // is also safe Markdown, but for the reason, which the caller adds.
 func (v View) headline() string {
 	waiting, working, ended := v.tally()
+	switch s := v.Solve; {
+	case s.Trigger.Kind == TriggerLocal && s.State == StateSolved:
+		return "Solved: the champion is on a branch of its own."
+	case s.Trigger.Kind == TriggerLocal && s.State == StateUnsolved:
+		return "Not solved: no candidate passed, so there is no branch."
+	}
 	switch s := v.Solve; s.State {
 	case StateQueued:
 		return "Waiting for a free place."

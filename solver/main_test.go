@@ -1,12 +1,12 @@
 package solver_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -14,27 +14,36 @@ import (
 // word says what the tests make of the tree, see [machine].
 const answerFile = "answer.txt"
 
-// origin is the repository that all tests clone: a bare one on this host, made
-// once, before any test begins. It is only read.
-type origin struct{ path, sha string }
+// origin is the bare repository that all tests clone; it is only read.
+type origin struct{ dir, path, sha string }
 
-// remote hands the one origin of the binary to the tests.
-type remoteKey struct{}
-
-var remote = context.WithValue(context.Background(), remoteKey{}, new(origin))
-
-func theOrigin() *origin { return remote.Value(remoteKey{}).(*origin) }
+var theOrigin = sync.OnceValues(func() (origin, error) {
+	dir, err := os.MkdirTemp("", "yudai-solver-*")
+	if err != nil {
+		return origin{}, err
+	}
+	o := origin{dir: dir, path: filepath.Join(dir, "project.git")}
+	cmd := exec.Command("sh", "-ec", `
+		mkdir work && cd work && git init -q -b main . && echo base > `+answerFile+` && echo read me > README
+		git add . && git commit -q -m base && git branch other && cd .. && git clone -q --bare work project.git
+		git -C work rev-parse HEAD`)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return o, fmt.Errorf("make the test repository: %w\n%s", err, out)
+	}
+	o.sha = strings.TrimSpace(string(out))
+	return o, nil
+})
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "yudai-solver-*")
-	if err == nil {
-		err = theOrigin().make(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
-	os.RemoveAll(dir)
+	if o, err := theOrigin(); err == nil {
+		os.RemoveAll(o.dir)
+	}
 	os.Exit(code)
 }

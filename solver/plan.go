@@ -157,7 +157,7 @@ func (e *Engine) allowed(ctx context.Context, s solve.Solve) error {
 		role  string
 		write bool
 	}
-	if s.Trigger.Kind != solve.TriggerAPI {
+	if !s.Trigger.Kind.Operator() {
 		a, err := insist(ctx, func() (answer, error) {
 			role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
 			return answer{role, write}, err

@@ -26,7 +26,7 @@ func detectGo(r repository) (Setup, bool, error) {
 		return Setup{}, false, err
 	}
 	s := Setup{
-		Test: solve.TestCommand{Command: "go test -json ./...", Format: "go", Source: name},
+		Test: solve.TestCommand{Command: "go test ./...", Format: "go", Source: name},
 		Why:  name + " with tests",
 	}
 	if name == "go.work" {

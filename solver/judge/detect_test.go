@@ -39,15 +39,15 @@ func TestDetect(t *testing.T) {
 	}{
 		"go without requirements": {
 			map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a_test.go": "", "package.json": `{"scripts":{"test":"jest"}}`},
-			want{"", "go test -json ./...", "go", "", "go.mod", false},
+			want{"", "go test ./...", "go", "", "go.mod", false},
 		},
 		"go": {
 			map[string]string{"go.mod": "module m\n\nrequire (\n\tx.org/y v1.0.0\n)\n", "p/a_test.go": ""},
-			want{"go mod download", "go test -json ./...", "go", "", "go.mod", true},
+			want{"go mod download", "go test ./...", "go", "", "go.mod", true},
 		},
 		"go, vendored": {
 			map[string]string{"go.mod": "module m\nrequire x.org/y v1.0.0\n", "a_test.go": "", "vendor/modules.txt": ""},
-			want{"", "go test -json ./...", "go", "", "go.mod", false},
+			want{"", "go test ./...", "go", "", "go.mod", false},
 		},
 		"go workspace": {
 			map[string]string{"go.work": "use ./a\n", "a/go.mod": "module a", "a/a_test.go": ""},
@@ -130,7 +130,7 @@ func TestDetect(t *testing.T) {
 		},
 		"one module below": {
 			map[string]string{"README.md": "", "the code/go.mod": "module m\nrequire x v1\n", "the code/x_test.go": "", "docs/package.json": `{"scripts":{"test":"x"}}`, "examples/a/go.mod": "", "examples/a/a_test.go": ""},
-			want{"cd 'the code' && go mod download", "cd 'the code' && go test -json ./...", "go", "", "the code/go.mod", true},
+			want{"cd 'the code' && go mod download", "cd 'the code' && go test ./...", "go", "", "the code/go.mod", true},
 		},
 		"one module below, with a report": {
 			map[string]string{"app/pom.xml": "", "app/src/test/java/XTest.java": ""},

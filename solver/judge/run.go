@@ -102,10 +102,11 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 
 // withJSON makes a plain "go test" print events.
 func withJSON(cmd solve.TestCommand) string {
-	if rest, ok := strings.CutPrefix(cmd.Command, "go test "); ok && cmd.Format == "go" && !strings.Contains(rest, "-json") {
-		return "go test -json " + rest
+	before, after, ok := strings.Cut(cmd.Command, "go test ")
+	if !ok || cmd.Format != "go" || strings.Contains(after, "-json") {
+		return cmd.Command
 	}
-	return cmd.Command
+	return before + "go test -json " + after
 }
 
 // errReport says that report files are beyond the bounds.

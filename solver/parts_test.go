@@ -1,0 +1,289 @@
+package solver_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/bolt"
+)
+
+// hub is the part of GitHub the engine reads.
+type hub struct {
+	mu       sync.Mutex
+	role     string
+	write    bool
+	open     bool
+	url, sha string
+	calls    map[string]int
+	faults   map[string][]error // answered first, one a call
+	always   map[string]error
+	released int
+}
+
+// fail makes the next calls of a method fail, one with each error.
+func (h *hub) fail(method string, errs ...error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults[method] = append(h.faults[method], errs...)
+}
+
+// refuse makes all calls of a method fail.
+func (h *hub) refuse(method string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.always[method] = err
+}
+
+func (h *hub) set(change func(*hub)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(h)
+}
+
+func (h *hub) count(method string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls[method]
+}
+
+// begin counts a call and returns its fault. The lock must be held.
+func (h *hub) begin(ctx context.Context, method string) error {
+	h.calls[method]++
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if list := h.faults[method]; len(list) > 0 {
+		h.faults[method] = list[1:]
+		return list[0]
+	}
+	return h.always[method]
+}
+
+func (h *hub) Permission(ctx context.Context, _ solve.Repo, _ string) (string, bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.role, h.write, h.begin(ctx, "permission")
+}
+
+func (h *hub) Open(ctx context.Context, _ solve.Repo, _ int) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open, h.begin(ctx, "open")
+}
+
+func (h *hub) Branch(ctx context.Context, _ solve.Repo, name string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.begin(ctx, "branch"); err != nil {
+		return "", err
+	}
+	if name != "main" && name != "other" {
+		return "", solve.ErrNotFound
+	}
+	return h.sha, nil
+}
+
+func (h *hub) Clone(ctx context.Context, _ solve.Repo) (string, git.Auth, func(context.Context) error, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.begin(ctx, "clone"); err != nil {
+		return "", git.Auth{}, nil, err
+	}
+	return h.url, git.Auth{}, func(context.Context) error {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.released++
+		return nil
+	}, nil
+}
+
+// fault is an error of GitHub that may pass.
+type fault struct {
+	passes bool
+	after  time.Duration
+}
+
+func (f fault) Error() string             { return "GitHub does not answer" }
+func (f fault) Temporary() bool           { return f.passes }
+func (f fault) RetryAfter() time.Duration { return f.after }
+
+// models plays scripts and counts the calls.
+type models struct {
+	mu      sync.Mutex
+	plays   []scripted.Play
+	names   []string
+	calls   map[string]int
+	unready map[string]error
+	opens   map[string]error
+}
+
+func (m *models) Names() []string                          { return slices.Clone(m.names) }
+func (m *models) Ready(name string) error                  { return m.unready[name] }
+func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
+func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
+func (m *models) Open(name string, x solve.Experiment) (agent.Model, error) {
+	if err := m.opens[name]; err != nil {
+		return nil, err
+	}
+	script := scripted.Script{Plays: m.plays}
+	return counted{script.Model(name, x, agent.Price{Input: 1, Output: 1}), m}, nil
+}
+
+// counted is a model whose calls are counted. One call costs what its step's
+// usage says, in millionths of a dollar.
+type counted struct {
+	*scripted.Model
+	book *models
+}
+
+func (c counted) InMode(mode string) agent.Model {
+	return counted{c.Model.InMode(mode).(*scripted.Model), c.book}
+}
+
+func (c counted) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
+	c.book.mu.Lock()
+	c.book.calls[c.Name()]++
+	c.book.mu.Unlock()
+	return c.Model.Query(ctx, history)
+}
+
+// ledger is the store as one process sees it, with scripted faults.
+type ledger struct {
+	*bolt.Store
+	mu     sync.Mutex
+	before func(op string, c solve.Change) error
+	after  func(op string, c solve.Change)
+	dead   bool
+}
+
+// on installs functions that run before and after each writing operation; before may make it fail.
+func (l *ledger) on(before func(op string, c solve.Change) error, after func(op string, c solve.Change)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.before, l.after = before, after
+}
+
+func (l *ledger) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+}
+
+// begin returns what is to be done after the operation, or its fault.
+func (l *ledger) begin(op string, c solve.Change) (func(), error) {
+	l.mu.Lock()
+	before, after, dead := l.before, l.after, l.dead
+	l.mu.Unlock()
+	if dead {
+		return nil, errDead
+	}
+	if before != nil {
+		if err := before(op, c); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		if after != nil {
+			after(op, c)
+		}
+	}, nil
+}
+
+var errDisk = errors.New("the disk is full")
+
+func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
+	done, err := l.begin("heartbeat", solve.Change{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return l.Store.Heartbeat(ctx, node, now, ttl)
+}
+
+func (l *ledger) Leave(ctx context.Context, node string) error {
+	done, err := l.begin("leave", solve.Change{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return l.Store.Leave(ctx, node)
+}
+
+func (l *ledger) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
+	done, err := l.begin("apply", c)
+	if err != nil {
+		return solve.Solve{}, solve.Run{}, err
+	}
+	defer done()
+	return l.Store.Apply(ctx, c)
+}
+
+func (l *ledger) Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
+	done, err := l.begin("step", solve.Change{Solve: id, Run: n, Token: token})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return l.Store.Step(ctx, id, n, token, lines, p)
+}
+
+func (l *ledger) PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error {
+	done, err := l.begin("artifact", solve.Change{Solve: id, Reason: name})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return l.Store.PutArtifact(ctx, id, name, data)
+}
+
+func (l *ledger) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
+	done, err := l.begin("claim", solve.Change{})
+	if err != nil {
+		return solve.Solve{}, err
+	}
+	defer done()
+	return l.Store.ClaimSolve(ctx, node, now)
+}
+
+func (l *ledger) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error) {
+	done, err := l.begin("admit", solve.Change{})
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return l.Store.Admit(ctx, node, now, caps)
+}
+
+func (l *ledger) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
+	done, err := l.begin("rescue", solve.Change{})
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return l.Store.Rescue(ctx, node, now)
+}
+
+func (l *ledger) Answer(ctx context.Context, ask string, effects []solve.Effect) error {
+	done, err := l.begin("answer", solve.Change{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return l.Store.Answer(ctx, ask, effects)
+}
+
+func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error) {
+	done, err := l.begin("withdraw", solve.Change{})
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	return l.Store.WithdrawEffect(ctx, key, reason, at)
+}

@@ -1,0 +1,229 @@
+package solver_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox/fake"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// TestRefusals: what the asker can mend is said before anything is started.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	branch := func(name string) func(*solve.Solve) {
+		return func(s *solve.Solve) { s.Request.Base = name }
+	}
+	for name, c := range map[string]struct {
+		world  func(w *world)
+		ask    func(*solve.Solve)
+		reason string
+	}{
+		"no rights":         {func(w *world) { w.hub.role, w.hub.write = "read", false }, times(1), "@ann"},
+		"closed issue":      {func(w *world) { w.hub.open = false }, times(1), "Issue #1 is not open"},
+		"no such issue":     {func(w *world) { w.hub.always["open"] = solve.ErrNotFound }, times(1), "Issue #1 is not open"},
+		"unknown branch":    {nil, branch("nowhere"), `"nowhere" does not exist in octo/project`},
+		"unknown model":     {nil, with("unheard-of"), "unheard-of"},
+		"model without key": {func(w *world) { w.models.unready["good"] = errors.New("set OPENAI_API_KEY") }, times(1), "set OPENAI_API_KEY"},
+		"unknown agent":     {nil, func(s *solve.Solve) { s.Request.Agents = []string{"robot"} }, "robot"},
+		"unknown strategy":  {nil, func(s *solve.Solve) { s.Request.Strategies = []string{"luck"} }, "luck"},
+		"too large":         {nil, times(25), "more than the limit of 24"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				if c.world != nil {
+					c.world(w)
+				}
+				w.start("a")
+				s := w.final(w.ask(c.ask), solve.StateFailed)
+				if !s.Refused || !strings.Contains(s.Reason, c.reason) {
+					w.Errorf("refused %t: %q, want the reason %q", s.Refused, s.Reason, c.reason)
+				}
+				if len(w.runs(s.ID)) > 0 || w.driver.Count(fake.OpOpen) > 0 || w.hub.count("clone") > 0 {
+					w.Error("something was started")
+				}
+			})
+		})
+	}
+}
+
+// TestOperatorNeedsNoRights: the API's token is the operator's own.
+func TestOperatorNeedsNoRights(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.hub.write = false
+		w.writer()
+		w.start("a")
+		id := w.ask(func(s *solve.Solve) { s.Trigger.Kind = solve.TriggerAPI })
+		w.final(id, solve.StateSolved)
+		if n := w.hub.count("permission"); n != 0 {
+			w.Errorf("rights were looked up %d times", n)
+		}
+	})
+}
+
+// TestPassingFaultsAreInsistedOn: GitHub is asked again, and not before it says.
+func TestPassingFaultsAreInsistedOn(t *testing.T) {
+	bubble(t, func(w *world) {
+		soon, later := fault{passes: true}, fault{passes: true, after: 2 * time.Minute}
+		for _, method := range []string{"permission", "open", "branch", "clone"} {
+			w.hub.fail(method, soon, soon)
+		}
+		w.hub.fail("branch", later)
+		w.writer()
+		w.start("a")
+		began := time.Now()
+		s := w.final(w.ask(), solve.StateSolved)
+		if wait := s.Started.Sub(began); wait < 2*time.Minute || wait > 3*time.Minute {
+			w.Errorf("started after %s, want the 2m that GitHub asked for and little more", wait)
+		}
+	})
+}
+
+func TestLastingFaultsEndTheSolve(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err         error
+		least, most time.Duration
+		calls       int
+	}{
+		"permanent":        {fault{}, 0, time.Second, 1},
+		"too far away":     {fault{passes: true, after: time.Hour}, 0, time.Second, 1},
+		"for five minutes": {fault{passes: true}, 4 * time.Minute, 5 * time.Minute, 13},
+	} {
+		for _, method := range []string{"permission", "branch", "clone"} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				bubble(t, func(w *world) {
+					w.hub.refuse(method, c.err)
+					w.start("a")
+					id := w.ask()
+					s := w.final(id, solve.StateFailed)
+					if d := s.Ended.Sub(s.Created); d < c.least || d > c.most {
+						w.Errorf("ended after %s, want %s to %s", d, c.least, c.most)
+					}
+					if n := w.hub.count(method); n > c.calls {
+						w.Errorf("asked %d times, want at most %d", n, c.calls)
+					}
+					if s.Refused || !strings.Contains(s.Reason, "GitHub does not answer") {
+						w.Errorf("refused %t, reason %q", s.Refused, s.Reason)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestPlanIsFixed: the matrix, the limits, the base and the deadline are stored when the solve is claimed.
+func TestPlanIsFixed(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.writer()
+		w.start("a")
+		s := w.final(w.ask(with("good", "bad"), times(2), func(s *solve.Solve) {
+			s.Request.Base, s.Request.TimeBudget, s.Request.Parallel = "other", 10*time.Minute, 2
+			s.Request.Temps = []float64{0.5}
+		}), solve.StateSolved)
+		if len(s.Plan.Experiments) != 4 || *s.Plan.Experiments[3].Temperature != 0.5 || s.Plan.Experiments[3].Repeat != 2 || s.Plan.Experiments[3].Model != "bad" {
+			w.Errorf("matrix %+v", s.Plan.Experiments)
+		}
+		if s.Base.Branch != "other" || s.Base.SHA != w.hub.sha || s.Branch != "ai/fix-1-"+string(s.ID) {
+			w.Errorf("base %+v, branch %s", s.Base, s.Branch)
+		}
+		if s.Plan.Limits.Parallel != 2 || s.Deadline.Sub(s.Started) != 10*time.Minute {
+			w.Errorf("limits %+v, deadline after %s", s.Plan.Limits, s.Deadline.Sub(s.Started))
+		}
+		if w.hub.released != w.hub.count("clone") {
+			w.Errorf("%d of %d clone tokens were given back", w.hub.released, w.hub.count("clone"))
+		}
+	})
+}
+
+// TestPreparesOnce: one install, one run of the base's tests, and a fork for each run and each verdict.
+func TestPreparesOnce(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Tests.Install, w.cfg.Tests.Hosts = installCommand, []string{"registry.example.com"}
+		w.writer()
+		w.start("a")
+		id := w.ask(times(4))
+		s := w.final(id, solve.StateSolved)
+		w.ends(id, slices.Repeat([]solve.RunState{solve.RunPassed}, 4)...)
+		if i, b := w.machine.count(installCommand), w.machine.count(testCommand); i != 1 || b != 1+4 {
+			w.Errorf("installed %d times, tests ran %d times; want 1 and 5", i, b)
+		}
+		for phase, want := range map[string]int{"prepare": 2, "work": 4, "judge": 4} {
+			specs := w.driver.specs(phase)
+			if len(specs) != want {
+				w.Errorf("%d sandboxes to %s, want %d", len(specs), phase, want)
+			}
+			for _, spec := range specs {
+				if install := strings.HasSuffix(spec.Name, "-install"); install != (len(spec.Network.Allow) > 0) {
+					w.Errorf("%s may reach %q", spec.Name, spec.Network.Allow)
+				}
+				if phase != "prepare" && spec.From != s.Base.Image {
+					w.Errorf("%s starts from %q, want the base %q", spec.Name, spec.From, s.Base.Image)
+				}
+			}
+		}
+		if s.Base.Install != installCommand || s.Base.Test.Command != testCommand || s.Base.Report.Exit != 1 {
+			w.Errorf("base %+v", s.Base)
+		}
+	})
+}
+
+// TestBaseThatCannotBePrepared: the public reason names what is wrong, no model is paid.
+func TestBaseThatCannotBePrepared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		world  func(w *world)
+		reason string
+	}{
+		"install fails":     {func(w *world) { w.machine.on(installCommand, exit(1, "no such package\n")) }, "`do-install` failed (exit 1). Mend it, or set solver.tests.install. Its last line: `no such package`"},
+		"install too slow":  {func(w *world) { w.machine.on(installCommand, sleeps(time.Hour)) }, "failed (exit -1, timed out)"},
+		"tests not there":   {func(w *world) { w.machine.on(testCommand, exit(127, "")) }, "tests cannot be run"},
+		"tests not known":   {func(w *world) { w.cfg.Tests.Command = "" }, "set solver.tests.command"},
+		"no repository":     {func(w *world) { w.hub.url = "/nonexistent" }, "clone octo/project"},
+		"commit gone":       {func(w *world) { w.hub.sha = strings.Repeat("0", 40) }, "commit 0000"},
+		"no sandbox":        {func(w *world) { w.driver.SetFault(failing(fake.OpOpen, "")) }, "open sandbox"},
+		"sandbox dies":      {func(w *world) { w.driver.SetFault(failing(fake.OpExec, "")) }, "exec sandbox"},
+		"base not freezing": {func(w *world) { w.driver.SetFault(failing(fake.OpFreeze, "-base")) }, "freeze sandbox"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.cfg.Tests.Install = installCommand
+				c.world(w)
+				w.start("a")
+				s := w.final(w.ask(), solve.StateFailed)
+				if s.Refused || !strings.Contains(s.Reason, c.reason) {
+					w.Errorf("refused %t, reason %q, want %q", s.Refused, s.Reason, c.reason)
+				}
+				if len(w.runs(s.ID)) > 0 || w.models.count("good") > 0 {
+					w.Error("a run was started")
+				}
+				w.clean()
+			})
+		})
+	}
+}
+
+// TestPreparingIsBounded: so many bases at a time and no more, and the time of
+// a solve that waits for its turn goes on.
+func TestPreparingIsBounded(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Preparing, w.cfg.Tests.Install = 1, installCommand
+		w.machine.on(installCommand, sleeps(8*time.Minute))
+		w.writer()
+		w.start("a")
+		first := w.ask()
+		w.state(first, solve.StatePreparing)
+		second := w.ask(func(s *solve.Solve) { s.Request.TimeBudget = 5 * time.Minute })
+		s := w.final(second, solve.StateExpired)
+		if d := s.Ended.Sub(s.Started); d > 5*time.Minute+2*time.Second {
+			w.Errorf("expired after %s, want 5m", d)
+		}
+		w.final(first, solve.StateSolved)
+		if n := w.machine.count(installCommand); n != 1 {
+			w.Errorf("installed %d times", n)
+		}
+	})
+}

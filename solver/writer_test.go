@@ -1,0 +1,95 @@
+package solver_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// writer plays ghapp.Writer for the one effect the engine waits for, the pull
+// request. The others stay pending.
+type writer struct {
+	w      *world
+	mu     sync.Mutex
+	claim  bool   // pull requests are claimed
+	finish bool   // and written
+	refuse string // or refused, for this reason
+	pulls  int
+}
+
+// writer starts one that writes at once.
+func (w *world) writer() *writer {
+	p := &writer{w: w, claim: true, finish: true}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	w.must(w.store.Heartbeat(ctx, "writer", time.Now(), 1000*time.Hour))
+	go func() {
+		defer close(done)
+		p.run(ctx)
+	}()
+	w.Cleanup(func() { cancel(); <-done })
+	return p
+}
+
+// set changes what it does from now on.
+func (p *writer) set(claim, finish bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claim, p.finish = claim, finish
+}
+
+func (p *writer) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pulls
+}
+
+func (p *writer) run(ctx context.Context) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	held := map[string]solve.Effect{}
+	for ctx.Err() == nil {
+		p.look(ctx, held)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, store := time.Now(), p.w.store
+	due, err := store.DueEffects(ctx, now)
+	if err != nil {
+		return // the store is closed
+	}
+	for _, f := range due {
+		if f.Kind != solve.EffectPull || !p.claim {
+			continue
+		}
+		if f, err = store.ClaimEffect(ctx, f.Key, "writer", now, now.Add(time.Hour)); err == nil {
+			err = store.SendingEffect(ctx, f.Key, f.Token, now)
+		}
+		if err != nil {
+			continue // withdrawn meanwhile
+		}
+		held[f.Key] = f
+	}
+	for key, f := range held {
+		switch {
+		case p.refuse != "":
+			err = store.KillEffect(ctx, key, f.Token, p.refuse, now)
+		case p.finish:
+			p.pulls++
+			err = store.FinishEffect(ctx, key, f.Token, f.Wanted, solve.Receipt{Number: 100 + p.pulls, URL: "https://example.com/pull", SHA: "c0ffee"}, now, now)
+		default:
+			continue
+		}
+		delete(held, key)
+		p.w.must(err)
+	}
+}
