@@ -102,7 +102,7 @@ type Job struct {
 	Shell       Shell
 	// Resume is the stored transcript of an earlier owner; nil for a fresh run.
 	Resume []byte
-	// Progress so far, with Resume.
+	// Progress so far, with Resume; of a fresh run only the usage of earlier attempts.
 	Progress solve.Progress
 	// Elapsed is how long earlier owners worked.
 	Elapsed time.Duration

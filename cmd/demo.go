@@ -55,15 +55,26 @@ type demo struct {
 	keep  bool
 }
 
-func (d *demo) run(ctx context.Context) (err error) {
+func (d *demo) run(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "yudai-demo-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	err = d.play(ctx, dir)
+	if removed := removeAll(dir); removed != nil {
+		return errors.Join(err, removed)
+	}
+	if ctx.Err() != nil && err != nil {
+		return stopped("nothing of the demo is left on this machine")
+	}
+	return err
+}
+
+// play does the job with everything below dir, and leaves no process.
+func (d *demo) play(ctx context.Context, dir string) (err error) {
 	cfg, err := d.config(dir)
 	if err != nil {
-		return err
+		return exitError{exitUsage, err}
 	}
 	log, file, err := quiet(dir)
 	if err != nil {
@@ -76,8 +87,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	v, err := d.solve(ctx, r, cfg, log)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(d.err, "the end of the log:\n%s\n", tail(file.Name(), 4<<10))
+	}
+	if err != nil {
 		return err
 	}
 	if err := d.report(r, v); err != nil {
@@ -104,9 +117,16 @@ func tail(name string, most int) []byte {
 func (d *demo) config(dir string) (server.Config, error) {
 	if d.model != "" {
 		cfg, err := server.Load("", os.Getenv)
+		if err != nil {
+			return cfg, err
+		}
 		cfg.Solver.Defaults.Models = []string{d.model}
 		cfg.Solver.Defaults.Temps = []float64{0.2, 0.8}
-		return cfg, err
+		var wrong []error
+		cfg.CheckRequest(solve.Request{Models: []string{d.model}}, os.Getenv, func(_, problem string) {
+			wrong = append(wrong, fmt.Errorf("--model: %s", problem))
+		})
+		return cfg, errors.Join(wrong...)
 	}
 	cfg := server.Default()
 	script := filepath.Join(dir, "script.yml")
@@ -142,7 +162,8 @@ func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog
 	}
 	t := r.srv.Traits()
 	fmt.Fprintf(d.out, "GitHub (emulated) at %s, yudai at http://%s\n", r.url, r.srv.Addr())
-	fmt.Fprintf(d.out, "sandbox: %s, %s, fork by %s\n", t.Name, t.Isolation, t.ForkHow)
+	how, _, _ := strings.Cut(t.Isolation, ":")
+	fmt.Fprintf(d.out, "sandbox: %s (%s), fork by %s\n", t.Name, how, t.ForkHow)
 	for _, note := range t.Notes {
 		fmt.Fprintf(d.out, "note: %s\n", note)
 	}
@@ -159,7 +180,7 @@ func (d *demo) report(r *rig, v solve.View) error {
 		fmt.Fprintf(d.out, "\nNo pull request: %s %s\n", v.Solve.State, v.Solve.Reason)
 		return nil
 	}
-	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n", v.Solve.Pull.Number, solve.PullTitle(v), v.Solve.Pull.URL, solve.Terminal(v, 100))
+	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n", v.Solve.Pull.Number, solve.PullTitle(v), v.Solve.Pull.URL, solve.Terminal(v, columns(d.out)))
 	return nil
 }
 

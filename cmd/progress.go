@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -39,7 +40,7 @@ func (p *progress) show(v solve.View, now time.Time) {
 	elapsed := fmt.Sprintf("%6.1fs  ", now.Sub(p.started).Seconds())
 	if text := string(v.Solve.State); p.seen["solve"] != text {
 		p.seen["solve"] = text
-		fmt.Fprintf(p.out, "%ssolve %s%s\n", elapsed, text, after(v.Solve.Reason))
+		fmt.Fprintf(p.out, "%ssolve %s%s\n", elapsed, text, after(doing(v.Solve)))
 	}
 	for _, r := range v.Runs {
 		key, text := fmt.Sprint(r.N), string(r.State)
@@ -57,16 +58,17 @@ func (p *progress) redraw(v solve.View, now time.Time) {
 	if p.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
-	lines := []string{fmt.Sprintf("%s #%d  %s  %s", v.Solve.Repo, v.Solve.Issue.Number, v.Solve.State, now.Sub(p.started).Round(time.Second/10))}
+	lines := []string{fmt.Sprintf("%6.1fs  solve %s%s", now.Sub(p.started).Seconds(), v.Solve.State, after(doing(v.Solve)))}
+	names := 0
 	for _, r := range v.Runs {
-		lines = append(lines, fmt.Sprintf("  %s %2d  %-28s %-11s %3d steps  %s%s", mark(r.State), r.N, label(r.Experiment), r.State, r.Progress.Steps, r.Progress.Usage.Cost, after(reason(r))))
+		names = max(names, utf8.RuneCountInString(label(r.Experiment)))
 	}
-	width := 100
-	if f, ok := p.out.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
-			width = w
-		}
+	for _, r := range v.Runs {
+		name := label(r.Experiment)
+		name += strings.Repeat(" ", names-utf8.RuneCountInString(name))
+		lines = append(lines, fmt.Sprintf("  %s %2d  %s  %-10s  %2d steps  %s%s", mark(r.State), r.N, name, r.State, r.Progress.Steps, r.Progress.Usage.Cost, after(reason(r))))
 	}
+	width := columns(p.out)
 	for _, l := range lines {
 		if runes := []rune(l); len(runes) > width-1 {
 			l = string(runes[:width-2]) + "…"
@@ -75,6 +77,24 @@ func (p *progress) redraw(v solve.View, now time.Time) {
 	}
 	p.drawn = len(lines)
 	io.WriteString(p.out, b.String()) //nolint:errcheck // a terminal that is gone needs no table
+}
+
+// columns is how wide a terminal is; 100 where there is none.
+func columns(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 20 {
+			return w
+		}
+	}
+	return 100
+}
+
+// doing says what a state is about, where its name alone leaves people waiting.
+func doing(s solve.Solve) string {
+	if s.State == solve.StatePreparing {
+		return "the repository is cloned, installed and tested as it is"
+	}
+	return s.Reason
 }
 
 // label names an experiment in a few characters.

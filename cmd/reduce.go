@@ -14,16 +14,17 @@ func newReduce(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "reduce RECORD.json", Short: "Recompute the champion of an exported solve record",
 		Long: "Recompute the champion from an exported solve record and compare it with the one that was chosen.\n" +
-			"Exit 0 if they agree, 1 if not.",
+			"Exit 0 if they agree, 1 if not. `yudai solve` writes records; a server exports them at\n" +
+			"GET /solve/{id}/record.",
 		Args: wants(1, "one record file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
-				return err
+				return exitError{exitUsage, fmt.Errorf("read the record: %w", err)}
 			}
 			rec, err := solve.ReadRecord(data)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return exitError{exitUsage, fmt.Errorf("%s is no record of a solve: %w", args[0], err)}
 			}
 			text, same := solve.Explain(rec)
 			if explain {

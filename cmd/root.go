@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +30,17 @@ type exitError struct {
 func (e exitError) Error() string { return e.err.Error() }
 func (e exitError) Unwrap() error { return e.err }
 
+// The exit codes: of wrong use, of a lost lease (start again), and of a stop by
+// signal, as shells report it.
+const (
+	exitUsage     = 2
+	exitLeaseLost = 75
+	exitStopped   = 130
+)
+
 // Execute runs the program with its arguments (without the program's name) and
-// returns the exit code: 0 well, 1 failed, 2 wrong use, 75 lease lost (start again).
+// returns the exit code: 0 well, 1 failed, 2 wrong use, 75 lease lost (start
+// again), 130 stopped by a signal.
 func Execute(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
 	server.Stage() // a process started for the inside of a sandbox never returns from here
 	root := newRoot(streams{in, out, err})
@@ -39,7 +49,9 @@ func Execute(ctx context.Context, args []string, in io.Reader, out, err io.Write
 	if failure == nil {
 		return 0
 	}
-	fmt.Fprintln(err, "yudai:", failure)
+	for line := range strings.Lines(failure.Error()) {
+		fmt.Fprintln(err, "yudai:", strings.TrimRight(line, "\n"))
+	}
 	var coded exitError
 	if errors.As(failure, &coded) {
 		return coded.code
@@ -54,14 +66,25 @@ func newRoot(s streams) *cobra.Command {
 		Long: "yudai runs a matrix of coding agents over one issue, each in a fresh sandbox, judges every\n" +
 			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
 			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
-		SilenceUsage: true, SilenceErrors: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = fmt.Sprintf(" (did you mean %s?)", near[0])
+			}
+			return exitError{exitUsage, fmt.Errorf("unknown command %q%s; see yudai --help", args[0], hint)}
+		},
+		RunE:         func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceUsage: true, SilenceErrors: true, SuggestionsMinimumDistance: 2,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exitError{2, fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		return exitError{exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
 	root.AddCommand(newServe(s), newDemo(s), newSolve(s), newReduce(s), newDoctor(s), newVersion(s))
 	return root
@@ -71,7 +94,7 @@ func newRoot(s streams) *cobra.Command {
 func wants(n int, usage string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return exitError{2, fmt.Errorf("%s takes %s; see %s --help", c.Name(), usage, c.CommandPath())}
+			return exitError{exitUsage, fmt.Errorf("%s takes %s; see %s --help", c.Name(), usage, c.CommandPath())}
 		}
 		return nil
 	}

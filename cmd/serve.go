@@ -23,17 +23,17 @@ func newServe(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := server.Load(path, os.Getenv)
 			if err != nil {
-				return exitError{2, err}
+				return exitError{exitUsage, err}
 			}
 			log := logger(s)
 			srv, err := server.New(c.Context(), cfg, server.Options{Getenv: os.Getenv, Log: log})
 			if err != nil {
-				return exitError{2, err}
+				return exitError{exitUsage, err}
 			}
 			fmt.Fprintf(s.err, "yudai listens on http://%s (webhooks at /api/github/hook, API at /docs)\n", srv.Addr())
 			err = srv.Run(c.Context())
 			if errors.Is(err, solve.ErrLeaseLost) {
-				return exitError{75, err}
+				return exitError{exitLeaseLost, err}
 			}
 			return err
 		},

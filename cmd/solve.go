@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
@@ -51,6 +50,7 @@ type localSolve struct {
 	streams
 	config, budget, script, test, install, record string
 	req                                           solve.Request
+	asked                                         bool // the solve is under way: its traces are worth keeping
 }
 
 // localRepo is the name of the repository in the emulator.
@@ -59,20 +59,41 @@ const localRepo = "local"
 func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error) {
 	repo, err := server.OpenLocal(ctx, path)
 	if err != nil {
-		return exitError{2, err}
+		return exitError{exitUsage, err}
 	}
 	title, body, err := l.issue(issueFile)
 	if err != nil {
-		return exitError{2, err}
+		return exitError{exitUsage, err}
 	}
 	cfg, err := l.configure()
 	if err != nil {
-		return exitError{2, err}
+		return exitError{exitUsage, err}
 	}
-	dir, err := stateDir()
+	if l.record != "" {
+		if err := writable(l.record); err != nil {
+			return exitError{exitUsage, fmt.Errorf("--record: %w", err)}
+		}
+	}
+	space, err := openWorkspace(os.Getenv, time.Now(), cfg.Store.KeepLogs)
 	if err != nil {
 		return err
 	}
+	err = l.work(ctx, space.path, cfg, repo, title, body)
+	if closed := space.close(l.asked); closed != nil {
+		return errors.Join(err, closed)
+	}
+	if ctx.Err() != nil && err != nil {
+		left := "no branch was made, and the sandboxes are gone"
+		if l.asked {
+			left += "; transcripts and log so far: " + space.path
+		}
+		return stopped(left)
+	}
+	return err
+}
+
+// work does the job with everything below dir, and leaves no process.
+func (l *localSolve) work(ctx context.Context, dir string, cfg server.Config, repo server.LocalRepo, title, body string) (err error) {
 	log, file, err := quiet(dir)
 	if err != nil {
 		return err
@@ -85,7 +106,7 @@ func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error
 	defer func() { err = errors.Join(err, r.close()) }()
 	v, err := l.solve(ctx, r, cfg, repo, title, body, log)
 	if err != nil {
-		return fmt.Errorf("%w\nthe log is %s", err, file.Name())
+		return err
 	}
 	return l.finish(ctx, r, repo, v)
 }
@@ -133,18 +154,30 @@ func (l *localSolve) configure() (server.Config, error) {
 			return cfg, fmt.Errorf("--budget: %w", err)
 		}
 	}
-	return cfg, nil
+	var wrong []error
+	cfg.CheckRequest(l.req, os.Getenv, func(key, problem string) {
+		wrong = append(wrong, fmt.Errorf("--%s: %s", key, problem))
+	})
+	return cfg, errors.Join(wrong...)
 }
 
 // solve imports the repository into the emulator and asks for the solve as the API does.
 func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo server.LocalRepo, title, body string, log zerolog.Logger) (solve.View, error) {
-	base := l.req.Base
-	if base == "" {
-		base = repo.Branch
-	}
 	imported, err := r.hub.ImportRepo(rigOwner, localRepo, repo.Root)
 	if err != nil {
 		return solve.View{}, err
+	}
+	branches, err := r.hub.Branches(imported.FullName())
+	if err != nil {
+		return solve.View{}, err
+	}
+	req := l.req
+	if req.Base == "" {
+		req.Base = imported.DefaultBranch // a detached HEAD has got a name there
+	}
+	sha, ok := branches[req.Base]
+	if !ok {
+		return solve.View{}, exitError{exitUsage, fmt.Errorf("--base: %s has no local branch %q; `git branch` lists them", repo.Root, req.Base)}
 	}
 	number, err := r.hub.OpenIssue(imported.FullName(), rigUser, title, body)
 	if err != nil {
@@ -154,12 +187,15 @@ func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo 
 	if err := r.start(ctx, cfg, localRepo, os.Getenv, log); err != nil {
 		return solve.View{}, err
 	}
-	fmt.Fprintf(l.out, "solving %q on %s at %s\n", title, base, short(repo.SHA))
+	where := req.Base
+	if repo.Branch == "" && l.req.Base == "" {
+		where = "a detached HEAD"
+	}
+	fmt.Fprintf(l.out, "solving %q on %s at %s\n", title, where, short(sha))
 	for _, note := range r.srv.Traits().Notes {
 		fmt.Fprintf(l.err, "note: %s\n", note)
 	}
-	req := l.req
-	req.Base = base
+	l.asked = true
 	if _, err := r.srv.Ask(ctx, rigOwner, localRepo, number, req); err != nil {
 		return solve.View{}, err
 	}
@@ -183,7 +219,7 @@ func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, 
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(l.out, "\n%s\n", solve.Terminal(v, 100))
+	fmt.Fprintf(l.out, "\n%s\n", solve.Terminal(v, columns(l.out)))
 	fmt.Fprintf(l.out, "record:      %s\ntranscripts: %s\n", path, filepath.Join(r.dir, "store"))
 	if v.Solve.State != solve.StateSolved {
 		return fmt.Errorf("no champion: %s", v.Solve.Reason)
@@ -191,23 +227,8 @@ func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, 
 	if err := repo.Fetch(ctx, filepath.Join(r.dir, "github", rigOwner, localRepo+".git"), v.Solve.Branch); err != nil {
 		return err
 	}
-	fmt.Fprintf(l.out, "branch:      %s (git diff %s...%s)\n", v.Solve.Branch, v.Solve.Base.Branch, v.Solve.Branch)
+	fmt.Fprintf(l.out, "branch:      %s (git show %s)\n", v.Solve.Branch, v.Solve.Branch)
 	return nil
-}
-
-// stateDir makes a new directory for one solve: sandboxes must not lie in a
-// temporary file system that is memory.
-func stateDir() (string, error) {
-	base := os.Getenv("XDG_STATE_HOME")
-	if base == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("no state directory: set XDG_STATE_HOME: %w", err)
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	dir := filepath.Join(base, "yudai", "solve-"+xid.New().String())
-	return dir, os.MkdirAll(dir, 0o700)
 }
 
 func short(sha string) string { return sha[:min(len(sha), 10)] }

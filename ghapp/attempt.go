@@ -36,8 +36,13 @@ type attempt struct {
 	unknown bool
 }
 
-// errTooLate says that too little is left of the claim for another call.
-var errTooLate = errors.New("the claim ends too soon for another call")
+// tooLateError says that too little is left of the claim for another call.
+type tooLateError struct {
+	// at is when the pace allows the call; zero if the pace was not the reason.
+	at time.Time
+}
+
+func (*tooLateError) Error() string { return "the claim ends too soon for another call" }
 
 // deadError ends an effect: writing it can never succeed. The reason may be shown.
 type deadError struct{ reason string }
@@ -110,9 +115,10 @@ func (a *attempt) contentFault(err error) error {
 	return &againError{after: backoff(a.e.Tries), reason: Redact(err.Error())}
 }
 
-// leaseTime is longer for a pull request: its commit may need many objects.
+// leaseTime allows for the pace: a visible write may follow a git object of its
+// own. It is longer for a pull request: its commit may need many objects.
 func (a *attempt) leaseTime() time.Duration {
-	d := a.w.cfg.Lease
+	d := a.w.cfg.Lease + a.w.cfg.Interval
 	if objects := len(a.commit.Files); objects > 0 {
 		d += time.Duration(objects)*(a.w.cfg.Interval/4+time.Second) + 4*a.w.cfg.Interval
 	}
@@ -172,8 +178,12 @@ func (a *attempt) next(now time.Time, err error) (time.Time, string) {
 		return now.Add(again.after), again.reason
 	}
 	reason := Redact(err.Error())
-	if errors.Is(err, errTooLate) || errors.Is(err, context.Canceled) {
-		return now, reason
+	var late *tooLateError
+	if errors.As(err, &late) && late.at.After(now) {
+		return late.at, reason
+	}
+	if errors.Is(err, context.Canceled) {
+		return now, reason // this process ends; the next one may begin at once
 	}
 	switch outcomeOf(err) {
 	case outcomeLimited:
@@ -245,7 +255,7 @@ func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) 
 	last := a.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
 	at := a.lane.pace.ready(app.now(), class)
 	if at.After(last) {
-		return errTooLate
+		return &tooLateError{at: at}
 	}
 	if !sleep(ctx, at.Sub(app.now())) {
 		return context.Cause(ctx)
@@ -258,7 +268,7 @@ func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) 
 		last = earlier(last, sent.Add(cfg.Settle-2*cfg.Timeout)) // or outlive the time lists have to settle
 	}
 	if app.now().After(last) {
-		return errTooLate
+		return &tooLateError{}
 	}
 	a.lane.pace.take(app.now(), class)
 	// A call is not cut off by a shutdown: its outcome would be unknown.

@@ -52,7 +52,7 @@ func (p *pace) ready(now time.Time, c class) time.Time {
 	at := later(now, p.last.Add(p.interval))
 	need := 1.0
 	if c == classProgress {
-		need += p.size / 4
+		need = min(need+p.size/4, p.size) // a small bucket has no room for a reserve
 	}
 	if short := need - p.tokens; short > 0 {
 		wait := time.Duration(short / p.perSec * float64(time.Second))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -262,4 +263,35 @@ func TestRunEndsWithItsContextAndCutsNoCall(t *testing.T) {
 			t.Errorf("the next effect is %s after %d tries", e.State, e.Tries)
 		}
 	})
+}
+
+// TestAPaceSlowerThanTheClaimIsWaitedFor: an effect of several writes whose next
+// turn comes after its claim is put off until then, and each try gets further.
+func TestAPaceSlowerThanTheClaimIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]func(*ghapp.WriteConfig){
+		"few an hour":      func(c *ghapp.WriteConfig) { c.PerHour = 10 },
+		"far between":      func(c *ghapp.WriteConfig) { c.Interval = 2 * time.Minute },
+		"far between, few": func(c *ghapp.WriteConfig) { c.Interval, c.PerHour = time.Minute, 30 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				slow(&w.cfg.Write)
+				w.store.retrying = func(e solve.Effect) {
+					if strings.Contains(e.Error, "too soon") && !e.Due.After(time.Now()) {
+						t.Errorf("%s is tried again at once", e.Kind)
+					}
+					if e.Tries > 6 {
+						t.Errorf("%s: try %d", e.Kind, e.Tries)
+					}
+				}
+				stop := w.write("node-1")
+				s := w.solveAll("d0000000000000000001", func() {})
+				w.settle()
+				stop()
+				w.checkOnce(s)
+			})
+		})
+	}
 }

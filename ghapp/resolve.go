@@ -64,7 +64,7 @@ func (r *resolver) appID(configured int64) int64 {
 	text := strings.TrimSpace(r.getenv(integrationEnv))
 	if text == "" {
 		if configured <= 0 {
-			r.add("app.integration_id", "the App's id is missing: set app.integration_id or "+integrationEnv)
+			r.add("app.integration_id", "the App's id is missing: set github.app.integration_id or "+integrationEnv)
 		}
 		return configured
 	}
@@ -96,9 +96,9 @@ func (r *resolver) value(key, what, env, file string) string {
 		r.add(key+"_file", fmt.Sprintf("%s in %s is empty", what, file))
 		return ""
 	}
-	fix := "set " + key + "_file"
+	fix := "set github." + key + "_file"
 	if env != "" {
-		fix = "set " + env + " or " + key + "_file"
+		fix = "set " + env + " or github." + key + "_file"
 	}
 	r.add(key+"_env", what+" is missing: "+fix)
 	return ""

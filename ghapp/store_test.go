@@ -25,7 +25,9 @@ type memStore struct {
 	sending func(e solve.Effect)
 	// finishing, if set, may refuse what FinishEffect is about to store.
 	finishing func(e solve.Effect) error
-	retries   int
+	// retrying, if set, is called with what RetryEffect stores.
+	retrying func(e solve.Effect)
+	retries  int
 }
 
 func newMemStore() *memStore {
@@ -161,6 +163,9 @@ func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, due 
 	m.retries++
 	return m.change(key, token, func(e *solve.Effect) {
 		e.Node, e.Until, e.State, e.Due, e.Error = "", time.Time{}, solve.EffectPending, due, reason
+		if m.retrying != nil {
+			m.retrying(*e)
+		}
 		if !unknown {
 			e.SentAt = time.Time{}
 		}

@@ -33,7 +33,7 @@ var (
 	// ErrTooLarge says that something is larger than this package reads.
 	ErrTooLarge = errors.New("too large")
 	// ErrNotRepository says that a path is no usable git work tree.
-	ErrNotRepository = errors.New("not a git repository")
+	ErrNotRepository = errors.New("no git work tree that can be used")
 )
 
 // Deadlines of one command; the context may end it sooner.

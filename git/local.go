@@ -34,14 +34,14 @@ func Local(ctx context.Context, path string) (Work, error) {
 		if !refused(err) && ctx.Err() != nil {
 			return Work{}, err
 		}
-		return Work{}, fmt.Errorf("%s: %w (%w)", path, ErrNotRepository, err)
+		return Work{}, fmt.Errorf("%s: %w: %w", path, ErrNotRepository, err)
 	}
 	w := Work{Root: root}
 	if w.SHA, err = ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
-		return Work{}, fmt.Errorf("%s: %w: it has no commit yet", path, ErrNotRepository)
+		return Work{}, fmt.Errorf("%s: %w: it has no commit yet; commit something first", path, ErrNotRepository)
 	}
 	if !isSHA(w.SHA) {
-		return Work{}, fmt.Errorf("%s: %w: only the SHA-1 object format is known here", path, ErrNotRepository)
+		return Work{}, fmt.Errorf("%s: %w: only repositories of the SHA-1 object format are", path, ErrNotRepository)
 	}
 	if ref, err := ask("symbolic-ref", "--quiet", "HEAD"); err == nil {
 		w.Branch = strings.TrimPrefix(ref, "refs/heads/")

@@ -243,7 +243,7 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	patch := o.diff()
 	dir := t.TempDir()
 	cache := git.New(dir)
-	m, err := cache.Mirror(ctx, "7", o.bare, git.Auth{})
+	_, err := cache.Mirror(ctx, "7", o.bare, git.Auth{})
 	must(t, err)
 	mirrors, _ := filepath.Glob(filepath.Join(dir, "*.git"))
 	// Even a mirror that somebody wrote into stays harmless.
@@ -261,9 +261,8 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 		run(t, mirrors[0], "config", key, value)
 	}
 	o.commit("more")
-	if m, err = cache.Mirror(ctx, "7", o.bare, git.Auth{}); err != nil {
-		t.Fatal(err)
-	}
+	m, err := cache.Mirror(ctx, "7", o.bare, git.Auth{})
+	must(t, err)
 	must(t, m.Pack(ctx, base, 1, &bytes.Buffer{}))
 	tree, err := m.Apply(ctx, base, patch)
 	must(t, err)

@@ -138,16 +138,21 @@ func (c Config) Validate(report func(key, problem string)) {
 		Models: c.Solver.Defaults.Models, Temps: c.Solver.Defaults.Temps, Edits: c.Solver.Defaults.Edits,
 		Agents: c.Solver.Defaults.Agents, Repeat: c.Solver.Defaults.Repeat,
 	}, func(p handlers.Problem) {
-		text := fmt.Sprintf("%q %s", p.Word, strings.ReplaceAll(p.Text, "`", ""))
-		if p.Nearest != "" {
-			text += "; did you mean " + p.Nearest + "?"
-		}
 		key := "solver.defaults." + p.Key
 		if p.Key != "repeat" {
 			key += fmt.Sprintf(".%d", p.Index)
 		}
-		report(key, text)
+		report(key, plain(p))
 	})
+}
+
+// plain is the problem of a request as text for terminals and logs.
+func plain(p handlers.Problem) string {
+	text := fmt.Sprintf("%q %s", p.Word, strings.ReplaceAll(p.Text, "`", ""))
+	if p.Nearest != "" {
+		text += "; did you mean " + p.Nearest + "?"
+	}
+	return text
 }
 
 // vocabulary holds the names that requests may use with this configuration.

@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 )
 
@@ -72,7 +73,10 @@ func (d *doctor) config(path string) []Finding {
 	}
 	where := path
 	if where == "" {
-		where = "built-in defaults, or config.yml here"
+		where = ConfigFile + " in this directory"
+		if _, err := os.Stat(ConfigFile); err != nil {
+			where = "built-in defaults (no " + ConfigFile + " here)"
+		}
 	}
 	return []Finding{{Good, "config", where, ""}}
 }
@@ -90,7 +94,11 @@ func (d *doctor) sandbox() []Finding {
 		return []Finding{{Bad, "sandbox", err.Error(), "set sandbox.driver"}}
 	}
 	if err := driver.Check(d.ctx); err != nil {
-		return []Finding{{Bad, "sandbox", err.Error(), "see docs/operations of the driver in README.md, section Sandbox"}}
+		fix := "see README.md, section Sandbox"
+		if errors.Is(err, sandbox.ErrLimit) {
+			fix = "`yudai demo` and `yudai solve` accept weaker limits by themselves; `yudai serve` does not"
+		}
+		return []Finding{{Bad, "sandbox", err.Error(), fix}}
 	}
 	t := driver.Traits()
 	found := []Finding{{Good, "sandbox", fmt.Sprintf("%s: %s, fork by %s", t.Name, t.Isolation, t.ForkHow), ""}}
@@ -125,7 +133,12 @@ func (d *doctor) models() []Finding {
 func (d *doctor) github() []Finding {
 	secrets, err := cfgSecrets(d.cfg, d.getenv)
 	if err != nil {
-		return []Finding{{Bad, "github", strings.ReplaceAll(err.Error(), "\n", "; "), "set the secrets of your App; `yudai demo` and `yudai solve` need none"}}
+		var found []Finding
+		for line := range strings.Lines(err.Error()) {
+			found = append(found, Finding{Bad, "github", strings.TrimSpace(line), ""})
+		}
+		found[len(found)-1].Fix = "`yudai demo` and `yudai solve` need no App"
+		return found
 	}
 	app, err := ghapp.New(d.cfg.GitHub, secrets, ghapp.Options{})
 	if err == nil {

@@ -57,6 +57,35 @@ func (s *Server) Ask(ctx context.Context, owner, name string, number int, req so
 	return stored, err
 }
 
+// CheckRequest reports everything that is wrong with a request of this machine's
+// own user before anything is started: unknown names, values out of range, models
+// without their key. Keys are those of the request.
+func (c Config) CheckRequest(r solve.Request, getenv func(string) string, report func(key, problem string)) {
+	unknown := map[string]bool{}
+	c.vocabulary().Check(r, func(p handlers.Problem) {
+		unknown[p.Word] = true
+		key := p.Key
+		if key == "time" {
+			key = "budget"
+		}
+		report(key, plain(p))
+	})
+	set, err := model.NewSet(c.Models, getenv)
+	if err != nil {
+		report("models", err.Error())
+		return
+	}
+	names := r.Models
+	if len(names) == 0 {
+		names = c.Solver.Defaults.Models
+	}
+	for _, name := range names {
+		if err := set.Ready(name); err != nil && !unknown[name] {
+			report("models", err.Error())
+		}
+	}
+}
+
 // SetScripted makes the named models play the script, as the whole matrix.
 func (c *Config) SetScripted(script string, names []string) {
 	c.Models.Models = nil

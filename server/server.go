@@ -123,21 +123,25 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 
 // identify asks GitHub who we are; a GitHub that is not there for a moment is waited for.
 func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	const question = "ask GitHub who this App is (check github.app.integration_id, the private key and github.v3_api_url)"
+	patience, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		who, err := app.Identity(ctx)
+		who, err := app.Identity(patience)
 		if err == nil {
 			return who, nil
 		}
 		var t interface{ Temporary() bool }
 		if !errors.As(err, &t) || !t.Temporary() {
-			return who, fmt.Errorf("ask GitHub who this App is (check github.app.integration_id, the private key and github.v3_api_url): %w", err)
+			return who, fmt.Errorf(question+": %w", err)
+		}
+		if patience.Err() == nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("github does not answer yet, asking for a minute")
 		}
 		timer := time.NewTimer(2 * time.Second)
 		select {
-		case <-ctx.Done():
-			return who, err
+		case <-patience.Done():
+			return who, fmt.Errorf(question+": %w", err)
 		case <-timer.C:
 		}
 	}

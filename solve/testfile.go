@@ -60,10 +60,8 @@ func isTestName(base string) bool {
 		return ends("Test", "Tests", "TestCase", "IT", "Spec") || beginsWord(stem, "Test")
 	case ".rb":
 		return ends("_test", "_spec") || strings.HasPrefix(stem, "test_") || stem == "spec_helper" || stem == "rails_helper" || stem == "test_helper"
-	case ".php":
-		return ends("Test", "TestCase", "Cest")
-	case ".cs", ".fs", ".vb":
-		return ends("Test", "Tests")
+	case ".php", ".cs", ".fs", ".vb":
+		return ends("Test", "Tests", "TestCase", "Cest")
 	default:
 		return ext == ".phpt" || ext == ".snap" || ext == ".ambr"
 	}

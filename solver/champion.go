@@ -18,16 +18,16 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	}
 	d := solve.Reduce(runs, solve.Rule{Order: e.cfg.Order, Models: s.Plan.Order})
 	c := solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, At: time.Now(), Event: solve.EventChampion,
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventChampion,
 		Set: func(s *solve.Solve, _ *solve.Run) { s.Decision = &d },
 	}
 	if d.Champion == 0 {
 		c.Event, c.Reason = solve.EventNoChampion, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
-		if !s.Deadline.IsZero() && !c.At.Before(s.Deadline) {
+		if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
 			c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}
 	}
-	s, _, err = e.Store.Apply(ctx, c)
+	s, _, err = e.apply(ctx, c)
 	if err == nil {
 		e.thaw(ctx, s) // all runs ended, nothing forks from the base any more
 	}
@@ -38,8 +38,9 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 // effect: it survives this process, and is never made twice. A cancel withdraws
 // it while nobody has begun to write; after that the pull request is what there is.
 func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error) {
-	read := context.WithoutCancel(ctx) // a cancel is looked at between two reads
-	hints := e.Store.Watch(ctx)
+	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // a cancel is looked at between two reads
+	defer unwatch()
+	hints := e.Store.Watch(read)
 	ticker := time.NewTicker(tick / 4)
 	defer ticker.Stop()
 	for {
@@ -49,8 +50,8 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 		}
 		switch f.State {
 		case solve.EffectApplied:
-			s, _, err = e.Store.Apply(read, solve.Change{
-				Solve: s.ID, Token: s.Lease.Token, At: time.Now(), Event: solve.EventPublished,
+			s, _, err = e.apply(ctx, solve.Change{
+				Solve: s.ID, Token: s.Lease.Token, Event: solve.EventPublished,
 				Set: func(s *solve.Solve, _ *solve.Run) {
 					s.Pull = &solve.Pull{Number: f.Receipt.Number, URL: f.Receipt.URL, Commit: f.Receipt.SHA}
 				},

@@ -8,18 +8,32 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// answerAsks does what people asked beside solving: status, cancel, help, and
+// clerk does what people asked beside solving: status, cancel, help, and
 // a word nobody knows. Rights are looked up live for each.
-func (e *Engine) answerAsks(ctx context.Context) {
+type clerk struct {
+	*Engine
+	later map[string]time.Time // when GitHub may be asked again for an ask's sake
+}
+
+// askPause is how long an ask waits at least after a passing fault.
+const askPause = 2 * time.Second
+
+// answerAsks answers what has come and what waited long enough.
+func (e *clerk) answerAsks(ctx context.Context) {
 	asks, err := e.Store.Asks(ctx)
 	e.complain(ctx, err, "asks not read")
 	for _, a := range asks {
 		if ctx.Err() != nil {
 			return
 		}
+		if time.Now().Before(e.later[a.ID]) {
+			continue
+		}
+		delete(e.later, a.ID)
 		reply, reaction, err := e.answer(ctx, a)
 		if err != nil && passing(err) && time.Since(a.At) < time.Hour {
 			e.Log.Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
+			e.later[a.ID] = time.Now().Add(max(askPause, retryAfter(err)))
 			continue
 		}
 		if err != nil {

@@ -107,10 +107,14 @@ type Engine struct {
 	group     *errgroup.Group
 
 	mu     sync.Mutex
-	solves map[solve.ID]context.CancelCauseFunc // being worked on here
-	runs   map[runKey]context.CancelCauseFunc
+	solves map[solve.ID]*task // being worked on here
+	runs   map[runKey]*task
 	purses map[solve.ID]*purse
 }
+
+// task is one goroutine's work on a solve or run. A new one can begin under the
+// same name before the old one has put itself away, so each removes only itself.
+type task struct{ cancel context.CancelCauseFunc }
 
 type runKey struct {
 	solve solve.ID
@@ -121,8 +125,7 @@ type runKey struct {
 func New(cfg Config, parts Parts) *Engine {
 	return &Engine{
 		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing),
-		solves: map[solve.ID]context.CancelCauseFunc{}, runs: map[runKey]context.CancelCauseFunc{},
-		purses: map[solve.ID]*purse{},
+		solves: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
 	}
 }
 
@@ -135,19 +138,21 @@ var errStopping = errors.New("yudai is stopping")
 const tick = time.Second
 
 // Run works until ctx ends, then stops its workers, gives the leases back and
-// returns nil. It returns an error when the lease is lost: the process must end.
+// returns nil. It returns [solve.ErrLeaseLost] when the lease is lost: the process must end.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx = e.Log.WithContext(ctx)
-	if err := e.Store.Heartbeat(ctx, e.Node, time.Now(), e.cfg.LeaseTime); err != nil {
+	began := time.Now()
+	if err := e.Store.Heartbeat(ctx, e.Node, began, e.cfg.LeaseTime); err != nil {
 		return fmt.Errorf("start lease of node %s: %w", e.Node, err)
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(errStopping)
 	services, ctx := errgroup.WithContext(ctx)
 	e.group = &errgroup.Group{}
-	services.Go(func() error { return e.renew(ctx, stop) })
+	desk := clerk{Engine: e, later: map[string]time.Time{}}
+	services.Go(func() error { return e.renew(ctx, work, stop, began) })
 	services.Go(func() error { return e.every(ctx, tick, true, func(ctx context.Context) { e.dispatch(ctx, work) }) })
-	services.Go(func() error { return e.every(ctx, tick, true, e.answerAsks) })
+	services.Go(func() error { return e.every(ctx, tick, true, desk.answerAsks) })
 	services.Go(func() error { return e.every(ctx, e.cfg.SweepEvery, false, e.sweep) })
 	err := services.Wait()
 	stop(errStopping)
@@ -172,34 +177,6 @@ func (e *Engine) every(ctx context.Context, d time.Duration, hinted bool, do fun
 			return nil
 		case <-ticker.C:
 		case <-hints:
-		}
-	}
-}
-
-// renew keeps the node's lease. When it cannot be confirmed for three quarters
-// of its time, every worker is stopped before anybody else may take over.
-func (e *Engine) renew(ctx context.Context, stop context.CancelCauseFunc) error {
-	ticker := time.NewTicker(e.cfg.LeaseTime / 4)
-	defer ticker.Stop()
-	last := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		now := time.Now()
-		err := e.Store.Heartbeat(ctx, e.Node, now, e.cfg.LeaseTime)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err == nil:
-			last = now
-		case errors.Is(err, solve.ErrLeaseLost), now.Sub(last) > e.cfg.LeaseTime*3/4:
-			stop(errStopping)
-			return fmt.Errorf("renew lease of node %s: %w", e.Node, err)
-		default:
-			e.Log.Warn().Err(err).Msg("lease not renewed")
 		}
 	}
 }
@@ -256,12 +233,12 @@ func (e *Engine) enforce(ctx context.Context) error {
 			continue
 		}
 		e.mu.Lock()
-		if cancel, ok := e.solves[s.ID]; ok {
-			cancel(agent.ErrCancelled)
+		if t, ok := e.solves[s.ID]; ok {
+			t.cancel(agent.ErrCancelled)
 		}
-		for key, cancel := range e.runs {
+		for key, t := range e.runs {
 			if key.solve == s.ID {
-				cancel(agent.ErrCancelled)
+				t.cancel(agent.ErrCancelled)
 			}
 		}
 		e.mu.Unlock()
@@ -272,39 +249,33 @@ func (e *Engine) enforce(ctx context.Context) error {
 // startSolve works on a claimed solve in a goroutine of the group.
 func (e *Engine) startSolve(work context.Context, s solve.Solve) {
 	log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
-	ctx, cancel := context.WithCancelCause(log.WithContext(work))
-	e.mu.Lock()
-	e.solves[s.ID] = cancel
-	e.mu.Unlock()
-	e.group.Go(func() error {
-		defer func() {
-			e.mu.Lock()
-			delete(e.solves, s.ID)
-			e.mu.Unlock()
-			cancel(nil)
-		}()
-		e.work(ctx, s)
-		return nil
-	})
+	start(e, log.WithContext(work), e.solves, s.ID, func(ctx context.Context) { e.work(ctx, s) })
 }
 
 // startRun works on an admitted or rescued run in a goroutine of the group.
 func (e *Engine) startRun(work context.Context, r solve.Run, orphan bool) {
 	log := e.Log.With().Str("solve_id", string(r.Solve)).Str("repo", r.Repo.String()).Int("run", r.N).Int("attempt", r.Attempt).Logger()
-	ctx, cancel := context.WithCancelCause(log.WithContext(work))
-	key := runKey{r.Solve, r.N}
+	w := &worker{Engine: e, run: r}
+	start(e, log.WithContext(work), e.runs, runKey{r.Solve, r.N}, func(ctx context.Context) { w.work(ctx, orphan) })
+}
+
+// start does work under a name by which it can be cancelled while it lasts.
+func start[K comparable](e *Engine, ctx context.Context, tasks map[K]*task, key K, do func(context.Context)) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t := &task{cancel}
 	e.mu.Lock()
-	e.runs[key] = cancel
+	tasks[key] = t
 	e.mu.Unlock()
 	e.group.Go(func() error {
 		defer func() {
 			e.mu.Lock()
-			delete(e.runs, key)
+			if tasks[key] == t {
+				delete(tasks, key)
+			}
 			e.mu.Unlock()
 			cancel(nil)
 		}()
-		w := &worker{Engine: e, run: r}
-		w.work(ctx, orphan)
+		do(ctx)
 		return nil
 	})
 }

@@ -191,7 +191,7 @@ func (w *world) await(limit time.Duration, what string, ok func() bool) {
 	ctx, cancel := context.WithTimeout(w.Context(), limit)
 	defer cancel()
 	hints := w.store.Watch(ctx)
-	ticker := time.NewTicker(10 * time.Millisecond)
+	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	for !ok() {
 		select {

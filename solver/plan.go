@@ -69,17 +69,17 @@ func (e *Engine) step(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 
 // giveUp ends a solve that was cancelled, ran out of time, or cannot be done.
 func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.Solve, error) {
-	ctx, cancel := closing(ctx, 10*time.Second)
+	read, cancel := closing(ctx, 10*time.Second)
 	defer cancel()
-	if now, err := e.Store.Solve(ctx, s.ID); err == nil {
+	if now, err := e.Store.Solve(read, s.ID); err == nil {
 		s.CancelAt, s.CancelBy = now.CancelAt, now.CancelBy
 	}
-	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, At: time.Now()}
+	c := solve.Change{Solve: s.ID, Token: s.Lease.Token}
 	var no refusal
 	switch {
 	case !s.CancelAt.IsZero():
 		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
-	case !s.Deadline.IsZero() && !c.At.Before(s.Deadline) && !errors.As(cause, &no):
+	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found.", s.Deadline.Sub(s.Started))
 	case errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventFailed, no.text
@@ -91,7 +91,7 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	if s.State == solve.StatePublishing && c.Event == solve.EventExpired {
 		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
 	}
-	s, _, err := e.Store.Apply(ctx, c)
+	s, _, err := e.apply(ctx, c)
 	if err == nil {
 		e.thaw(ctx, s)
 	}
@@ -138,8 +138,8 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 		return s, err
 	}
 	now := time.Now()
-	s, _, err = e.Store.Apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed, At: now,
+	s, _, err = e.apply(ctx, solve.Change{
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed,
 		Set: func(s *solve.Solve, _ *solve.Run) {
 			s.Plan, s.Branch, s.Started = plan, name, now
 			s.Base = solve.Base{Branch: branch, SHA: sha}

@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 		ask    func(*solve.Solve)
 		reason string
 	}{
-		"no rights":         {func(w *world) { w.hub.role, w.hub.write = "read", false }, times(1), "@ann"},
+		"no rights":         {func(w *world) { w.hub.role, w.hub.write = "read", false }, times(1), "ann has the permission"},
 		"closed issue":      {func(w *world) { w.hub.open = false }, times(1), "Issue #1 is not open"},
 		"no such issue":     {func(w *world) { w.hub.always["open"] = solve.ErrNotFound }, times(1), "Issue #1 is not open"},
 		"unknown branch":    {nil, branch("nowhere"), `"nowhere" does not exist in octo/project`},
@@ -91,7 +91,7 @@ func TestLastingFaultsEndTheSolve(t *testing.T) {
 	}{
 		"permanent":        {fault{}, 0, time.Second, 1},
 		"too far away":     {fault{passes: true, after: time.Hour}, 0, time.Second, 1},
-		"for five minutes": {fault{passes: true}, 4 * time.Minute, 5 * time.Minute, 13},
+		"for five minutes": {fault{passes: true}, 4 * time.Minute, 5 * time.Minute, 15},
 	} {
 		for _, method := range []string{"permission", "branch", "clone"} {
 			t.Run(name+" "+method, func(t *testing.T) {

@@ -10,21 +10,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
-
-// Names of sandboxes and bases are made from the solve, so that the next owner
-// finds them without having been told.
-func installName(id solve.ID) string { return "y-" + string(id) + "-install" }
-func baseName(id solve.ID) string    { return "y-" + string(id) + "-base" }
-func runName(r solve.Run) string     { return fmt.Sprintf("y-%s-%d-%d", r.Solve, r.N, r.Attempt) }
-func judgeName(r solve.Run) string   { return runName(r) + "-judge" }
 
 // Names of artifacts.
 const (
@@ -37,16 +28,16 @@ const (
 // install with the allow-listed network, run the base's tests without any,
 // freeze. It happens once per solve; the runs start from its result.
 func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	if !s.Deadline.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, s.Deadline)
+		defer stop()
+	}
 	select {
 	case e.preparing <- struct{}{}:
 		defer func() { <-e.preparing }()
 	case <-ctx.Done():
 		return s, context.Cause(ctx)
-	}
-	if !s.Deadline.IsZero() {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadline(ctx, s.Deadline)
-		defer stop()
 	}
 	forker, ok := e.Driver.(sandbox.Forker)
 	if !ok {
@@ -76,8 +67,8 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	for i, x := range s.Plan.Experiments {
 		runs[i] = solve.Run{N: i + 1, Experiment: x}
 	}
-	s, _, err = e.Store.Apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: time.Now(), Release: true, Runs: runs,
+	s, _, err = e.apply(ctx, solve.Change{
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: runs,
 		Set: func(s *solve.Solve, _ *solve.Run) { s.Base = base },
 	})
 	return s, err
@@ -85,40 +76,6 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 
 // mirrorKey names the mirror of a solve's repository.
 func mirrorKey(s solve.Solve) string { return strconv.FormatInt(s.Repo.ID, 10) }
-
-// clone brings the mirror on this host up to the base commit. The token that
-// reads it is ended before anything of the repository runs.
-func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	type access struct {
-		url     string
-		auth    git.Auth
-		release func(context.Context) error
-	}
-	a, err := insist(ctx, func() (access, error) {
-		url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
-		return access{url, auth, release}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		end, cancel := closing(ctx, 10*time.Second)
-		defer cancel()
-		if err := a.release(end); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
-		}
-	}()
-	mirror, err := e.Git.Mirror(ctx, mirrorKey(s), a.url, a.auth)
-	if err != nil {
-		return nil, fmt.Errorf("clone %s: %w", s.Repo, err)
-	}
-	if !mirror.Has(ctx, s.Base.SHA) { // a forced push since the solve was planned
-		if err := mirror.FetchCommit(ctx, a.url, a.auth, s.Base.SHA); err != nil {
-			return nil, fmt.Errorf("clone %s: %w", s.Repo, err)
-		}
-	}
-	return mirror, nil
-}
 
 // setup is how the repository is installed and tested: configured, else detected.
 func (e *Engine) setup(ctx context.Context, m *git.Mirror, sha string) (judge.Setup, error) {
@@ -202,7 +159,7 @@ func (p *preparation) spec(name, from string, hosts []string) sandbox.Spec {
 	return sandbox.Spec{
 		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
 		Labels: map[string]string{"solve": string(p.solve.ID), "phase": "prepare"},
-		TTL:    p.cfg.Tests.InstallTime + p.cfg.Tests.Time + p.solve.Plan.Limits.SolveTime,
+		TTL:    lifetime(p.cfg.Tests.InstallTime, p.cfg.Tests.Time, p.solve.Plan.Limits.SolveTime),
 	}
 }
 
@@ -285,28 +242,6 @@ func (p *preparation) lay(ctx context.Context, sb sandbox.Sandbox) error {
 		return err
 	}
 	return tree.Lay(ctx, sb, pack)
-}
-
-// thaw removes the solve's bases, best effort: the sweep does the rest.
-func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
-	forker, ok := e.Driver.(sandbox.Forker)
-	if !ok {
-		return
-	}
-	for _, name := range []string{baseName(s.ID), installName(s.ID)} {
-		if err := forker.Thaw(ctx, name); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
-		}
-	}
-}
-
-// closeSandbox closes whatever happened to ctx.
-func closeSandbox(ctx context.Context, sb sandbox.Sandbox) {
-	ctx, cancel := closing(ctx, 10*time.Second)
-	defer cancel()
-	if err := sb.Close(ctx); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", sb.Name()).Msg("sandbox not closed, it will be swept")
-	}
 }
 
 // lastLine is the last non-empty line, cut.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
@@ -19,6 +21,10 @@ func (w *worker) judge(ctx context.Context) error {
 		})
 	}
 	v, err := w.verdict(ctx)
+	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("candidate not judged, it is tried again")
+		v, err = w.verdict(ctx)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

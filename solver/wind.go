@@ -16,10 +16,11 @@ const cancelPatience = 4 * time.Second
 // at work end by themselves first, and keep what they have; those that wait are
 // ended here. With the last one the store moves the solve on.
 func (e *Engine) wind(ctx context.Context, s solve.Solve) (solve.Solve, error) {
-	hints := e.Store.Watch(ctx)
+	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // a cancel is why we are here
+	defer unwatch()
+	hints := e.Store.Watch(read)
 	ticker := time.NewTicker(tick / 4)
 	defer ticker.Stop()
-	read := context.WithoutCancel(ctx) // a cancel is why we are here
 	for {
 		now, err := e.Store.Solve(read, s.ID)
 		if err != nil || now.State != solve.StateRunning {
@@ -55,8 +56,8 @@ func (e *Engine) expireQueued(ctx context.Context, s solve.Solve, runs []solve.R
 			continue
 		}
 		left++
-		if _, _, err := e.Store.Apply(ctx, solve.Change{
-			Solve: s.ID, Run: r.N, Event: solve.EventTimedOut, At: time.Now(), Reason: "the solve's time was over before it started",
+		if _, _, err := e.apply(ctx, solve.Change{
+			Solve: s.ID, Run: r.N, Event: solve.EventTimedOut, Reason: "the solve's time was over before it started",
 		}); err != nil {
 			return s, err
 		}

@@ -2,8 +2,6 @@ package solver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -16,19 +14,12 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// Times that end a run's last duties.
-const (
-	harvestTime       = time.Minute     // after an ordinary end
-	harvestTimeCancel = 2 * time.Second // a cancelled solve is over within five seconds
-)
-
 // worker carries one run from dispatched to its end.
 type worker struct {
 	*Engine
 	run   solve.Run
 	solve solve.Solve
 	box   sandbox.Sandbox // of the agent, nil when closed
-	paid  solve.Usage     // by earlier attempts of the run
 }
 
 // work does the run. orphan says that its earlier owner died: the state tells how far it came.
@@ -39,9 +30,7 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 	case err == nil:
 	case errors.Is(err, solve.ErrLeaseLost):
 		log.Warn().Msg("run taken over or ended by somebody else")
-		if w.ended(ctx) && w.box != nil {
-			closeSandbox(ctx, w.box)
-		}
+		w.leave(ctx)
 		return
 	case stopping(ctx): // the next process attaches to the sandbox and goes on
 		return
@@ -92,13 +81,11 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 
 // apply writes one change of the run and keeps the records as stored.
 func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set func(r *solve.Run)) error {
-	ctx, cancel := closing(ctx, 30*time.Second)
-	defer cancel()
-	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, At: time.Now(), Reason: reason}
+	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, Reason: reason}
 	if set != nil {
 		c.Set = func(_ *solve.Solve, r *solve.Run) { set(r) }
 	}
-	s, r, err := w.Store.Apply(ctx, c)
+	s, r, err := w.Engine.apply(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -160,12 +147,22 @@ func (w *worker) fail(ctx context.Context, err error) {
 	}
 }
 
-// ended reports whether the stored run is final: then its sandbox is nobody's.
-func (w *worker) ended(ctx context.Context) bool {
-	ctx, cancel := closing(ctx, 5*time.Second)
+// leave cleans up after a run that somebody else ended: then its sandbox is
+// nobody's, and the base may have waited for it. One that was taken over keeps both.
+func (w *worker) leave(ctx context.Context) {
+	read, cancel := closing(ctx, 5*time.Second)
 	defer cancel()
-	r, err := w.Store.Run(ctx, w.run.Solve, w.run.N)
-	return err == nil && r.State.Final()
+	r, err := w.Store.Run(read, w.run.Solve, w.run.N)
+	if err != nil || !r.State.Final() {
+		return
+	}
+	if w.box != nil {
+		closeSandbox(ctx, w.box)
+	}
+	if s, err := w.Store.Solve(read, w.run.Solve); err == nil && s.State.Final() {
+		w.dropPurse(s.ID)
+		w.thaw(ctx, s)
+	}
 }
 
 // open stores the intent, then forks the base.
@@ -184,13 +181,17 @@ func (w *worker) open(ctx context.Context) error {
 func (w *worker) spec(name, phase string) sandbox.Spec {
 	l := w.solve.Plan.Limits
 	return sandbox.Spec{
-		Name: name, From: w.solve.Base.Image, TTL: l.RunTime + 2*w.cfg.Tests.Time,
+		Name: name, From: w.solve.Base.Image, TTL: lifetime(l.RunTime, w.cfg.Tests.Time, w.cfg.Tests.Time),
 		Labels: map[string]string{"solve": string(w.run.Solve), "run": fmt.Sprint(w.run.N), "phase": phase},
 	}
 }
 
 // agent lets the agent work until it ends, however. The transcript is stored after every step.
 func (w *worker) agent(ctx context.Context, resumed bool) error {
+	coder, ok := w.Agents[w.run.Experiment.Agent]
+	if !ok { // planned by a process with another configuration
+		return fmt.Errorf("agent %q is not configured any more", w.run.Experiment.Agent)
+	}
 	job, err := w.job(ctx, resumed)
 	if err != nil {
 		return err
@@ -207,7 +208,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 		inner, stop = context.WithDeadlineCause(inner, w.solve.Deadline, agent.ErrSolveTime)
 		defer stop()
 	}
-	res := w.Agents[w.run.Experiment.Agent].Run(inner, job)
+	res := coder.Run(inner, job)
 	if stopping(ctx) {
 		return context.Cause(ctx)
 	}
@@ -240,9 +241,8 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 		Model: model, Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)},
 		Spend: purse.leave, Spent: purse.pay,
 	}
-	w.paid = w.run.Progress.Usage
+	job.Progress.Usage = w.run.Progress.Usage // what earlier attempts paid counts, and is limited, as the run's
 	if resumed {
-		w.paid = solve.Usage{}
 		job.Progress = w.run.Progress
 		job.Elapsed = max(0, w.run.Progress.At.Sub(w.run.Started))
 		if job.Resume, err = w.Store.Transcript(ctx, w.run.Solve, w.run.N); err != nil {
@@ -250,7 +250,6 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 		}
 	}
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
-		p.Usage = plus(p.Usage, w.paid)
 		p.At = time.Now()
 		w.run.Progress = p
 		ctx, cancel := closing(ctx, 30*time.Second) // a step that was made is stored, whatever ends the run
@@ -258,85 +257,4 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 		return w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p)
 	}
 	return job, nil
-}
-
-func plus(a, b solve.Usage) solve.Usage {
-	return solve.Usage{
-		Calls: a.Calls + b.Calls, Input: a.Input + b.Input, CachedRead: a.CachedRead + b.CachedRead,
-		Output: a.Output + b.Output, Cost: a.Cost + b.Cost,
-	}
-}
-
-// harvest takes the patch out, whatever the agent's end was, and closes the sandbox.
-func (w *worker) harvest(ctx context.Context) error {
-	d := harvestTime
-	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
-	if cancelled {
-		d = harvestTimeCancel
-	}
-	hctx, cancel := closing(ctx, d)
-	defer cancel()
-	patch, err := tree.Harvest(hctx, w.box, int64(w.cfg.Patch.MaxKiB)<<10)
-	closeSandbox(ctx, w.box)
-	w.box = nil
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("harvest: %w", err)
-	}
-	if len(patch) == 0 {
-		return w.empty(ctx, cancelled)
-	}
-	c, err := w.candidate(hctx, patch)
-	if err != nil {
-		return err
-	}
-	keep := func(r *solve.Run) { r.Candidate = c }
-	if cancelled {
-		return w.apply(ctx, solve.EventCancelled, "cancelled; what it had changed is kept", keep)
-	}
-	return w.apply(ctx, solve.EventHarvested, "", keep)
-}
-
-// empty ends a run without a patch under the name of what ended it.
-func (w *worker) empty(ctx context.Context, cancelled bool) error {
-	if cancelled {
-		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
-	}
-	reason := w.run.Reason
-	if w.run.Exit == agent.ExitTime {
-		return w.apply(ctx, solve.EventTimedOut, reason, nil)
-	}
-	switch w.run.Exit {
-	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
-		if reason == "" {
-			reason = "the agent changed nothing"
-		} else {
-			reason = "the agent changed nothing: " + reason
-		}
-		return w.apply(ctx, solve.EventEmpty, reason, nil)
-	}
-	return w.apply(ctx, solve.EventFailed, reason, nil)
-}
-
-// candidate stores the patch and describes it.
-func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate, error) {
-	changes, err := solve.ParsePatch(patch)
-	if err != nil {
-		return nil, fmt.Errorf("read the patch: %w", err)
-	}
-	flags, refused := solve.Inspect(changes, patch, solve.PatchRules{
-		MaxBytes: w.cfg.Patch.MaxKiB << 10, MaxFiles: w.cfg.Patch.MaxFiles, RefuseInstructions: w.cfg.Patch.RefuseInstructions,
-	})
-	sum := sha256.Sum256(patch)
-	c := &solve.Candidate{
-		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),
-		Files: changes, Flags: flags, Refused: refused,
-	}
-	for _, f := range changes {
-		c.Added += f.Added
-		c.Deleted += f.Deleted
-	}
-	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, patch)
 }

@@ -30,7 +30,7 @@ func broken(status string) scripted.Step {
 // only a run without a change takes its state from its end.
 func TestRunEnds(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Limits.RunSteps, w.cfg.Limits.RunTime, w.cfg.Limits.RunUSD, w.cfg.Limits.RunOutput = 8, 10*time.Minute, 0.001, 1
+		w.cfg.Limits.RunSteps, w.cfg.Limits.RunTime, w.cfg.Limits.RunUSD, w.cfg.Limits.RunOutput = 8, 10*time.Minute, 0.05, 1
 		w.cfg.Limits.Parallel, w.cfg.Caps = 20, solve.Caps{Process: 20}
 		talk := scripted.Step{Raw: &scripted.Raw{Content: "I would rather talk."}}
 		cases := []struct {
@@ -42,7 +42,7 @@ func TestRunEnds(t *testing.T) {
 		}{
 			{"submit", nil, agent.ExitSubmitted, solve.RunEmpty, "changed nothing"},
 			{"steps", many(20, run("echo on")), agent.ExitLimits, solve.RunEmpty, "limit of 8 steps"},
-			{"money", many(20, dear(600, "echo on")), agent.ExitLimits, solve.RunEmpty, "money limit"},
+			{"money", many(20, dear(30_000, "echo on")), agent.ExitLimits, solve.RunEmpty, "money limit"},
 			{"output", many(20, run("noise 700000")), agent.ExitOutput, solve.RunEmpty, "printed more"},
 			{"time", many(20, run("sleep 100s")), agent.ExitTime, solve.RunTimedOut, "time limit of the run"},
 			{"format", many(20, talk), agent.ExitFormat, solve.RunEmpty, "outside the format"},

@@ -90,6 +90,8 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 			continue
 		}
 		delete(held, key)
-		p.w.must(err)
+		if err != nil {
+			p.w.Errorf("write %s: %v", key, err)
+		}
 	}
 }

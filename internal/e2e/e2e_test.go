@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,6 +31,9 @@ type world struct {
 	env   map[string]string
 	issue int
 	held  *githubsim.Injection
+	// github carries the program's requests to the emulator and checks them and
+	// the answers against GitHub's own description.
+	github http.RoundTripper
 }
 
 // scenario is the file scenario.yml of a test case.
@@ -73,6 +77,7 @@ func newWorld(t *testing.T, archive *txtar.Archive) *world {
 		w.must(w.hub.Close())
 		w.must(<-served)
 	})
+	w.github = described(t)
 	w.app, err = w.hub.CreateApp("yudai")
 	w.must(err)
 	w.hub.CreateUser(user)
@@ -129,7 +134,7 @@ func (w *world) serve() (srv *server.Server, stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	log := zerolog.New(zerolog.NewTestWriter(w.t)).Level(zerolog.DebugLevel)
-	srv, err := server.New(ctx, w.cfg, server.Options{Getenv: func(k string) string { return w.env[k] }, Log: log})
+	srv, err := server.New(ctx, w.cfg, server.Options{Getenv: func(k string) string { return w.env[k] }, Log: log, Transport: w.github})
 	w.must(err)
 	w.must(w.hub.SetWebhookURL(w.app, "http://"+srv.Addr()+"/api/github/hook"))
 	done := make(chan error, 1)

@@ -3,13 +3,16 @@ package e2e_test
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/internal/githubsim/openapi"
 	"github.com/yudai-dev/yudai/server"
 )
 
@@ -25,6 +28,21 @@ func requireSandbox(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
 		t.Skip("bubblewrap is not installed")
 	}
+}
+
+var loadDescription = sync.OnceValues(func() (*openapi.Validator, error) { return openapi.New("") })
+
+// described is a transport that makes every request of ours and every answer of
+// the emulator that does not fit GitHub's description a failure of the test.
+func described(t *testing.T) http.RoundTripper {
+	t.Helper()
+	v, err := loadDescription()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Transport(http.DefaultTransport, func(err error) {
+		t.Errorf("traffic does not fit GitHub's description: %v", err)
+	})
 }
 
 func listen(t *testing.T) net.Listener {

@@ -22,9 +22,27 @@ func getRef(c *call) reply {
 	name := "refs/" + c.args["ref"]
 	sha := c.repo.git.ref(name)
 	if sha == "" {
+		if bad := c.withoutCommits(); bad != nil {
+			return *bad
+		}
 		return notFound()
 	}
 	return ok(c.refJSON(name, sha, c.repo.git.kind(sha)))
+}
+
+// withoutCommits is GitHub's answer for a repository that has no branch yet.
+func (c *call) withoutCommits() *reply {
+	all, err := c.repo.git.refs("refs/heads/")
+	var bad reply
+	switch {
+	case err != nil:
+		bad = broken(err)
+	case len(all) == 0:
+		bad = fail(http.StatusConflict, "Git Repository is empty.")
+	default:
+		return nil
+	}
+	return &bad
 }
 
 func matchingRefs(c *call) reply {
@@ -80,10 +98,8 @@ func createRef(c *call) reply {
 	if !strings.HasPrefix(req.Ref, "refs/") || strings.Count(req.Ref, "/") < 2 {
 		return fail(http.StatusUnprocessableEntity, "Reference name must start with 'refs/' and have at least two slashes.")
 	}
-	if all, err := c.repo.git.refs("refs/heads/"); err != nil {
-		return broken(err)
-	} else if len(all) == 0 {
-		return fail(http.StatusConflict, "Git Repository is empty.")
+	if bad := c.withoutCommits(); bad != nil {
+		return *bad
 	}
 	if c.repo.git.ref(req.Ref) != "" {
 		return fail(http.StatusUnprocessableEntity, "Reference already exists")

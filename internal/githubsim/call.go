@@ -243,7 +243,7 @@ func (h *Hub) write(w http.ResponseWriter, r *http.Request, out reply, header ht
 	if text, isText := out.body.(string); isText {
 		w.Header().Set("Content-Type", "application/vnd.github.v3.raw; charset=utf-8")
 		w.WriteHeader(out.status)
-		io.WriteString(w, text)
+		_, _ = io.WriteString(w, text) // a client that left needs no answer
 		return
 	}
 	data, err := json.Marshal(out.body)

@@ -151,7 +151,7 @@ func (in *Injection) before(h *Hub, w http.ResponseWriter, r *http.Request) bool
 // hang keeps the client waiting until it gives up or the hub is closed. The
 // body is read first, since a server sees a client leave only after that.
 func (h *Hub) hang(r *http.Request) {
-	io.Copy(io.Discard, r.Body) // a client that leaves while sending has left
+	_, _ = io.Copy(io.Discard, r.Body) // a client that leaves while sending has left
 	for {
 		h.mu.Lock()
 		closed, changed := h.closed, h.changed

@@ -26,7 +26,7 @@ func gitEnv() []string {
 }
 
 func git(env []string, stdin []byte, args ...string) ([]byte, error) {
-	cmd := exec.Command("git", args...)
+	cmd := exec.Command("git", args...) //nolint:noctx // a local command of milliseconds
 	cmd.Env = append(gitEnv(), env...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	var stderr bytes.Buffer

@@ -51,7 +51,7 @@ func (g gitDir) graft(base string, entries []treeEntry) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make index directory: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	env := []string{"GIT_DIR=" + g.path, "GIT_INDEX_FILE=" + filepath.Join(dir, "index")}
 	if base != "" {
 		if _, err := git(env, nil, "read-tree", base); err != nil {

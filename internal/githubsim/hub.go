@@ -97,7 +97,6 @@ type Hub struct {
 	disturbs   []*Disturbance
 	history    []Record
 	historyOut *os.File
-	historyErr error
 }
 
 // New makes a hub. It cannot fail: what can go wrong with the directory or the

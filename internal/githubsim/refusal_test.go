@@ -207,6 +207,8 @@ func TestRefRefusals(t *testing.T) {
 	check(t, err)
 	_, _, err = g.CreateRef(ctx, owner, "empty", ref("refs/heads/x", base))
 	refused(t, err, http.StatusConflict)
+	_, _, err = g.GetRef(ctx, owner, "empty", "heads/main")
+	refused(t, err, http.StatusConflict)
 }
 
 // TestCommitSignature: GitHub signs an app's commit only when author and

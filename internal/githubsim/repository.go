@@ -98,7 +98,8 @@ func (h *Hub) CreateRepo(owner, name string, files map[string]string) (Repo, err
 }
 
 // ImportRepo copies the branches and tags of a local repository, which is not
-// touched. Its current branch becomes the default branch.
+// touched. Its current branch becomes the default branch; a detached HEAD
+// becomes a branch "main", or "detached-head" where that name is taken.
 func (h *Hub) ImportRepo(owner, name, path string) (Repo, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,10 +122,13 @@ func (h *Hub) ImportRepo(owner, name, path string) (Repo, error) {
 			return Repo{}, fmt.Errorf("import %s: %w", path, err)
 		}
 		r.base = "main"
-		if _, err := r.git.run(nil, "update-ref", "refs/heads/main", head); err != nil {
+		if r.git.head(r.base) != "" {
+			r.base = "detached-head"
+		}
+		if _, err := r.git.run(nil, "update-ref", "refs/heads/"+r.base, head); err != nil {
 			return Repo{}, fmt.Errorf("import %s: %w", path, err)
 		}
-		if _, err := r.git.run(nil, "symbolic-ref", "HEAD", "refs/heads/main"); err != nil {
+		if _, err := r.git.run(nil, "symbolic-ref", "HEAD", "refs/heads/"+r.base); err != nil {
 			return Repo{}, fmt.Errorf("import %s: %w", path, err)
 		}
 	}

@@ -155,7 +155,6 @@ type check struct {
 	started, completed  time.Time
 	created             time.Time
 	title, summary, txt string
-	hasOutput           bool
 	annotations         []json.RawMessage
 	actions             []checkAction
 }

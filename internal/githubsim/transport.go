@@ -2,6 +2,7 @@ package githubsim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,7 +32,7 @@ func (d direct) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	defer in.Body.Close()
 	defer func() {
 		if p := recover(); p != nil {
-			if p != http.ErrAbortHandler {
+			if cause, ok := p.(error); !ok || !errors.Is(cause, http.ErrAbortHandler) {
 				panic(p)
 			}
 			resp, err = nil, fmt.Errorf("emulator cut the connection: %w", io.ErrUnexpectedEOF)

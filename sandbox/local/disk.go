@@ -82,7 +82,7 @@ func (w *diskWatch) look(ctx context.Context, h *helper) error {
 	case err != nil && err.Error() == errDeep.Error():
 		return w.box.exceed(fmt.Errorf("%w: %w", sandbox.ErrDisk, errDeep))
 	case err != nil:
-		return nil //nolint:nilerr // the helper died or the command ended: others say so
+		return nil // the helper died or the command ended: others say so
 	case r.Number-w.box.record.Floor > limit:
 		return w.box.exceed(fmt.Errorf("%w: more than %d MiB", sandbox.ErrDisk, limit>>20))
 	}

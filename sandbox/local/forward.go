@@ -24,7 +24,7 @@ const (
 // the proxy's socket, runs the command, and ends with its exit code as a shell
 // would report it. Everything it has is inside the sandbox already.
 func runForward(argv []string) int {
-	l, err := net.Listen("tcp", proxyAddress)
+	l, err := net.Listen("tcp", proxyAddress) //nolint:noctx // it lives as long as this process
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "yudai: no network:", err)
 		return 126
@@ -38,7 +38,7 @@ func runForward(argv []string) int {
 			go forward(c)
 		}
 	}()
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // the sandbox ends it together with this process
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	if st, ok := waitStatus(cmd); ok {
@@ -66,7 +66,7 @@ func waitStatus(cmd *exec.Cmd) (syscall.WaitStatus, bool) {
 // forward copies one connection both ways.
 func forward(c net.Conn) {
 	defer func() { _ = c.Close() }()
-	p, err := net.Dial("unix", proxySocket)
+	p, err := net.Dial("unix", proxySocket) //nolint:noctx // a local socket answers at once
 	if err != nil {
 		return
 	}

@@ -39,8 +39,11 @@ func exitCodes(ctx context.Context, h *Harness) error {
 			}
 		}
 		res, err := sb.Exec(ctx, sandbox.Command{Argv: []string{"sh", "-c", "exit $1", "x", "7"}})
-		if err != nil || res.ExitCode != 7 {
-			return fmt.Errorf("argv: result %+v, %v", res, err)
+		if err != nil {
+			return fmt.Errorf("argv: %w", err)
+		}
+		if res.ExitCode != 7 {
+			return fmt.Errorf("argv: result %+v, want exit 7", res)
 		}
 		return nil
 	})
@@ -49,8 +52,11 @@ func exitCodes(ctx context.Context, h *Harness) error {
 func missingProgram(ctx context.Context, h *Harness) error {
 	return h.fresh(ctx, func(sb sandbox.Sandbox) error {
 		res, err := sb.Exec(ctx, sandbox.Command{Argv: []string{"no-such-program"}})
-		if err != nil || res.ExitCode != 127 {
-			return fmt.Errorf("result %+v, %v; want exit 127", res, err)
+		if err != nil {
+			return fmt.Errorf("a missing program is no error of the sandbox: %w", err)
+		}
+		if res.ExitCode != 127 {
+			return fmt.Errorf("result %+v, want exit 127", res)
 		}
 		return nil
 	})
@@ -97,8 +103,11 @@ func outputLimit(ctx context.Context, h *Harness) error {
 		}
 		out.Reset()
 		res, err = sb.Exec(ctx, sandbox.Command{Shell: "head -c 1000 /dev/zero", Stdout: &out, MaxOutput: 1000})
-		if err != nil || out.Len() != 1000 || res.Truncated {
-			return fmt.Errorf("exactly the limit: %d bytes, result %+v, %v", out.Len(), res, err)
+		if err != nil {
+			return fmt.Errorf("exactly the limit: %w", err)
+		}
+		if out.Len() != 1000 || res.Truncated {
+			return fmt.Errorf("exactly the limit: %d bytes, result %+v", out.Len(), res)
 		}
 		return nil
 	})

@@ -108,7 +108,7 @@ func (h Harness) Ground(t *testing.T) *Harness {
 		}
 	}
 	if h.Address == "" {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,7 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	report, err := Parse(cmd, res.ExitCode, read, files)
 	if err != nil {
 		unread.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
-		return unread, append(text, []byte("\n"+err.Error()+"\n")...), nil
+		return unread, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome
 	}
 	return report, text, nil
 }

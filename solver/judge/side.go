@@ -101,7 +101,7 @@ func read(ctx context.Context, sb sandbox.Sandbox, p string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, nil //nolint:nilerr // no such file, or a link: there is no content to compare
+		return nil, nil // no such file, or a link: there is no content to compare
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, maxConfig))

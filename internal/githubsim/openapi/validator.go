@@ -263,7 +263,7 @@ func collect(err error, lines *[]string) {
 		}
 	case errors.As(err, &one):
 		line := "/" + strings.Join(one.JSONPointer(), "/") + ": " + one.Reason
-		if one.Origin != nil && one.Origin != err {
+		if one.Origin != nil {
 			collect(one.Origin, lines)
 			return
 		}

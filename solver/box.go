@@ -1,0 +1,55 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Names of sandboxes and bases are made from the solve, so that the next owner
+// finds them without having been told.
+func installName(id solve.ID) string { return "y-" + string(id) + "-install" }
+func baseName(id solve.ID) string    { return "y-" + string(id) + "-base" }
+func runName(r solve.Run) string     { return fmt.Sprintf("y-%s-%d-%d", r.Solve, r.N, r.Attempt) }
+func judgeName(r solve.Run) string   { return runName(r) + "-judge" }
+
+// lifetime is how long a provider keeps a sandbox in which the parts are done: for ever, 0, if one has no limit.
+func lifetime(parts ...time.Duration) time.Duration {
+	var sum time.Duration
+	for _, d := range parts {
+		if d == 0 {
+			return 0
+		}
+		sum += d
+	}
+	return sum
+}
+
+// thaw removes the solve's bases whatever happened to ctx, best effort: the sweep does the rest.
+func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
+	forker, ok := e.Driver.(sandbox.Forker)
+	if !ok {
+		return
+	}
+	ctx, cancel := closing(ctx, 10*time.Second)
+	defer cancel()
+	for _, name := range []string{baseName(s.ID), installName(s.ID)} {
+		if err := forker.Thaw(ctx, name); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
+		}
+	}
+}
+
+// closeSandbox closes whatever happened to ctx.
+func closeSandbox(ctx context.Context, sb sandbox.Sandbox) {
+	ctx, cancel := closing(ctx, 10*time.Second)
+	defer cancel()
+	if err := sb.Close(ctx); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", sb.Name()).Msg("sandbox not closed, it will be swept")
+	}
+}

@@ -1,0 +1,58 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// clone brings the mirror on this host up to the base commit. A server that does
+// not answer is asked again, as for everything else that GitHub is asked.
+func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	mirror, err := insist(ctx, func() (*git.Mirror, error) { return e.fetch(ctx, s) })
+	if err != nil {
+		return nil, err
+	}
+	if !mirror.Has(ctx, s.Base.SHA) {
+		return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
+	}
+	return mirror, nil
+}
+
+// fetch is one try. The token that reads the repository is ended before anything of it runs.
+func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		end, cancel := closing(ctx, 10*time.Second)
+		defer cancel()
+		if err := release(end); err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
+		}
+	}()
+	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
+	if err == nil {
+		return mirror, nil
+	}
+	err = fmt.Errorf("clone %s: %w", s.Repo, err)
+	if ctx.Err() != nil || errors.Is(err, git.ErrAuth) || errors.Is(err, git.ErrMissing) {
+		return nil, err
+	}
+	return nil, unreachable{err}
+}
+
+// unreachable is a fetch that failed for a reason that may pass: the server, or the way to it.
+type unreachable struct{ error }
+
+func (u unreachable) Unwrap() error { return u.error }
+
+// Temporary says that asking again can help.
+func (u unreachable) Temporary() bool { return true }

@@ -1,0 +1,108 @@
+package solver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// Times that end a run's last duties.
+const (
+	harvestTime       = time.Minute     // after an ordinary end
+	harvestTimeCancel = 2 * time.Second // a cancelled solve is over within five seconds
+)
+
+// harvest takes the patch out, whatever the agent's end was. The sandbox is
+// closed when the patch is stored: until then another owner can harvest again.
+func (w *worker) harvest(ctx context.Context) error {
+	d := harvestTime
+	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
+	if cancelled {
+		d = harvestTimeCancel
+	}
+	hctx, cancel := closing(ctx, d)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if stopping(ctx) {
+			cancel()
+		}
+	})()
+	patch, err := tree.Harvest(hctx, w.box, int64(w.cfg.Patch.MaxKiB)<<10)
+	if ctx.Err() != nil && (err != nil || stopping(ctx)) {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("harvest: %w", err)
+	}
+	if err := w.keep(ctx, hctx, patch, cancelled); err != nil {
+		return err
+	}
+	closeSandbox(ctx, w.box)
+	w.box = nil
+	return nil
+}
+
+// keep stores the patch and what it makes of the run.
+func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) error {
+	if len(patch) == 0 {
+		return w.empty(ctx, cancelled)
+	}
+	c, err := w.candidate(hctx, patch)
+	if err != nil {
+		return err
+	}
+	set := func(r *solve.Run) { r.Candidate = c }
+	if cancelled {
+		return w.apply(ctx, solve.EventCancelled, "cancelled; what it had changed is kept", set)
+	}
+	return w.apply(ctx, solve.EventHarvested, "", set)
+}
+
+// empty ends a run without a patch under the name of what ended it.
+func (w *worker) empty(ctx context.Context, cancelled bool) error {
+	if cancelled {
+		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
+	}
+	reason := w.run.Reason
+	if w.run.Exit == agent.ExitTime {
+		return w.apply(ctx, solve.EventTimedOut, reason, nil)
+	}
+	switch w.run.Exit {
+	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
+		if reason == "" {
+			reason = "the agent changed nothing"
+		} else {
+			reason = "the agent changed nothing: " + reason
+		}
+		return w.apply(ctx, solve.EventEmpty, reason, nil)
+	}
+	return w.apply(ctx, solve.EventFailed, reason, nil)
+}
+
+// candidate stores the patch and describes it.
+func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate, error) {
+	changes, err := solve.ParsePatch(patch)
+	if err != nil {
+		return nil, fmt.Errorf("read the patch: %w", err)
+	}
+	flags, refused := solve.Inspect(changes, patch, solve.PatchRules{
+		MaxBytes: w.cfg.Patch.MaxKiB << 10, MaxFiles: w.cfg.Patch.MaxFiles, RefuseInstructions: w.cfg.Patch.RefuseInstructions,
+	})
+	sum := sha256.Sum256(patch)
+	c := &solve.Candidate{
+		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),
+		Files: changes, Flags: flags, Refused: refused,
+	}
+	for _, f := range changes {
+		c.Added += f.Added
+		c.Deleted += f.Deleted
+	}
+	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, patch)
+}

@@ -1,0 +1,80 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// renew keeps the node's lease, confirmed at that time. When it cannot be
+// confirmed again for three quarters of its length, because the store fails or
+// does not answer, every worker is stopped before anybody else may take over.
+func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, confirmed time.Time) error {
+	patience := e.cfg.LeaseTime * 3 / 4
+	guard := time.AfterFunc(time.Until(confirmed.Add(patience)), func() { stop(errStopping) })
+	defer guard.Stop()
+	ticker := time.NewTicker(e.cfg.LeaseTime / 4)
+	defer ticker.Stop()
+	var failed error
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-work.Done():
+			return fmt.Errorf("renew lease of node %s: %w", e.Node, errors.Join(solve.ErrLeaseLost, failed))
+		case <-ticker.C:
+		}
+		now := time.Now()
+		beat, cancel := context.WithDeadline(ctx, confirmed.Add(patience))
+		failed = e.Store.Heartbeat(beat, e.Node, now, e.cfg.LeaseTime)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case failed == nil && guard.Stop():
+			confirmed = now
+			guard.Reset(time.Until(confirmed.Add(patience)))
+		case errors.Is(failed, solve.ErrLeaseLost):
+			stop(errStopping)
+		case failed != nil:
+			e.Log.Warn().Err(failed).Msg("lease not renewed")
+		}
+	}
+}
+
+// pause is how long a write waits for a store that failed.
+const pause = time.Second
+
+// apply writes a change under the lease. A store that fails for a moment is
+// asked again, because nobody else ends what this node owns; one that fails for
+// longer than the lease has ended this process meanwhile. ctx may have ended:
+// what is known is written all the same.
+func (e *Engine) apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
+	write, cancel := closing(ctx, 2*e.cfg.LeaseTime)
+	defer cancel()
+	for {
+		c.At = time.Now()
+		s, r, err := e.Store.Apply(write, c)
+		if err == nil || decided(err) || stopping(ctx) {
+			return s, r, err
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Str("event", string(c.Event)).Msg("change not stored yet")
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-write.Done():
+			timer.Stop()
+			return s, r, err
+		}
+	}
+}
+
+// decided reports whether the store refused a change: asking again gives the same answer.
+func decided(err error) bool {
+	return errors.Is(err, solve.ErrLeaseLost) || errors.Is(err, solve.ErrTransition) || errors.Is(err, solve.ErrNotFound)
+}
