@@ -9,10 +9,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/yudai-dev/yudai"
@@ -142,6 +145,70 @@ func TestEveryRowHasAPackage(t *testing.T) {
 	}
 }
 
+// TestTableInArchitecture compares docs/architecture.md with the table above.
+func TestTableInArchitecture(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile("`([^`]+)`")
+	said := map[string][]string{}
+	for line := range strings.Lines(string(data)) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		pkg := name.FindStringSubmatch(cells[1])[1]
+		if pkg == "main" {
+			pkg = "."
+		}
+		said[pkg] = []string{}
+		for _, m := range name.FindAllStringSubmatch(cells[3], -1) {
+			said[pkg] = append(said[pkg], m[1])
+		}
+	}
+	if diff := cmp.Diff(mayImport, said); diff != "" {
+		t.Errorf("docs/architecture.md differs from mayImport (-table +page):\n%s", diff)
+	}
+}
+
+// TestNamedFilesExist looks for every file of ours that a page names.
+func TestNamedFilesExist(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("docs/*.md")
+	more, err2 := filepath.Glob("docs/decisions/*.md")
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	named := regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*/[a-zA-Z0-9_./-]*|[a-zA-Z-]+\\.(?:go|md|yml|json)|Makefile|Dockerfile)`")
+	count := 0
+	for _, page := range append(append(pages, more...), "README.md", "CONTRIBUTING.md") {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(data), -1) {
+			file := m[1]
+			if foreignFile[file] || strings.Contains(file, "NNNN") {
+				continue
+			}
+			count++
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s names %s, which does not exist", page, file)
+			}
+		}
+	}
+	if count < 30 {
+		t.Errorf("only %d names of files found in the pages; is the pattern right?", count)
+	}
+}
+
+// foreignFile are names in the pages that are not files of this repository.
+var foreignFile = map[string]bool{
+	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
+}
+
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	has := map[string]bool{}
@@ -200,6 +267,32 @@ func exportedReceiver(fn *ast.FuncDecl) bool {
 	}
 	id, ok := typ.(*ast.Ident)
 	return ok && id.IsExported()
+}
+
+// TestRequiredDriversMustNotSkip holds every package whose tests can skip for
+// want of a sandbox to a proof that they fail instead where it is required.
+func TestRequiredDriversMustNotSkip(t *testing.T) {
+	t.Parallel()
+	proofs := 0
+	for _, s := range sources(t) {
+		if !s.test || s.name == "require_test.go" || s.pkg == "." {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(s.pkg, s.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(data), "YUDAI_TEST_REQUIRE") {
+			continue
+		}
+		proofs++
+		if _, err := os.Stat(filepath.Join(s.pkg, "require_test.go")); err != nil {
+			t.Errorf("%s/%s may skip: prove in %s/require_test.go that it fails where the driver is required", s.pkg, s.name, s.pkg)
+		}
+	}
+	if proofs == 0 {
+		t.Error("no test reads YUDAI_TEST_REQUIRE")
+	}
 }
 
 // TestNoForeignTraces keeps machine paths and registry hosts out of what we ship.

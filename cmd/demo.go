@@ -56,13 +56,17 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "yudai-demo-")
+	cfg, err := d.config()
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	space, err := openWorkspace(ctx, kindDemo, cfg)
 	if err != nil {
 		return err
 	}
-	err = d.play(ctx, dir)
-	if removed := removeAll(dir); removed != nil {
-		return errors.Join(err, removed)
+	err = d.play(ctx, space.path, cfg)
+	if closed := space.close(ctx, false); closed != nil {
+		return errors.Join(err, closed)
 	}
 	if ctx.Err() != nil && err != nil {
 		return stopped("nothing of the demo is left on this machine")
@@ -71,10 +75,11 @@ func (d *demo) run(ctx context.Context) error {
 }
 
 // play does the job with everything below dir, and leaves no process.
-func (d *demo) play(ctx context.Context, dir string) (err error) {
-	cfg, err := d.config(dir)
-	if err != nil {
-		return exitError{exitUsage, err}
+func (d *demo) play(ctx context.Context, dir string, cfg server.Config) (err error) {
+	if d.model == "" {
+		if err := d.scripted(dir, &cfg); err != nil {
+			return err
+		}
 	}
 	log, file, err := quiet(dir)
 	if err != nil {
@@ -113,8 +118,8 @@ func tail(name string, most int) []byte {
 	return text
 }
 
-// config is the built-in configuration with the demo's models.
-func (d *demo) config(dir string) (server.Config, error) {
+// config is the built-in configuration, or with a real model the one in this directory.
+func (d *demo) config() (server.Config, error) {
 	if d.model != "" {
 		cfg, err := server.Load("", os.Getenv)
 		if err != nil {
@@ -128,17 +133,21 @@ func (d *demo) config(dir string) (server.Config, error) {
 		})
 		return cfg, errors.Join(wrong...)
 	}
-	cfg := server.Default()
+	return server.Default(), nil
+}
+
+// scripted has the demo's models play their file.
+func (d *demo) scripted(dir string, cfg *server.Config) error {
 	script := filepath.Join(dir, "script.yml")
 	if err := os.WriteFile(script, sampleScript, 0o600); err != nil {
-		return cfg, err
+		return err
 	}
 	names := strings.Split(demoModels, ",")
 	cfg.SetScripted(script, names)
 	cfg.Solver.Defaults.Temps = []float64{0.2}
 	cfg.Solver.Limits.RunSteps = 8
 	cfg.Solver.Limits.Parallel = 3
-	return cfg, nil
+	return nil
 }
 
 func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog.Logger) (solve.View, error) {

@@ -74,12 +74,12 @@ func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error
 			return exitError{exitUsage, fmt.Errorf("--record: %w", err)}
 		}
 	}
-	space, err := openWorkspace(os.Getenv, time.Now(), cfg.Store.KeepLogs)
+	space, err := openWorkspace(ctx, kindSolve, cfg)
 	if err != nil {
 		return err
 	}
 	err = l.work(ctx, space.path, cfg, repo, title, body)
-	if closed := space.close(l.asked); closed != nil {
+	if closed := space.close(ctx, l.asked); closed != nil {
 		return errors.Join(err, closed)
 	}
 	if ctx.Err() != nil && err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,26 +12,38 @@ import (
 	"time"
 
 	"github.com/rs/xid"
+
+	"github.com/yudai-dev/yudai/server"
 )
 
-// workspace is the directory of one `yudai solve`. While the process lives it
-// holds everything; afterwards what people read: the record, the log,
-// transcripts, patches and test output.
+// workspace is the directory of one `yudai solve` or `yudai demo`. While the
+// process lives it holds everything; afterwards what people read of a solve:
+// the record, the log, transcripts, patches and test output.
 type workspace struct {
 	path string
 	lock *os.File // of the directory: says to others that its process lives
+	cfg  server.Config
 }
+
+// Kinds of workspaces, the beginnings of their names.
+const (
+	kindSolve = "solve-"
+	kindDemo  = "demo-"
+)
+
+// cleanTime bounds the removal of sandboxes, also after a signal.
+const cleanTime = 30 * time.Second
 
 // passing is what a workspace needs only while its process lives.
 var passing = [...]string{"github", "sandboxes", "store/git", "store/yudai.db"}
 
 // openWorkspace makes one below the state directory: sandboxes must not lie in
 // a temporary file system that is memory. What killed processes left behind is
-// removed, and all of a workspace that is older than keep.
-func openWorkspace(getenv func(string) string, now time.Time, keep time.Duration) (*workspace, error) {
-	base := getenv("XDG_STATE_HOME")
+// removed, and all of a workspace that is older than store.keep_logs.
+func openWorkspace(ctx context.Context, kind string, cfg server.Config) (*workspace, error) {
+	base := os.Getenv("XDG_STATE_HOME")
 	if base == "" {
-		home := getenv("HOME")
+		home := os.Getenv("HOME")
 		if home == "" {
 			return nil, errors.New("no state directory: set HOME or XDG_STATE_HOME")
 		}
@@ -40,10 +53,10 @@ func openWorkspace(getenv func(string) string, now time.Time, keep time.Duration
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory (set XDG_STATE_HOME to have it elsewhere): %w", err)
 	}
-	if err := sweep(base, now.Add(-keep)); err != nil {
+	if err := sweep(ctx, base, cfg); err != nil {
 		return nil, fmt.Errorf("clean the state directory %s: %w", base, err)
 	}
-	w := &workspace{path: filepath.Join(base, "solve-"+xid.New().String())}
+	w := &workspace{path: filepath.Join(base, kind+xid.New().String()), cfg: cfg}
 	if err := os.Mkdir(w.path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory (set XDG_STATE_HOME to have it elsewhere): %w", err)
 	}
@@ -54,23 +67,26 @@ func openWorkspace(getenv func(string) string, now time.Time, keep time.Duration
 	return w, nil
 }
 
-// close leaves what people read, or nothing.
-func (w *workspace) close(keep bool) error {
+// close leaves what people read, or nothing. No sandbox survives it.
+func (w *workspace) close(ctx context.Context, keep bool) error {
 	defer w.lock.Close()
-	if !keep {
-		return removeAll(w.path)
-	}
-	return trim(w.path)
+	return clean(ctx, w.path, w.cfg, keep)
 }
 
-// sweep trims the workspaces of dead processes and removes those from before.
-func sweep(base string, before time.Time) error {
-	found, err := filepath.Glob(filepath.Join(base, "solve-*"))
+// sweep cleans the workspaces of dead processes and removes the old ones.
+func sweep(ctx context.Context, base string, cfg server.Config) error {
+	found, err := os.ReadDir(base)
 	if err != nil {
 		return err
 	}
+	before := time.Now().Add(-cfg.Store.KeepLogs)
 	var all []error
-	for _, dir := range found {
+	for _, entry := range found {
+		isSolve := strings.HasPrefix(entry.Name(), kindSolve)
+		if !isSolve && !strings.HasPrefix(entry.Name(), kindDemo) {
+			continue
+		}
+		dir := filepath.Join(base, entry.Name())
 		info, err := os.Stat(dir)
 		if err != nil {
 			continue // another process removes it at this moment
@@ -79,18 +95,22 @@ func sweep(base string, before time.Time) error {
 		if err != nil {
 			continue // its process lives
 		}
-		if info.ModTime().Before(before) {
-			err = removeAll(dir)
-		} else {
-			err = trim(dir)
-		}
-		all = append(all, err)
+		all = append(all, clean(ctx, dir, cfg, isSolve && info.ModTime().After(before)))
 		lock.Close()
 	}
 	return errors.Join(all...)
 }
 
-func trim(dir string) error {
+// clean ends and removes the sandboxes, then what else is passing, or all of it.
+func clean(ctx context.Context, dir string, cfg server.Config, keep bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	if err := cfg.RemoveSandboxes(ctx, filepath.Join(dir, "sandboxes")); err != nil {
+		return err
+	}
+	if !keep {
+		return removeAll(dir)
+	}
 	var all []error
 	for _, name := range passing {
 		all = append(all, removeAll(filepath.Join(dir, name)))

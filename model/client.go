@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxBody is the longest answer that is read.
-	maxBody = 64 << 20
+	// maxBody is the longest answer that is read, many times what a model writes.
+	maxBody = 16 << 20
 	// maxWait is the longest Retry-After that is waited for; a provider that asks
 	// for more has, for this run, failed.
 	maxWait = 5 * time.Minute
@@ -93,7 +93,10 @@ func newHTTP(t http.RoundTripper) *http.Client {
 	}
 }
 
-// limited ends answers that are too long; what is cut is no JSON any more.
+// errTooLong ends the reading of an answer without end.
+var errTooLong = errors.New("answer too long")
+
+// limited ends answers that are too long.
 type limited struct{ next http.RoundTripper }
 
 func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -101,9 +104,22 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(res.Body, maxBody), res.Body}
+	res.Body = &bounded{ReadCloser: res.Body, left: maxBody}
 	return res, nil
+}
+
+// bounded is a body that fails after so many bytes.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read reads what is left.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }

@@ -74,6 +74,8 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 		return c.refused(res)
 	case res.StatusCode >= 300:
 		return c.fail(StatusBadRequest, false, "the server redirects (HTTP %d); set base_url to where it really is", res.StatusCode)
+	case errors.Is(err, errTooLong):
+		return c.fail(StatusBadResponse, false, "the answer has more than %d MiB; check base_url and provider", maxBody>>20)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return c.fail(StatusConnection, true, "the provider's answer broke off")
 	}

@@ -115,6 +115,7 @@ func TestBadAnswers(t *testing.T) {
 			{"empty choices", answer{body: `{"id":"1","object":"chat.completion","choices":[]}`}, model.StatusBadResponse, "check base_url", 1},
 			{"null", answer{body: `null`}, model.StatusBadResponse, "check base_url", 1},
 			{"breaks off", answer{body: good(provider)[:100], cut: true}, model.StatusConnection, "broke off", 3},
+			{"never ends", answer{body: strings.Repeat(" ", 1<<20), flood: true}, model.StatusBadResponse, "more than 16 MiB", 1},
 			{"an error page", answer{status: 502, body: "<html>bad gateway", header: map[string]string{"Content-Type": "text/html"}}, model.StatusUnavailable, "HTTP 502", 3},
 			{"a plain 404", answer{status: 404, body: "404 page not found", header: map[string]string{"Content-Type": "text/plain"}}, model.StatusNotFound, "base_url", 1},
 			{"an error as text", answer{status: 400, body: `{"error":"model not loaded"}`}, model.StatusBadRequest, "model not loaded", 1},

@@ -23,6 +23,7 @@ type answer struct {
 	header map[string]string
 	body   string
 	hang   bool // until the client goes away
+	flood  bool // the body again and again, until the client goes away
 	cut    bool // breaks off in the middle
 }
 
@@ -55,7 +56,10 @@ func serve(t *testing.T, answers ...answer) *upstream {
 			w.Header().Set(k, v)
 		}
 		w.WriteHeader(max(a.status, 200))
-		_, _ = io.WriteString(w, a.body)
+		_, err := io.WriteString(w, a.body)
+		for a.flood && err == nil {
+			_, err = io.WriteString(w, a.body)
+		}
 	}))
 	t.Cleanup(u.Close)
 	return u

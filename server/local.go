@@ -2,18 +2,23 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rs/xid"
+	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -84,6 +89,24 @@ func (c Config) CheckRequest(r solve.Request, getenv func(string) string, report
 			report("models", err.Error())
 		}
 	}
+}
+
+// RemoveSandboxes ends and removes every sandbox below dir, which was the
+// configuration's sandbox.local.dir: processes, control groups and files. Nothing
+// else may use the directory any more.
+func (c Config) RemoveSandboxes(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	c.Sandbox.Local.Dir = dir
+	driver, err := drivers.New(c.Sandbox, zerolog.Nop())
+	if err == nil {
+		_, err = driver.Sweep(ctx, func(sandbox.Info) bool { return false })
+	}
+	if err != nil {
+		return fmt.Errorf("remove the sandboxes below %s: %w", dir, err)
+	}
+	return nil
 }
 
 // SetScripted makes the named models play the script, as the whole matrix.

@@ -76,6 +76,7 @@ func hostile(v solve.View) solve.View {
 	}
 	if v.Solve.Decision != nil {
 		d := solve.Reduce(v.Runs, solve.Rule{})
+		d.Rule = append(d.Rule, evil)
 		for i := range d.Comparisons {
 			d.Comparisons[i].Left, d.Comparisons[i].Text, d.Comparisons[i].Criterion = evil, evil, evil
 		}
@@ -91,8 +92,9 @@ func TestHostileTextIsHarmless(t *testing.T) {
 	for _, state := range []solve.State{
 		solve.StateQueued, solve.StateRunning, solve.StatePublishing, solve.StateSolved, solve.StateUnsolved, solve.StateCancelled, solve.StateFailed,
 	} {
-		for name, text := range texts(hostile(sample(state))) {
-			where := fmt.Sprintf("%s %s", state, name)
+		for where, text := range hostileTexts(state) {
+			_, name, _ := strings.Cut(where, " by ")
+			_, name, _ = strings.Cut(name, " ")
 			if strings.Contains("\n"+text, "\n/yudai") {
 				t.Errorf("%s: a line begins with a command", where)
 			}
@@ -118,6 +120,19 @@ func TestHostileTextIsHarmless(t *testing.T) {
 			}
 		}
 	}
+}
+
+// hostileTexts are all texts of a solve in a state, by each kind of trigger.
+func hostileTexts(state solve.State) map[string]string {
+	out := map[string]string{}
+	for _, kind := range []solve.TriggerKind{solve.TriggerLabel, solve.TriggerCommand, solve.TriggerAPI} {
+		v := hostile(sample(state))
+		v.Solve.Trigger.Kind = kind
+		for name, text := range texts(v) {
+			out[fmt.Sprintf("%s by %s %s", state, kind, name)] = text
+		}
+	}
+	return out
 }
 
 func plainHarmless(t *testing.T, where, text string) {

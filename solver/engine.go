@@ -143,6 +143,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	ctx = e.Log.WithContext(ctx)
 	began := time.Now()
 	if err := e.Store.Heartbeat(ctx, e.Node, began, e.cfg.LeaseTime); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("start lease of node %s: %w", e.Node, err)
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -22,16 +22,14 @@ const (
 // harvest takes the patch out, whatever the agent's end was. The sandbox is
 // closed when the patch is stored: until then another owner can harvest again.
 func (w *worker) harvest(ctx context.Context) error {
-	d := harvestTime
 	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
-	if cancelled {
-		d = harvestTimeCancel
-	}
-	hctx, cancel := closing(ctx, d)
+	hctx, cancel := closing(ctx, harvestTime)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		if stopping(ctx) {
 			cancel()
+		} else {
+			time.AfterFunc(harvestTimeCancel, cancel)
 		}
 	})()
 	patch, err := tree.Harvest(hctx, w.box, int64(w.cfg.Patch.MaxKiB)<<10)

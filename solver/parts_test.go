@@ -160,7 +160,15 @@ type ledger struct {
 	mu     sync.Mutex
 	before func(op string, c solve.Change) error
 	after  func(op string, c solve.Change)
+	pulse  func(ctx context.Context) error
 	dead   bool
+}
+
+// beat replaces the heartbeat.
+func (l *ledger) beat(f func(ctx context.Context) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pulse = f
 }
 
 // on installs functions that run before and after each writing operation; before may make it fail.
@@ -204,6 +212,12 @@ func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl 
 		return err
 	}
 	defer done()
+	l.mu.Lock()
+	pulse := l.pulse
+	l.mu.Unlock()
+	if pulse != nil {
+		return pulse(ctx)
+	}
 	return l.Store.Heartbeat(ctx, node, now, ttl)
 }
 
@@ -268,6 +282,15 @@ func (l *ledger) Rescue(ctx context.Context, node string, now time.Time) ([]solv
 	}
 	defer done()
 	return l.Store.Rescue(ctx, node, now)
+}
+
+func (l *ledger) LiveSolves(ctx context.Context) ([]solve.Solve, error) {
+	done, err := l.begin("live", solve.Change{})
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return l.Store.LiveSolves(ctx)
 }
 
 func (l *ledger) Answer(ctx context.Context, ask string, effects []solve.Effect) error {

@@ -26,16 +26,18 @@ type worker struct {
 func (w *worker) work(ctx context.Context, orphan bool) {
 	log := zerolog.Ctx(ctx)
 	err := w.carry(ctx, orphan)
+	if err != nil && !errors.Is(err, solve.ErrLeaseLost) && !stopping(ctx) {
+		err = w.fail(ctx, err)
+	}
 	switch {
-	case err == nil:
 	case errors.Is(err, solve.ErrLeaseLost):
 		log.Warn().Msg("run taken over or ended by somebody else")
 		w.leave(ctx)
 		return
-	case stopping(ctx): // the next process attaches to the sandbox and goes on
+	case err != nil && stopping(ctx): // the next process attaches to the sandbox and goes on
 		return
-	default:
-		w.fail(ctx, err)
+	case err != nil:
+		log.Error().Err(err).Msg("run not ended")
 	}
 	if w.box != nil {
 		closeSandbox(ctx, w.box)
@@ -132,7 +134,7 @@ func (w *worker) discard(ctx context.Context, name string) {
 }
 
 // fail ends the run for a reason that is not the candidate's: cancelled, out of time, or an error of ours.
-func (w *worker) fail(ctx context.Context, err error) {
+func (w *worker) fail(ctx context.Context, err error) error {
 	ev, reason := solve.EventFailed, public(err)
 	if errors.Is(context.Cause(ctx), agent.ErrCancelled) {
 		ev, reason = solve.EventCancelled, "cancelled"
@@ -140,11 +142,9 @@ func (w *worker) fail(ctx context.Context, err error) {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("run failed")
 	}
 	if w.run.State.Final() {
-		return
+		return nil
 	}
-	if err := w.apply(ctx, ev, reason, nil); err != nil && !errors.Is(err, solve.ErrLeaseLost) {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("run not ended")
-	}
+	return w.apply(ctx, ev, reason, nil)
 }
 
 // leave cleans up after a run that somebody else ended: then its sandbox is

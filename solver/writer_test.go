@@ -47,7 +47,7 @@ func (p *writer) count() int {
 }
 
 func (p *writer) run(ctx context.Context) {
-	ticker := time.NewTicker(100 * time.Millisecond)
+	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	held := map[string]solve.Effect{}
 	for ctx.Err() == nil {
@@ -63,23 +63,24 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, store := time.Now(), p.w.store
-	due, err := store.DueEffects(ctx, now)
+	live, err := store.LiveSolves(ctx)
 	if err != nil {
 		return // the store is closed
 	}
-	for _, f := range due {
-		if f.Kind != solve.EffectPull || !p.claim {
+	for _, s := range live {
+		f, err := store.Effect(ctx, string(s.ID)+"/"+string(solve.EffectPull))
+		if err != nil || f.State != solve.EffectPending || !p.claim {
 			continue
 		}
 		if f, err = store.ClaimEffect(ctx, f.Key, "writer", now, now.Add(time.Hour)); err == nil {
 			err = store.SendingEffect(ctx, f.Key, f.Token, now)
 		}
-		if err != nil {
-			continue // withdrawn meanwhile
+		if err == nil { // else withdrawn meanwhile
+			held[f.Key] = f
 		}
-		held[f.Key] = f
 	}
 	for key, f := range held {
+		var err error
 		switch {
 		case p.refuse != "":
 			err = store.KillEffect(ctx, key, f.Token, p.refuse, now)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,13 +82,19 @@ func TestStatusAndHelp(t *testing.T) {
 	}
 	w.hub.CreateUser("mallory")
 	w.must(w.hub.SetPermission(w.repo.FullName(), "mallory", "read"))
-	_, err := w.hub.Comment(w.repo.FullName(), w.issue, "mallory", "/yudai cancel")
-	w.must(err)
-	w.awaitComments([]string{"mallory"})
+	for _, ask := range []string{"/yudai cancel", "/yudai status", "/yudai help", "/yudai solve", "/yudai sovle"} {
+		id, err := w.hub.Comment(w.repo.FullName(), w.issue, "mallory", ask)
+		w.must(err)
+		w.poll(30*time.Second, func() bool { return len(w.reactions(id)) > 0 })
+		if got := w.reactions(id); !slices.Equal(got, []string{"-1"}) {
+			t.Errorf("%s of a reader: reactions %v", ask, got)
+		}
+	}
+	w.awaitComments([]string{"mallory has the permission"})
 	if v, err := srv.Latest(t.Context(), w.repo.ID, w.issue); err != nil || v.Solve.State != solve.StateRunning {
 		t.Errorf("a reader's cancel counted: %s, %v", v.Solve.State, err)
 	}
-	_, err = w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
+	_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
 	w.must(err)
 	w.final(srv, 30*time.Second)
 }

@@ -46,16 +46,19 @@ type scenario struct {
 	Permission string   `yaml:"permission"` // of the person who asks; default write
 	Models     []string `yaml:"models"`
 	RunSteps   int      `yaml:"run_steps"`
+	Deaf       []string `yaml:"deaf"` // models that ignore a temperature
 	Expect     struct {
-		State    string            `yaml:"state"` // "" if there must be no solve
-		Reason   string            `yaml:"reason"`
-		Champion string            `yaml:"champion"`
-		Pulls    int               `yaml:"pulls"`
-		Runs     map[string]string `yaml:"runs"`     // model: state
-		Comments []string          `yaml:"comments"` // texts that must appear, each in some comment of ours
-		Absent   []string          `yaml:"absent"`   // texts that must appear in none
-		Pull     []string          `yaml:"pull"`     // texts in the pull request's body
-		Reaction string            `yaml:"reaction"` // on the trigger
+		State    string `yaml:"state"` // "" if there must be no solve
+		Reason   string `yaml:"reason"`
+		Champion string `yaml:"champion"`
+		Pulls    int    `yaml:"pulls"`
+		// Experiments is how many there are; 0 is not looked at.
+		Experiments int               `yaml:"experiments"`
+		Runs        map[string]string `yaml:"runs"`     // model: state
+		Comments    []string          `yaml:"comments"` // texts that must appear, each in some comment of ours
+		Absent      []string          `yaml:"absent"`   // texts that must appear in none
+		Pull        []string          `yaml:"pull"`     // texts in the pull request's body
+		Reaction    string            `yaml:"reaction"` // on the trigger
 	} `yaml:"expect"`
 }
 

@@ -34,6 +34,11 @@ func play(t *testing.T, a *txtar.Archive, s scenario) {
 	if len(s.Models) > 0 {
 		w.cfg.Solver.Defaults.Models = s.Models
 	}
+	for i, m := range w.cfg.Models.Models {
+		if slices.Contains(s.Deaf, m.Name) {
+			w.cfg.Models.Models[i].Temperature = "ignored"
+		}
+	}
 	if s.RunSteps > 0 {
 		w.cfg.Solver.Limits.RunSteps = s.RunSteps
 	}
@@ -69,6 +74,9 @@ func (w *world) checkSolve(v solve.View, s scenario) {
 	e := s.Expect
 	if string(v.Solve.State) != e.State || !strings.Contains(v.Solve.Reason, e.Reason) {
 		w.t.Errorf("solve is %s (%s), want %s %s; runs: %s", v.Solve.State, v.Solve.Reason, e.State, e.Reason, states(v))
+	}
+	if e.Experiments != 0 && len(v.Runs) != e.Experiments {
+		w.t.Errorf("%d experiments, want %d", len(v.Runs), e.Experiments)
 	}
 	for _, r := range v.Runs {
 		if want := e.Runs[r.Experiment.Model]; want != "" && want != string(r.State) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -103,7 +104,16 @@ func TestCanarySockets(t *testing.T) {
 		listen(t, "tcp", "127.0.0.1:0"),
 		listen(t, "unix", filepath.Join(t.TempDir(), "s")),
 		listen(t, "unix", "@yudai-canary-"+fmt.Sprint(os.Getpid())),
-		"tcp=1.1.1.1:443", "tcp=169.254.169.254:80", "unix=/run/dbus/system_bus_socket", "unix=/var/run/docker.sock",
+		"tcp=1.1.1.1:443", "udp=1.1.1.1:53", "tcp=169.254.169.254:80", "unix=/run/dbus/system_bus_socket", "unix=/var/run/docker.sock",
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range own { // IPv6 loopback and the host's own addresses in its networks
+		if ip, ok := a.(*net.IPNet); ok && !ip.IP.IsLinkLocalUnicast() {
+			targets = append(targets, listen(t, "tcp", net.JoinHostPort(ip.IP.String(), "0")))
+		}
 	}
 	out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{
 		Argv: []string{"/opt/probe/probe", "-test.run=^TestProbe$", "-test.v"},
@@ -194,6 +204,25 @@ for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sysrq-tri
 	}
 	if uid := st.Sys().(*syscall.Stat_t).Uid; uid == 0 {
 		t.Error("the code runs as root of the host")
+	}
+}
+
+// TestCanaryMemoryHog: whatever stands in for the memory limit on this machine
+// (a control group, or without one the limits of each process), a hog ends at it.
+func TestCanaryMemoryHog(t *testing.T) {
+	t.Parallel()
+	sb, err := setup(t).Open(t.Context(), sandbox.Spec{Name: "hog", Limits: sandbox.Limits{Memory: 64 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{
+		Shell: "head -c 300000000 /dev/zero | tail -c 200000000 2>/dev/null | wc -c; exit ${PIPESTATUS[1]}", Timeout: time.Minute,
+	})
+	if err != nil || res.ExitCode == 0 || res.TimedOut || strings.TrimSpace(out) == "200000000" {
+		t.Errorf("200 MB in a sandbox of 64 MiB: %q, %+v, %v", out, res, err)
+	}
+	if out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "echo alive"}); out != "alive\n" {
+		t.Errorf("the next command: %q, %+v, %v", out, res, err)
 	}
 }
 

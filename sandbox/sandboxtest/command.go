@@ -118,13 +118,19 @@ func input(ctx context.Context, h *Harness) error {
 		text := strings.Repeat("line\n", 50_000)
 		var out bytes.Buffer
 		_, err := sb.Exec(ctx, sandbox.Command{Shell: "wc -c", Stdin: strings.NewReader(text), Stdout: &out})
-		if err != nil || strings.TrimSpace(out.String()) != fmt.Sprint(len(text)) {
-			return fmt.Errorf("input arrived as %q, %v", out.String(), err)
+		if err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+		if strings.TrimSpace(out.String()) != fmt.Sprint(len(text)) {
+			return fmt.Errorf("input arrived as %q", out.String())
 		}
 		out.Reset()
 		_, err = sb.Exec(ctx, sandbox.Command{Shell: "wc -c", Stdout: &out})
-		if err != nil || strings.TrimSpace(out.String()) != "0" {
-			return fmt.Errorf("no input is %q, %v", out.String(), err)
+		if err != nil {
+			return fmt.Errorf("no input: %w", err)
+		}
+		if strings.TrimSpace(out.String()) != "0" {
+			return fmt.Errorf("no input is %q", out.String())
 		}
 		// A command that does not read its input ends all the same.
 		_, err = sb.Exec(ctx, sandbox.Command{Shell: "true", Stdin: strings.NewReader(text)})
@@ -153,8 +159,11 @@ func directory(ctx context.Context, h *Harness) error {
 	return h.fresh(ctx, func(sb sandbox.Sandbox) error {
 		for dir, want := range map[string]string{"": sandbox.RepoDir, "/tmp": "/tmp", sandbox.KeepDir: sandbox.KeepDir} {
 			out, _, err := sandbox.Output(ctx, sb, sandbox.Command{Argv: []string{"pwd"}, Dir: dir})
-			if err != nil || strings.TrimSpace(out) != want {
-				return fmt.Errorf("directory %q is %q, %v", dir, out, err)
+			if err != nil {
+				return fmt.Errorf("directory %q: %w", dir, err)
+			}
+			if strings.TrimSpace(out) != want {
+				return fmt.Errorf("directory %q is %q", dir, out)
 			}
 		}
 		res, err := sb.Exec(ctx, sandbox.Command{Argv: []string{"true"}, Dir: "/workspace/none"})

@@ -1,0 +1,53 @@
+package sandboxtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// RequireEnv lists, with commas, what tests need on this machine ("bubblewrap").
+// A test that would skip for want of something listed fails instead.
+const RequireEnv = "YUDAI_TEST_REQUIRE"
+
+// SkipFails shows that the named test of the calling test binary keeps to
+// [RequireEnv]: it runs the binary once more as on a machine without bubblewrap,
+// where the test has to skip, and where bubblewrap is required has to fail.
+func SkipFails(t *testing.T, name string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	for _, program := range []string{"sh", "bash", "git", "mkdir"} { // what tests call before they come to a sandbox
+		found, err := exec.LookPath(program)
+		if err == nil {
+			err = os.Symlink(found, filepath.Join(path, program))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, required := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, exe, "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$", "-test.v", "-test.count=1")
+		c.Env = []string{"PATH=" + path, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), RequireEnv + "="}
+		if required {
+			c.Env[3] += "bubblewrap"
+		}
+		out, err := c.CombinedOutput()
+		skipped := strings.Contains(string(out), "--- SKIP: "+name)
+		switch {
+		case !required && (err != nil || !skipped):
+			t.Errorf("%s does not skip without bubblewrap: %v\n%s", name, err, out)
+		case required && (err == nil || skipped):
+			t.Errorf("%s skips although bubblewrap is required:\n%s", name, out)
+		}
+	}
+}
