@@ -32,6 +32,7 @@ func TestCutMarkdown(t *testing.T) {
 		"code span is open":   {"``` not a fence ```\nx\nlong long long long line\n", 32, "``` not a fence ```\nx\n\n(more)"},
 		"more is too long":    {"aaaaaaaaaa", 3, "(mo"},
 		"nothing fits":        {"aaaaaaaaaa", 0, ""},
+		"bytes, not letters":  {"日本語\n日本語\n", 19, "日本語\n\n(more)"}, // 8 letters, 20 bytes
 	} {
 		if got := solve.CutMarkdown(c.in, c.limit, more); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -260,9 +260,7 @@ func TestCancelThatGitHubRefusesAnyway(t *testing.T) {
 			f, err := w.store.Effect(w.Context(), string(id)+"/pull")
 			return err == nil && f.State == solve.EffectSending
 		})
-		writer.mu.Lock()
-		writer.refuse = "no"
-		writer.mu.Unlock()
+		writer.refuses("no")
 		_, err := w.store.AskCancel(w.Context(), id, "bob", time.Now())
 		w.must(err)
 		w.final(id, solve.StateCancelled)

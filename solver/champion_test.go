@@ -76,7 +76,7 @@ func TestNoChampion(t *testing.T) {
 func TestPullRefused(t *testing.T) {
 	bubble(t, func(w *world) {
 		writer := w.writer()
-		writer.refuse = "the branch is protected"
+		writer.refuses("the branch is protected")
 		w.start("a")
 		s := w.final(w.ask(), solve.StateFailed)
 		if !strings.Contains(s.Reason, "the branch is protected") || s.Decision.Champion != 1 || s.Refused {

@@ -3,6 +3,7 @@ package solver_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -268,8 +269,11 @@ func TestStoreFailsForAMoment(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.writer()
 				p := w.process("a")
+				var mu sync.Mutex
 				var until time.Time
 				p.store.on(func(op string, c solve.Change) error {
+					mu.Lock()
+					defer mu.Unlock()
 					if op == "apply" && c.Event == ev && until.IsZero() {
 						until = time.Now().Add(5 * time.Second)
 					}

@@ -40,6 +40,13 @@ func (p *writer) set(claim, finish bool) {
 	p.claim, p.finish = claim, finish
 }
 
+// refuses makes it answer that GitHub says no.
+func (p *writer) refuses(reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = reason
+}
+
 func (p *writer) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -93,8 +93,13 @@ func (b *box) Get(ctx context.Context, p string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	out, in := io.Pipe()
 	g := &getter{pipe: out, cancel: cancel, done: make(chan struct{})}
+	// A reader that nobody reads or closes must not hold the command, and with it Close.
+	calm := context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	free := context.AfterFunc(b.life, func() { _ = in.CloseWithError(context.Cause(b.life)) })
 	go func() {
 		defer close(g.done)
+		defer calm()
+		defer free()
 		res, err := b.run(ctx, sandbox.Command{
 			Argv: []string{"/bin/sh", "-c", getScript, "get", path.Clean(p)},
 			Dir:  "/", Stdout: in, MaxOutput: noLimit,
