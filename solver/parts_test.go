@@ -2,7 +2,6 @@ package solver_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/store/bolt"
 )
 
 // hub is the part of GitHub the engine reads.
@@ -152,161 +150,4 @@ func (c counted) Query(ctx context.Context, history []agent.Message) (agent.Repl
 	c.book.calls[c.Name()]++
 	c.book.mu.Unlock()
 	return c.Model.Query(ctx, history)
-}
-
-// ledger is the store as one process sees it, with scripted faults.
-type ledger struct {
-	*bolt.Store
-	mu     sync.Mutex
-	before func(op string, c solve.Change) error
-	after  func(op string, c solve.Change)
-	pulse  func(ctx context.Context) error
-	dead   bool
-}
-
-// beat replaces the heartbeat.
-func (l *ledger) beat(f func(ctx context.Context) error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pulse = f
-}
-
-// on installs functions that run before and after each writing operation; before may make it fail.
-func (l *ledger) on(before func(op string, c solve.Change) error, after func(op string, c solve.Change)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.before, l.after = before, after
-}
-
-func (l *ledger) kill() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-}
-
-// begin returns what is to be done after the operation, or its fault.
-func (l *ledger) begin(op string, c solve.Change) (func(), error) {
-	l.mu.Lock()
-	before, after, dead := l.before, l.after, l.dead
-	l.mu.Unlock()
-	if dead {
-		return nil, errDead
-	}
-	if before != nil {
-		if err := before(op, c); err != nil {
-			return nil, err
-		}
-	}
-	return func() {
-		if after != nil {
-			after(op, c)
-		}
-	}, nil
-}
-
-var errDisk = errors.New("the disk is full")
-
-func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
-	done, err := l.begin("heartbeat", solve.Change{})
-	if err != nil {
-		return err
-	}
-	defer done()
-	l.mu.Lock()
-	pulse := l.pulse
-	l.mu.Unlock()
-	if pulse != nil {
-		return pulse(ctx)
-	}
-	return l.Store.Heartbeat(ctx, node, now, ttl)
-}
-
-func (l *ledger) Leave(ctx context.Context, node string) error {
-	done, err := l.begin("leave", solve.Change{})
-	if err != nil {
-		return err
-	}
-	defer done()
-	return l.Store.Leave(ctx, node)
-}
-
-func (l *ledger) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
-	done, err := l.begin("apply", c)
-	if err != nil {
-		return solve.Solve{}, solve.Run{}, err
-	}
-	defer done()
-	return l.Store.Apply(ctx, c)
-}
-
-func (l *ledger) Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
-	done, err := l.begin("step", solve.Change{Solve: id, Run: n, Token: token})
-	if err != nil {
-		return err
-	}
-	defer done()
-	return l.Store.Step(ctx, id, n, token, lines, p)
-}
-
-func (l *ledger) PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error {
-	done, err := l.begin("artifact", solve.Change{Solve: id, Reason: name})
-	if err != nil {
-		return err
-	}
-	defer done()
-	return l.Store.PutArtifact(ctx, id, name, data)
-}
-
-func (l *ledger) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
-	done, err := l.begin("claim", solve.Change{})
-	if err != nil {
-		return solve.Solve{}, err
-	}
-	defer done()
-	return l.Store.ClaimSolve(ctx, node, now)
-}
-
-func (l *ledger) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error) {
-	done, err := l.begin("admit", solve.Change{})
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return l.Store.Admit(ctx, node, now, caps)
-}
-
-func (l *ledger) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
-	done, err := l.begin("rescue", solve.Change{})
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return l.Store.Rescue(ctx, node, now)
-}
-
-func (l *ledger) LiveSolves(ctx context.Context) ([]solve.Solve, error) {
-	done, err := l.begin("live", solve.Change{})
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return l.Store.LiveSolves(ctx)
-}
-
-func (l *ledger) Answer(ctx context.Context, ask string, effects []solve.Effect) error {
-	done, err := l.begin("answer", solve.Change{})
-	if err != nil {
-		return err
-	}
-	defer done()
-	return l.Store.Answer(ctx, ask, effects)
-}
-
-func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error) {
-	done, err := l.begin("withdraw", solve.Change{})
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	return l.Store.WithdrawEffect(ctx, key, reason, at)
 }

@@ -78,6 +78,8 @@ func TestParallelismIsBounded(t *testing.T) {
 		for _, id := range ids {
 			w.final(id, solve.StateSolved)
 		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		if g.process != 5 || g.repo != 3 || g.solve != 2 {
 			w.Errorf("at most %d runs in all, %d of a repository, %d of a solve; want 5, 3 and 2", g.process, g.repo, g.solve)
 		}
@@ -100,6 +102,8 @@ func TestFewestRunningGoesFirst(t *testing.T) {
 			w.Errorf("the early repository's solve is %s", s.State)
 		}
 		w.final(early, solve.StateSolved)
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		if i := slices.Index(g.order, "late"); i > 4 {
 			w.Errorf("the order of admissions was %q", g.order)
 		}

@@ -39,18 +39,7 @@ func TestManySolvesWithFaults(t *testing.T) {
 		w.cfg.SweepEvery = 5 * time.Second
 		w.cfg.Limits.SolveTime = 30 * time.Minute
 		w.play("worker", slowStep("write good a"), slowStep("sleep 2s"), slowStep("write good b"))
-		w.driver.SetFault(func(op fake.Op, name string) error {
-			if op == fake.OpOpen && luck.one(15) || op == fake.OpClose && luck.one(25) {
-				return errors.New("bad luck")
-			}
-			return nil
-		})
-		w.machine.on("sleep", func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
-			if luck.one(10) {
-				return sandbox.Result{}, errors.New("bad luck")
-			}
-			return w.machine.command(ctx, c)
-		})
+		w.unlucky(luck)
 		writer := w.writer()
 		var nodes []*process
 		for _, node := range []string{"a", "b", "c"} {
@@ -94,6 +83,22 @@ func TestManySolvesWithFaults(t *testing.T) {
 		if solved < 15 || writer.count() < solved {
 			w.Errorf("%d solved with %d pull requests", solved, writer.count())
 		}
+	})
+}
+
+// unlucky makes sandboxes and commands fail now and then.
+func (w *world) unlucky(luck *dice) {
+	w.driver.SetFault(func(op fake.Op, _ string) error {
+		if op == fake.OpOpen && luck.one(15) || op == fake.OpClose && luck.one(25) {
+			return errors.New("bad luck")
+		}
+		return nil
+	})
+	w.machine.on("sleep", func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+		if luck.one(10) {
+			return sandbox.Result{}, errors.New("bad luck")
+		}
+		return w.machine.command(ctx, c)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model/scripted"
-	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -292,5 +291,3 @@ func TestStoreFailsForAMoment(t *testing.T) {
 		})
 	}
 }
-
-var _ sandbox.Stamper = (*handle)(nil)
