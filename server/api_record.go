@@ -21,7 +21,7 @@ func (a API) recordOperation(api huma.API) huma.Operation {
 	o := a.operation(api, huma.Operation{
 		OperationID: "solve-record", Method: http.MethodGet, Path: "/solve/{id}/record",
 		Summary:     "Export a solve",
-		Description: "The whole record with its runs and events, as `yudai reduce --explain FILE` reads it to recompute the champion.",
+		Description: "The whole record with its runs and events, as the command yudai reduce --explain FILE reads it to recompute the champion.",
 		Errors:      []int{http.StatusNotFound},
 		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/solve/cnv8q5k6n88s73a1e0h0/record" \
   -H "Authorization: Bearer $YUDAI_API_TOKEN" -o record.json`},

@@ -103,7 +103,7 @@ func (v View) headline() string {
 	case StateExpired:
 		return "Out of time: the time budget ended before there was a champion."
 	default:
-		return "Failed: the experiments could not be carried out."
+		return "Failed: this could not be carried out."
 	}
 }
 

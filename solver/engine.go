@@ -83,6 +83,8 @@ type Models interface {
 	Names() []string
 	Ready(name string) error
 	Temperature(name string) solve.TemperatureRule
+	// Metered says whether the model's price is known: money limits cannot stop one without.
+	Metered(name string) bool
 	Open(name string, x solve.Experiment) (agent.Model, error)
 }
 

@@ -125,6 +125,7 @@ type models struct {
 func (m *models) Names() []string                          { return slices.Clone(m.names) }
 func (m *models) Ready(name string) error                  { return m.unready[name] }
 func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
+func (m *models) Metered(name string) bool                 { return name != "bad" }
 func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
 func (m *models) Open(name string, x solve.Experiment) (agent.Model, error) {
 	if err := m.opens[name]; err != nil {

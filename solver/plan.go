@@ -200,6 +200,9 @@ func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
 		if err := e.Models.Ready(x.Model); err != nil {
 			return plan, refusal{err.Error()}
 		}
+		if money := plan.Limits.RunMoney > 0 || plan.Limits.SolveMoney > 0; money && !e.Models.Metered(x.Model) {
+			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s has no price in the configuration: money limits do not stop it", x.Model))
+		}
 	}
 	return plan, nil
 }
