@@ -318,7 +318,7 @@ func TestEnvironmentIsOurs(t *testing.T) {
 	t.Setenv("YUDAI_SECRET", "sesame")
 	t.Setenv("GIT_DIR", "/elsewhere")
 	t.Setenv("GIT_SSH_COMMAND", "sesame")
-	t.Setenv("HTTPS_PROXY", "http://proxy.example.com:3128")
+	t.Setenv("HTTPS_PROXY", "http://forward.example.com:3128")
 	_, err := git.Local(context.Background(), dir)
 	if err == nil {
 		t.Fatal("the stand-in succeeded")
