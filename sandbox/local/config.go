@@ -64,7 +64,7 @@ const noGo = "none"
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
-		Dir: "var/sandboxes", UID: 700001, ExtraRO: []string{}, Fork: forkAuto,
+		Dir: "data/sandboxes", UID: 700001, ExtraRO: []string{}, Fork: forkAuto,
 		FreeDiskMiB: 1024, AllowPrivate: []string{},
 		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
 	}
