@@ -37,6 +37,11 @@ func NewMini(cfg Config) *Mini {
 	return &Mini{cfg: cfg, parser: newParser(cfg.Mode), prompts: newPrompts()}
 }
 
+// Trajectory is [Trajectory] with this agent's configuration.
+func (m *Mini) Trajectory(lines []byte, meta Meta) ([]byte, error) {
+	return Trajectory(m.cfg, lines, meta)
+}
+
 // A run is one Job being worked on.
 type run struct {
 	*Mini

@@ -36,13 +36,14 @@ type Solves interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
-	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 }
 
 // API is the REST API. All fields but PublicURL and Token are required.
 type API struct {
 	Solves Solves
 	Hub    Hub
+	// Record exports a solve; solve.ErrNotFound if there is none.
+	Record func(ctx context.Context, id solve.ID) (solve.Record, error)
 	// Token is the operator's: it may ask for solves in every repository the App is
 	// installed on. Without a token the API refuses everything.
 	Token ghapp.Secret

@@ -34,16 +34,9 @@ func (a API) recordOperation(api huma.API) huma.Operation {
 
 // record exports a solve as package solve reads it back.
 func (a API) record(ctx context.Context, in *statusInput) (*recordOutput, error) {
-	rec := solve.Record{V: solve.RecordVersion}
-	var err error
-	if rec.Solve, err = a.Solves.Solve(ctx, solve.ID(in.ID)); errors.Is(err, solve.ErrNotFound) {
+	rec, err := a.Record(ctx, solve.ID(in.ID))
+	if errors.Is(err, solve.ErrNotFound) {
 		return nil, huma.Error404NotFound("there is no such solve")
-	}
-	if err == nil {
-		rec.Runs, err = a.Solves.Runs(ctx, rec.Solve.ID)
-	}
-	if err == nil {
-		rec.Events, err = a.Solves.Events(ctx, rec.Solve.ID, 0)
 	}
 	var data []byte
 	if err == nil {

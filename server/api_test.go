@@ -63,10 +63,6 @@ func (s *shelf) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 
 func (s *shelf) Runs(context.Context, solve.ID) ([]solve.Run, error) { return s.runs, s.broken }
 
-func (s *shelf) Events(context.Context, solve.ID, uint64) ([]solve.Entry, error) {
-	return nil, s.broken
-}
-
 func (s *shelf) Repo(_ context.Context, owner, name string) (solve.Repo, error) {
 	if owner+"/"+name != "octo/hello" {
 		return solve.Repo{}, server.Refusal("the GitHub App is not installed on the repository")

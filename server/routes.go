@@ -64,7 +64,7 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 		return nil, err
 	}
 	return NewHandler(s.log, hook, API{
-		Solves: s.store, Hub: apiHub{app}, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
+		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.vocabulary(), WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
 	})

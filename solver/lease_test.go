@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -82,6 +83,7 @@ func TestLostLeaseStopsEverything(t *testing.T) {
 				a.store.beat(c.fault)
 				broke := time.Now()
 				<-a.done
+				synctest.Wait() // the fake's command notes its end after Exec has returned
 				if !errors.Is(a.err, solve.ErrLeaseLost) {
 					w.Errorf("Run returned %v", a.err)
 				}

@@ -218,6 +218,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	if res.Err != nil {
 		zerolog.Ctx(ctx).Warn().Err(res.Err).Msg("agent ended with an error")
 	}
+	w.trajectory(ctx)
 	return w.apply(ctx, solve.EventAgentEnded, res.Exit, func(r *solve.Run) {
 		r.Exit, r.AgentTime = res.Exit, job.Elapsed+time.Since(began)
 		r.Reason = res.Reason

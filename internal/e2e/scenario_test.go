@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +86,9 @@ func (w *world) checkSolve(v solve.View, s scenario) {
 			w.t.Errorf("run %d (%s) is %s (%s), want %s", r.N, r.Experiment.Model, r.State, r.Reason, want)
 		}
 	}
+	for _, r := range v.Runs {
+		w.checkTrajectory(r)
+	}
 	if e.Champion != "" {
 		if v.Solve.Decision == nil || v.Solve.Decision.Champion == 0 {
 			w.t.Fatalf("no champion, want %s; runs: %s", e.Champion, states(v))
@@ -128,5 +134,29 @@ func (w *world) checkTexts(s scenario, comment int64) {
 		if r.Kind == "request" && r.Status >= 500 {
 			w.t.Errorf("the emulator failed: %+v", r)
 		}
+	}
+}
+
+// checkTrajectory opens the file that mini-SWE-agent's inspector would.
+func (w *world) checkTrajectory(r solve.Run) {
+	w.t.Helper()
+	if r.Exit == "" {
+		return // the agent never came to its end
+	}
+	name := filepath.Join(filepath.Dir(w.cfg.Store.Path), "artifacts", string(r.Solve), fmt.Sprintf("run-%d.traj.json", r.N))
+	data, err := os.ReadFile(name)
+	if err != nil {
+		w.t.Errorf("run %d left no trajectory: %v", r.N, err)
+		return
+	}
+	var t struct {
+		Format string `json:"trajectory_format"`
+		Info   struct {
+			ExitStatus string `json:"exit_status"`
+		} `json:"info"`
+		Messages []map[string]any `json:"messages"`
+	}
+	if err := json.Unmarshal(data, &t); err != nil || t.Format != "mini-swe-agent-1.1" || t.Info.ExitStatus != r.Exit || len(t.Messages) < 3 {
+		w.t.Errorf("trajectory of run %d: %v, format %q, exit %q (want %q), %d messages", r.N, err, t.Format, t.Info.ExitStatus, r.Exit, len(t.Messages))
 	}
 }

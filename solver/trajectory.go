@@ -1,0 +1,42 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// recorder is what an agent may also be: it turns a stored transcript into the
+// trajectory file that mini-SWE-agent's inspector opens.
+type recorder interface {
+	Trajectory(lines []byte, meta agent.Meta) ([]byte, error)
+}
+
+// trajectory keeps the run's trajectory file beside its patch. It is made from
+// the stored transcript, so one that cannot be written now costs the run nothing.
+func (w *worker) trajectory(ctx context.Context) {
+	r, ok := w.Agents[w.run.Experiment.Agent].(recorder)
+	if !ok {
+		return
+	}
+	ctx, cancel := closing(ctx, 2*time.Second)
+	defer cancel()
+	lines, err := w.Store.Transcript(ctx, w.run.Solve, w.run.N)
+	var data []byte
+	if err == nil {
+		data, err = r.Trajectory(lines, agent.Meta{
+			Experiment: w.run.Experiment, Limits: w.solve.Plan.Limits, Progress: w.run.Progress,
+			Instance: fmt.Sprintf("%s-%d", w.run.Solve, w.run.N),
+		})
+	}
+	if err == nil {
+		err = w.Store.PutArtifact(ctx, w.run.Solve, fmt.Sprintf("run-%d.traj.json", w.run.N), data)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("trajectory not kept, the transcript is")
+	}
+}
