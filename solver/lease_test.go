@@ -21,9 +21,9 @@ func (w *world) steps(id solve.ID, n int) {
 	w.await(time.Hour, "some steps", func() bool { r := w.runs(id); return len(r) > 0 && r[0].Progress.Steps >= n })
 }
 
-// slowly makes a model with ten steps of 3 seconds before the right change.
+// slowly makes a model with ten steps of 3.1 seconds (no multiple of which meets a lease's times) before the right change.
 func (w *world) slowly(name string) {
-	w.play(name, slices.Concat(many(10, run("sleep 3s")), many(1, run("write good")))...)
+	w.play(name, slices.Concat(many(10, run("sleep 3100ms")), many(1, run("write good")))...)
 }
 
 // TestTwoNodesShareTheWork: what one node has, the other leaves alone.
