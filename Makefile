@@ -3,10 +3,15 @@ SHELL := /bin/bash
 GO ?= go
 GOFLAGS_TEST ?=
 PKGS ?= ./...
-N ?= 5
+N ?= 60
+SEED ?= 1
+J ?= 3
+PAIRS ?= 300
 FUZZTIME ?= 10s
+FUZZJOBS ?= 1
+comma := ,
 # A test that would skip for want of one of these fails instead.
-export YUDAI_TEST_REQUIRE = bubblewrap
+export YUDAI_TEST_REQUIRE = bubblewrap$(if $(filter 0,$(shell id -u)),$(comma)root)
 
 .DEFAULT_GOAL := help
 
@@ -36,11 +41,21 @@ lint: ## formatting, vet, golangci-lint (built from source once)
 	@scripts/lint
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (default 10s)
-	@scripts/fuzz $(FUZZTIME)
+fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (default 1)
+	@scripts/fuzz $(FUZZTIME) $(FUZZJOBS)
 
 .PHONY: bench
-bench: deps ## run the benchmarks
+bench: deps build ## measure against the targets and print the table; ARGS=-update writes docs/benchmarks.md
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./internal/bench
+	@bin/bench $(ARGS)
+
+.PHONY: profile
+profile: deps build ## profile the slowest path of each row once, into build/profile
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./internal/bench
+	@bin/bench -times 1 -cpuprofile build/profile $(ARGS)
+
+.PHONY: microbench
+microbench: deps ## run the Go benchmarks of single operations
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
 .PHONY: demo
@@ -48,8 +63,25 @@ demo: deps build ## from a label to the champion pull request, on this machine
 	bin/yudai demo
 
 .PHONY: kill
-kill: deps ## kill the process in each state N times (default 5); the next one finishes the work
-	$(GO) test ./internal/e2e -run Killed -count=$(N) -timeout 60m -v
+kill: deps ## kill the program at N sampled points (default 60) and count from outside; SEED=1 chooses them
+	@$(GO) run ./internal/kill -n $(N) -seed $(SEED) -j $(J)
+
+.PHONY: kill-mutations
+kill-mutations: deps ## five faults built in on purpose, each of which the campaign must notice
+	@$(GO) run ./internal/kill -mutation all
+
+.PHONY: simulate
+simulate: ## crash the engine in simulated time at every boundary of every scenario, and at PAIRS pairs (default 300, or all)
+	@set -o pipefail; $(GO) test ./internal/simulation -count=1 -v -timeout 12h -every -pairs=$(if $(filter all,$(PAIRS)),0,$(PAIRS)) -seed=$(SEED) \
+	  | grep -vE '^ *(=== |--- PASS)'
+
+.PHONY: projects
+projects: deps build ## solve planted bugs of existing projects (needs package registries), and write docs/projects.md
+	$(GO) run ./internal/projects -yudai bin/yudai -docs docs/projects.md
+
+.PHONY: projects-sample
+projects-sample: deps build ## the same for one project of each language, without the page
+	$(GO) run ./internal/projects -yudai bin/yudai -sample
 
 # Left out here, to keep check under half an hour on two cores: packages whose
 # tests wait for sandboxes and test runners, not for goroutines of ours.

@@ -25,11 +25,11 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":        {"cmd"},
 	"cmd":      {"server", "solve", "internal/githubsim"},
-	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local"},
+	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/failpoint"},
 	"handlers": {"solve"},
 	"solve":    {},
 
-	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge"},
+	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge", "internal/failpoint"},
 	"solver/tree":  {"sandbox"},
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
@@ -38,18 +38,25 @@ var mayImport = map[string][]string{
 	"model/scripted": {"solve", "agent"},
 
 	"sandbox":             {},
-	"sandbox/local":       {"sandbox", "sandbox/egress"},
+	"sandbox/local":       {"sandbox", "sandbox/egress", "internal/failpoint"},
 	"sandbox/egress":      {},
 	"sandbox/fake":        {"sandbox"},
 	"sandbox/sandboxtest": {"sandbox"},
 	"sandbox/drivers":     {"sandbox", "sandbox/local"},
 
-	"store/bolt":      {"solve"},
+	"store/bolt":      {"solve", "internal/failpoint"},
+	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
-	"ghapp":           {"solve"},
+	"ghapp":           {"solve", "internal/failpoint"},
 	"git":             {},
 
+	"internal/bench":                 {"agent", "git", "internal/githubsim", "model/scripted", "sandbox", "sandbox/fake", "sandbox/local", "server", "solve", "solver", "store/bolt"},
+	"internal/checker":               {"internal/githubsim", "solve", "store/bolt"},
 	"internal/e2e":                   {"server", "internal/githubsim", "solve"},
+	"internal/failpoint":             {},
+	"internal/kill":                  {"internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
+	"internal/projects":              {"sandbox/egress", "solve", "solver/judge"},
+	"internal/simulation":            {},
 	"internal/githubsim":             {},
 	"internal/githubsim/openapi":     {},
 	"internal/githubsim/openapi/cut": {},
@@ -207,6 +214,7 @@ func TestNamedFilesExist(t *testing.T) {
 // foreignFile are names in the pages that are not files of this repository.
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
+	"data/": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "src/test": true, "testing/synctest": true,
 }
 
 func TestPackageComments(t *testing.T) {

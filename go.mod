@@ -16,6 +16,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-github/v66 v66.0.0
 	github.com/openai/openai-go/v3 v3.95.0
+	github.com/klauspost/compress v1.20.3
 	github.com/opencontainers/runtime-spec v1.3.0
 	github.com/palantir/go-githubapp v0.30.0
 	github.com/rogpeppe/go-internal v1.16.0

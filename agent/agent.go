@@ -107,7 +107,8 @@ type Job struct {
 	// Elapsed is how long earlier owners worked.
 	Elapsed time.Duration
 	// Save stores the step's lines (JSON lines, appended to the transcript) and the
-	// progress. It returns when they are durable; an error ends the run.
+	// progress. It returns when they are durable; an error ends the run. Its
+	// context outlasts the run's by half a minute.
 	Save func(ctx context.Context, lines []byte, p solve.Progress) error
 	// Spend asks the solve's purse for leave to make a call, and Spent tells it the cost.
 	// Spend returns ErrBudget when the purse is empty.

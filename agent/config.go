@@ -30,6 +30,9 @@ type Config struct {
 	KeepOutput int `yaml:"keep_output"`
 }
 
+// maxKeep is the most that KeepOutput can be: every step's output is in memory at once.
+const maxKeep = 64 << 20
+
 // DefaultConfig is tool calls, three format errors, 256 KiB kept of each output.
 func DefaultConfig() Config {
 	return Config{Mode: ModeTools, MaxFormatErrors: 3, KeepOutput: 256 << 10}
@@ -40,10 +43,10 @@ func (c Config) Validate(report func(key, problem string)) {
 	if c.Mode != ModeTools && c.Mode != ModeText {
 		report("mode", fmt.Sprintf("%q is neither %q nor %q", c.Mode, ModeTools, ModeText))
 	}
-	if c.MaxFormatErrors < 0 {
-		report("max_format_errors", "must not be negative (0 is no limit)")
+	if c.MaxFormatErrors < 0 || c.MaxFormatErrors > 1000 {
+		report("max_format_errors", "must be 0 (no limit) to 1000")
 	}
-	if c.KeepOutput < 0 {
-		report("keep_output", "must not be negative (0 keeps none)")
+	if c.KeepOutput < 0 || c.KeepOutput > maxKeep {
+		report("keep_output", "must be 0 (keeps none) to 67108864, which is 64 MiB")
 	}
 }

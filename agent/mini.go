@@ -9,8 +9,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// saveTime bounds one save. A save runs to its end even when the run's context
-// ends, so that a transcript is never cut by a cancel.
+// saveTime is how long a save may go on after the run's context has ended: a
+// transcript is never cut by a cancel. While the run lives a save may take its time.
 const saveTime = 30 * time.Second
 
 // Moder is what a Model may also be: it has to know how commands are given,
@@ -249,7 +249,7 @@ func (r *run) save(ctx context.Context) *ending {
 	if r.torn {
 		lines = append([]byte("\n"), lines...)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	ctx, cancel := outlasting(ctx, saveTime)
 	defer cancel()
 	r.progress.At = time.Now()
 	if err := r.job.Save(ctx, lines, r.progress); err != nil {
@@ -257,6 +257,16 @@ func (r *run) save(ctx context.Context) *ending {
 	}
 	r.unsaved, r.torn = nil, false
 	return nil
+}
+
+// outlasting is a context that ends some time after ctx has ended.
+func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(d, cancel)
+		context.AfterFunc(out, func() { timer.Stop() })
+	})
+	return out, func() { stop(); cancel() }
 }
 
 func (r *run) sandboxEnding(ctx context.Context, what string, err error) *ending {

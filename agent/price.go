@@ -30,6 +30,9 @@ type Tokens struct {
 // that a server's nonsense cannot overflow a sum.
 const maxCost = 1e12
 
+// maxPrice is the highest price that is taken for one, in dollars per million tokens.
+const maxPrice = 1e6
+
 // Known reports whether the price meters anything.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 
@@ -59,14 +62,14 @@ func (p Price) cost(t Tokens) solve.Money {
 	return solve.Money(math.Round(min(max(sum, 0), maxCost)))
 }
 
-// Validate reports negative prices under the given key.
+// Validate reports prices that are none under the given key.
 func (p Price) Validate(key string, report func(key, problem string)) {
 	for _, f := range []struct {
 		name  string
 		value float64
 	}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"cache_write", p.CacheWrite}, {"output", p.Output}} {
-		if f.value < 0 || math.IsNaN(f.value) || math.IsInf(f.value, 0) {
-			report(key+"."+f.name, "must be a price in US dollars per million tokens, 0 or more")
+		if !(f.value >= 0 && f.value <= maxPrice) { // true for NaN
+			report(key+"."+f.name, "must be a price in US dollars per million tokens, 0 to 1000000")
 		}
 	}
 }

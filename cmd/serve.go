@@ -30,6 +30,7 @@ func newServe(s streams) *cobra.Command {
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
+			server.Lean(os.Getenv)
 			fmt.Fprintf(s.err, "yudai listens on http://%s (webhooks at /api/github/hook, API at /docs)\n", srv.Addr())
 			err = srv.Run(c.Context())
 			if errors.Is(err, solve.ErrLeaseLost) {

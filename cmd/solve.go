@@ -25,7 +25,12 @@ func newSolve(s streams) *cobra.Command {
 		Long: "Run the whole job on a local git repository and an issue text (first line: the title). The result is\n" +
 			"a local branch with the champion's commit, the scorecard here, and the record as JSON. Your work\n" +
 			"tree, your index and your other branches are not touched; uncommitted changes are not seen.",
-		RunE: func(c *cobra.Command, args []string) error { return l.run(c.Context(), args[0], args[1]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := emptied(c); err != nil {
+				return exitError{exitUsage, err}
+			}
+			return l.run(c.Context(), args[0], args[1])
+		},
 	}
 	f := c.Flags()
 	f.StringVarP(&l.config, "config", "c", "", "configuration file")
@@ -45,6 +50,18 @@ func newSolve(s streams) *cobra.Command {
 	return c
 }
 
+// emptied names the flags that were given without a value: what they stand for
+// would else be the default, which nobody who writes --models= means.
+func emptied(c *cobra.Command) error {
+	var wrong []error
+	for _, name := range []string{"config", "models", "strategies", "agents", "budget", "base", "script", "test", "install", "record"} {
+		if v := c.Flags().Lookup(name).Value.String(); c.Flags().Changed(name) && (v == "" || v == "[]") {
+			wrong = append(wrong, fmt.Errorf("--%s: has no value; leave it out for the default", name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
 // localSolve is one `yudai solve`.
 type localSolve struct {
 	streams
@@ -52,6 +69,9 @@ type localSolve struct {
 	req                                           solve.Request
 	asked                                         bool // the solve is under way: its traces are worth keeping
 }
+
+// maxIssueFile is how many bytes are read of an issue; agents get far less of it.
+const maxIssueFile = 4 << 20
 
 // localRepo is the name of the repository in the emulator.
 const localRepo = "local"
@@ -114,13 +134,20 @@ func (l *localSolve) work(ctx context.Context, dir string, cfg server.Config, re
 // issue reads the file: the first line that is not empty is the title.
 func (l *localSolve) issue(name string) (title, body string, err error) {
 	var data []byte
-	if name == "-" {
-		data, err = io.ReadAll(l.in)
-	} else {
-		data, err = os.ReadFile(name)
+	in := l.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", "", fmt.Errorf("read the issue: %w", err)
+		}
+		defer f.Close()
+		in = f
 	}
-	if err != nil {
+	if data, err = io.ReadAll(io.LimitReader(in, maxIssueFile+1)); err != nil {
 		return "", "", fmt.Errorf("read the issue: %w", err)
+	}
+	if len(data) > maxIssueFile {
+		return "", "", fmt.Errorf("read the issue: %s has more than %d bytes", name, maxIssueFile)
 	}
 	title, body, _ = strings.Cut(strings.TrimSpace(string(data)), "\n")
 	title = strings.TrimSpace(strings.TrimLeft(title, "# "))

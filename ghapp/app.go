@@ -14,6 +14,8 @@ import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
 	"github.com/palantir/go-githubapp/githubapp"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
 // maxClients bounds the narrowed clients kept; they are cheap to make again.
@@ -71,6 +73,7 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	if a.base == nil {
 		a.base = http.DefaultTransport
 	}
+	a.base = failpoint.Transport("github", a.base)
 	if a.now == nil {
 		a.now = time.Now
 	}

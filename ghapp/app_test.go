@@ -116,7 +116,7 @@ func TestBranch(t *testing.T) {
 	if got, err := w.app.Branch(t.Context(), w.repo, "feat/slash-in-name"); got != sha || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if _, err := w.app.Branch(t.Context(), w.repo, "feat"); !errors.Is(err, solve.ErrNotFound) || errors.Is(err, ghapp.ErrEmptyRepository) {
+	if _, err := w.app.Branch(t.Context(), w.repo, "feat"); !errors.Is(err, solve.ErrNotFound) || errors.Is(err, solve.ErrNoCommit) {
 		t.Errorf("no such branch: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestEmptyRepositoryIsToldApart(t *testing.T) {
 		return respond(req, 409, `{"message":"Git Repository is empty."}`)
 	}}
 	_, err := testApp(t, gh, nil).Branch(t.Context(), testRepo, "main")
-	if !errors.Is(err, ghapp.ErrEmptyRepository) || !errors.Is(err, solve.ErrNotFound) {
+	if !errors.Is(err, solve.ErrNoCommit) || !errors.Is(err, solve.ErrNotFound) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -348,6 +348,9 @@ func TestErrorsSayWhatPeopleMayRead(t *testing.T) {
 			"GitHub limits yudai's requests until 12:01 UTC", true},
 		"cut": {func(req *http.Request) *http.Response { return respond(req, 200, ``) },
 			"GitHub could not be reached", true},
+		"suspended": {func(req *http.Request) *http.Response {
+			return respond(req, 403, `{"message":"This installation has been suspended"}`)
+		}, "yudai is suspended on this repository", true},
 		"no token": {func(req *http.Request) *http.Response { return respond(req, 404, `{"message":"Not Found"}`) },
 			"yudai is not installed on this repository, is suspended, or was not granted its permissions", false},
 	} {

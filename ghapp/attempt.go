@@ -34,6 +34,15 @@ type attempt struct {
 	// unknown: a call that makes something new may have been carried out, and it
 	// has neither been looked up in vain since, nor is its receipt stored.
 	unknown bool
+	// called is when the last such call ended.
+	called time.Time
+	// doubtful: the try began with an unknown outcome; repeated: it looked in vain
+	// and made the thing again.
+	doubtful, repeated bool
+	made               int64 // the check run made last
+	failures           int   // with this try, if it failed; see fail
+	// verifying: nothing is claimed, see [Writer.verify].
+	verifying bool
 }
 
 // tooLateError says that too little is left of the claim for another call.
@@ -77,12 +86,13 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 		return
 	}
 	a.unknown = !a.e.SentAt.IsZero()
+	a.doubtful = a.unknown
 	var receipt solve.Receipt
 	switch {
 	case contentErr != nil:
 		err = a.contentFault(contentErr)
-	case a.unknown && now.Before(a.e.SentAt.Add(w.cfg.Settle)):
-		err = &againError{after: a.e.SentAt.Add(w.cfg.Settle).Sub(now), reason: a.e.Error}
+	case a.unknown && now.Before(w.settled(a.e)):
+		err = &againError{after: w.settled(a.e).Sub(now), reason: a.e.Error}
 	default:
 		receipt, err = a.send(ctx)
 	}
@@ -108,11 +118,23 @@ func (a *attempt) load(ctx context.Context, e solve.Effect) error {
 	return nil
 }
 
+// contentFault waits for a GitHub that may answer later as for a write, and for
+// everything else not so long.
 func (a *attempt) contentFault(err error) error {
-	if a.e.Tries >= maxContent || errors.Is(err, solve.ErrNotFound) {
-		return dead("the champion's commit could not be made: %s", Redact(err.Error()))
+	reason := Redact(err.Error())
+	var limit interface{ RetryAfter() time.Duration }
+	if errors.As(err, &limit) && limit.RetryAfter() > 0 {
+		return &againError{after: limit.RetryAfter(), reason: reason}
 	}
-	return &againError{after: backoff(a.e.Tries), reason: Redact(err.Error())}
+	most := maxContent
+	var passing interface{ Temporary() bool }
+	if errors.As(err, &passing) && passing.Temporary() {
+		most = maxTries
+	}
+	if n := a.fail(); n < most && !errors.Is(err, solve.ErrNotFound) {
+		return &againError{after: backoff(n), reason: reason}
+	}
+	return dead("the champion's commit could not be made: %s", reason)
 }
 
 // leaseTime allows for the pace: a visible write may follow a git object of its
@@ -133,7 +155,7 @@ func (a *attempt) send(ctx context.Context) (solve.Receipt, error) {
 		return solve.Receipt{}, dead("its solve is gone")
 	}
 	if err != nil {
-		return solve.Receipt{}, &againError{after: backoff(a.e.Tries), reason: Redact(err.Error())}
+		return solve.Receipt{}, &againError{after: backoff(a.fail()), reason: Redact(err.Error())}
 	}
 	switch a.e.Kind {
 	case solve.EffectReact, solve.EffectDone:
@@ -156,12 +178,20 @@ func (a *attempt) settle(ctx context.Context, receipt solve.Receipt, err error) 
 	now, store := a.w.app.now(), a.w.store
 	if err == nil {
 		a.w.log(ctx, a.e).Debug().Msg("effect written")
+		if a.repeated {
+			a.w.verifyLater(a, now)
+		}
+		a.w.forget(a.e.Key)
 		return store.FinishEffect(ctx, a.e.Key, a.e.Token, a.e.Wanted, receipt, now, now)
 	}
 	due, reason := a.next(now, err)
 	if due.IsZero() {
 		a.w.log(ctx, a.e).Warn().Str("err", reason).Msg("effect given up")
+		a.w.forget(a.e.Key)
 		return store.KillEffect(ctx, a.e.Key, a.e.Token, reason, now)
+	}
+	if a.unknown && !a.called.IsZero() {
+		due = later(due, a.called.Add(a.w.cfg.Settle)) // it can have lasted: what counts for the lists is its end
 	}
 	a.w.log(ctx, a.e).Info().Str("err", reason).Dur("duration", due.Sub(now)).Msg("effect will be tried again")
 	return store.RetryEffect(ctx, a.e.Key, a.e.Token, due, reason, a.unknown)
@@ -193,20 +223,31 @@ func (a *attempt) next(now time.Time, err error) (time.Time, string) {
 	case outcomeRefused:
 		return time.Time{}, reason
 	case outcomeEarly:
-		if a.e.Tries >= maxEarly {
+		if a.fail() >= maxEarly {
 			return time.Time{}, reason
 		}
 	default:
-		if a.e.Tries >= maxTries {
+		if a.fail() >= maxTries {
 			return time.Time{}, reason
 		}
 	}
-	return now.Add(backoff(a.e.Tries)), reason
+	return now.Add(backoff(a.fail())), reason
 }
 
-// backoff follows the given try, counted from 1.
-func backoff(try int) time.Duration {
-	return min(firstBackoff<<min(max(try-1, 0), 20), longestBackoff)
+// fail counts this try as a failure, once, and returns how many the effect has
+// had since it was written last or this process began. A limit is none, nor is
+// waiting for the lists or the pace: a write that GitHub puts off for
+// hours is neither dropped nor made to wait longer for it.
+func (a *attempt) fail() int {
+	if a.failures == 0 {
+		a.failures = a.w.failed(a.e.Key)
+	}
+	return a.failures
+}
+
+// backoff follows the given failure, counted from 1.
+func backoff(failure int) time.Duration {
+	return min(firstBackoff<<min(max(failure-1, 0), 20), longestBackoff)
 }
 
 // call is one request: what is done, for error texts, and how.
@@ -229,7 +270,7 @@ func (a *attempt) object(ctx context.Context, c call) error {
 // keyed makes or changes something that GitHub itself keeps single, so that
 // repeating it after an unknown outcome does no harm.
 func (a *attempt) keyed(ctx context.Context, c call) error {
-	return a.paced(ctx, classOf(a.e), c, true)
+	return a.paced(ctx, classOf(a.e), c, !a.verifying)
 }
 
 // create makes something that would be there twice if it were repeated. Until it
@@ -238,10 +279,13 @@ func (a *attempt) create(ctx context.Context, c call) error {
 	made := c.do
 	called := false
 	c.do = func(ctx context.Context, g *github.Client) error {
-		called, a.unknown = true, true
+		called, a.unknown, a.repeated = true, true, a.doubtful
 		return made(ctx, g)
 	}
 	err := a.paced(ctx, classOf(a.e), c, true)
+	if called {
+		a.called = a.w.app.now()
+	}
 	if err != nil && called && outcomeOf(err) != outcomeLost {
 		a.unknown = false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -28,6 +29,11 @@ func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
+	return a.putCheck(ctx, a.checkRun(sha))
+}
+
+// checkRun is the check run of the effect on the claim commit, as it is to be now.
+func (a *attempt) checkRun(sha string) checkRun {
 	s := a.view.Solve
 	run := checkRun{
 		externalID: externalID(s.ID),
@@ -46,10 +52,13 @@ func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
 			}
 		}
 	}
-	return a.putCheck(ctx, run)
+	return run
 }
 
 func externalID(id solve.ID) string { return "yudai:" + string(id) }
+
+// headSuffix ends the external id of the scorecard on the champion's commit.
+const headSuffix = "/head"
 
 // claimSHA is the commit the claim made; an error if there is none and never will be.
 func (a *attempt) claimSHA(ctx context.Context) (string, error) {
@@ -126,6 +135,7 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun,
 		}
 		return err
 	}})
+	a.made = made.GetID()
 	return made, err
 }
 
@@ -152,6 +162,10 @@ func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.
 	return r, nil
 }
 
+// supersededTitle marks a check run that is not the one: its conclusion alone, neutral,
+// is also what a solve without a champion ends with.
+const supersededTitle = "superseded"
+
 // keepFirst brings the oldest check run up to date and concludes the others as
 // superseded: check runs cannot be deleted.
 func (a *attempt) keepFirst(ctx context.Context, found []*github.CheckRun, run checkRun) (solve.Receipt, error) {
@@ -165,25 +179,38 @@ func (a *attempt) keepFirst(ctx context.Context, found []*github.CheckRun, run c
 	if err != nil {
 		return solve.Receipt{}, err
 	}
+	if err := a.supersede(ctx, found, first.GetID(), run); err != nil {
+		return solve.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// supersede concludes all check runs but one as not the one.
+func (a *attempt) supersede(ctx context.Context, found []*github.CheckRun, keep int64, run checkRun) error {
 	for _, extra := range found {
-		if extra.GetID() == first.GetID() || extra.GetConclusion() == "neutral" {
+		if extra.GetID() == keep || extra.GetOutput().GetTitle() == supersededTitle {
 			continue
 		}
 		over := run
 		over.ended = a.w.app.now()
 		over.content = solve.Check{
 			Name: run.content.Name, Status: "completed", Conclusion: "neutral",
-			Title: "superseded", Summary: "Another check run of this name shows the solve.",
+			Title: supersededTitle, Summary: "Another check run of this name shows the solve.",
 		}
 		if _, err := a.editCheck(ctx, extra.GetID(), over); err != nil {
-			return solve.Receipt{}, err
+			return err
 		}
 	}
-	return receipt, nil
+	return nil
 }
 
-// findChecks lists our check runs of the commit with the external id.
+// findChecks lists our check runs of the commit with the external id. The
+// scorecard counts as the solve's: both are on one commit if a claim was adopted
+// when the champion was on the branch already.
 func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.CheckRun, error) {
+	if failpoint.Mutated(failpoint.NoLookup) {
+		return nil, nil
+	}
 	repo := a.e.Repo
 	opts := &github.ListCheckRunsOptions{
 		CheckName:   &run.content.Name,
@@ -203,7 +230,7 @@ func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.Check
 			return nil, err
 		}
 		for _, c := range page.CheckRuns {
-			if c.GetExternalID() == run.externalID {
+			if id := c.GetExternalID(); id == run.externalID || id == run.externalID+headSuffix {
 				found = append(found, c)
 			}
 		}

@@ -21,12 +21,17 @@ const claimSubject = "yudai: claim for #"
 // name, so a second try, or a second writer, adopts what is there.
 func (a *attempt) claim(ctx context.Context) (solve.Receipt, error) {
 	s := a.view.Solve
-	if s.Base.SHA == "" || s.Branch == "" || s.State.Final() && s.State != solve.StateSolved && !a.unknown {
-		return solve.Receipt{}, dead("the solve ended before its branch was made")
+	over := s.State.Final() && s.State != solve.StateSolved
+	never := dead("the solve ended before its branch was made")
+	if s.Base.SHA == "" || s.Branch == "" || over && !a.unknown {
+		return solve.Receipt{}, never
 	}
 	r, err := a.adopt(ctx)
 	if statusOf(err) != http.StatusNotFound {
 		return r, err
+	}
+	if over {
+		return solve.Receipt{}, never
 	}
 	base, err := a.commitOf(ctx, s.Base.SHA)
 	if err != nil {

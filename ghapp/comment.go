@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -139,9 +140,17 @@ func (a *attempt) keepOldest(ctx context.Context, found []*github.IssueComment, 
 			return solve.Receipt{}, err
 		}
 	}
+	if err := a.deleteOthers(ctx, found, oldest.GetID()); err != nil {
+		return solve.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// deleteOthers leaves one of our comments with the same marker.
+func (a *attempt) deleteOthers(ctx context.Context, found []*github.IssueComment, keep int64) error {
 	repo := a.e.Repo
 	for _, extra := range found {
-		if extra.GetID() == oldest.GetID() {
+		if extra.GetID() == keep {
 			continue
 		}
 		err := a.keyed(ctx, call{"delete a second comment", func(ctx context.Context, c *github.Client) error {
@@ -149,10 +158,10 @@ func (a *attempt) keepOldest(ctx context.Context, found []*github.IssueComment, 
 			return err
 		}})
 		if err != nil && statusOf(err) != http.StatusNotFound {
-			return solve.Receipt{}, err
+			return err
 		}
 	}
-	return receipt, nil
+	return nil
 }
 
 // mark is the marker of one of our texts, as it is read back.
@@ -180,13 +189,19 @@ func (m mark) on(text string) string {
 // findComments lists the comments of the issue that carry the marker and were
 // written by our bot: anybody can copy a marker.
 func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComment, error) {
+	if failpoint.Mutated(failpoint.NoLookup) {
+		return nil, nil
+	}
 	who, err := a.w.app.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	repo := a.e.Repo
 	since := a.since()
-	opts := &github.IssueListCommentsOptions{Since: &since, ListOptions: github.ListOptions{PerPage: 100}}
+	opts := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: 100}}
+	if !since.IsZero() {
+		opts.Since = &since
+	}
 	var found []*github.IssueComment
 	for {
 		var page []*github.IssueComment
@@ -214,9 +229,9 @@ func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComm
 func (a *attempt) since() time.Time {
 	at := a.view.Solve.Created
 	if a.e.Solve == "" {
-		at = a.e.SentAt // the tries before were looked up
-	}
-	if at.IsZero() {
+		if !a.e.SentAt.IsZero() {
+			return time.Time{} // an ask does not say when it came, and a store that was restored forgot
+		}
 		at = a.w.app.now()
 	}
 	return at.Add(-skew).UTC().Truncate(time.Second)

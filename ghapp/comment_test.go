@@ -160,6 +160,41 @@ func TestLateSecondCheckRunIsSuperseded(t *testing.T) {
 	})
 }
 
+// TestDoubleIsLookedForOnceMore: lists that lag longer than the writer allows
+// for, after a lost answer, hide the first one until the second is verified. It
+// is looked for again, and the one that the receipt does not name goes.
+func TestDoubleIsLookedForOnceMore(t *testing.T) {
+	t.Parallel()
+	for path, kind := range map[string]solve.EffectKind{"/comments": solve.EffectNotice, "/check-runs": solve.EffectCheck} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+				w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: path + "$"})
+				w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultServerError, Method: "GET", Path: path + "$", Nth: 3, Count: 2})
+				_, stop := w.progress(id1)
+				pass(2 * time.Minute)
+				stop()
+				if n := w.hub.Requests("POST", path); n != 2 {
+					t.Errorf("%d creations: the test does not make what it is about", n)
+				}
+				receipt := w.store.given(id1, kind, 0).Receipt
+				if kind == solve.EffectNotice {
+					if got := w.comments(id1, "comment"); len(got) != 1 || got[0].GetID() != receipt.ID {
+						t.Errorf("comments: %v, receipt %d", got, receipt.ID)
+					}
+					return
+				}
+				for _, c := range w.checks(w.store.given(id1, solve.EffectClaim, 0).Receipt.SHA, "yudai:"+id1) {
+					if live := c.GetID() == receipt.ID; live == (c.GetOutput().GetTitle() == "superseded") {
+						t.Errorf("check run %d is %s %q, the receipt is %d", c.GetID(), c.GetStatus(), c.GetOutput().GetTitle(), receipt.ID)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestStalledWriterDoesNotCallWhenItsClaimEnds(t *testing.T) {
 	t.Parallel()
 	for name, stall := range map[string]time.Duration{"lists could not settle": 11 * time.Second, "claim over": time.Minute} {
@@ -211,6 +246,29 @@ func TestLongTextIsCutToGitHubsLimit(t *testing.T) {
 		got := w.comments("ask-1", "reply")
 		if len(got) != 1 || len(got[0].GetBody()) > 61_000 || !strings.HasSuffix(got[0].GetBody(), "too long for GitHub.*\n") {
 			t.Errorf("%d comments", len(got))
+		}
+	})
+}
+
+// TestRestoredReplyIsFoundHoweverOld has the reply of a process whose store was
+// lost: the restored one does not know when the ask came.
+func TestRestoredReplyIsFoundHoweverOld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
+		w.store.want(w.reply(guid, "Nothing runs here."))
+		w.runUntilSettled()
+		pass(48 * time.Hour)
+		w.store = newMemStore()
+		again := w.reply(guid, "Nothing runs here.")
+		again.SentAt = time.Now()
+		w.store.want(again)
+		w.runUntilSettled()
+		if got := w.comments(guid, "reply"); len(got) != 1 {
+			t.Errorf("%d replies", len(got))
+		}
+		if e := w.store.given(guid, solve.EffectReply, 0); e.State != solve.EffectApplied {
+			t.Errorf("the reply is %s", e.State)
 		}
 	})
 }

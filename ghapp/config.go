@@ -3,6 +3,8 @@ package ghapp
 import (
 	"net/url"
 	"time"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // Config is the section "github" of config.yml.
@@ -78,12 +80,19 @@ func (c Config) Validate(report func(key, problem string)) {
 	if c.App.IntegrationID < 0 {
 		report("app.integration_id", "must be the App's id, a positive number")
 	}
+	for _, v := range []struct{ key, value string }{
+		{"app.webhook_secret_env", c.App.WebhookSecretEnv}, {"app.private_key_env", c.App.PrivateKeyEnv},
+	} {
+		if v.value != "" && !solve.VariableName(v.value) {
+			report(v.key, "must be the name of an environment variable, not the secret itself")
+		}
+	}
 	c.Write.validate(report)
 }
 
 func (c WriteConfig) validate(report func(key, problem string)) {
-	if c.Timeout <= 0 {
-		report("write.timeout", "must be above 0")
+	if c.Timeout < time.Millisecond {
+		report("write.timeout", "must be at least 1ms")
 	}
 	if c.Interval < 0 {
 		report("write.interval", "must not be negative")
@@ -91,8 +100,8 @@ func (c WriteConfig) validate(report func(key, problem string)) {
 	if c.ProgressEvery < 0 {
 		report("write.progress_every", "must not be negative")
 	}
-	if c.PerHour < 10 {
-		report("write.per_hour", "must be at least 10")
+	if c.PerHour < 10 || c.PerHour > 10_000_000 {
+		report("write.per_hour", "must be 10 to 10000000")
 	}
 	if c.Lease < 2*c.Timeout {
 		report("write.lease", "must be at least twice write.timeout: a call must end before its claim does")

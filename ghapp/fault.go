@@ -36,6 +36,8 @@ func (e *callError) Public() string {
 	switch {
 	case errors.As(e.cause, &limit):
 		return "GitHub limits yudai's requests until " + limit.at.UTC().Format("15:04 MST")
+	case e.suspended():
+		return "yudai is suspended on this repository"
 	case e.noToken && e.status != 0:
 		return "yudai is not installed on this repository, is suspended, or was not granted its permissions"
 	case e.status == 0:
@@ -47,7 +49,13 @@ func (e *callError) Public() string {
 
 // Temporary reports whether asking again can help.
 func (e *callError) Temporary() bool {
-	return e.status == 0 || e.status >= 500 || e.status == http.StatusRequestTimeout
+	return e.status == 0 || e.status >= 500 || e.status == http.StatusRequestTimeout || e.suspended()
+}
+
+// suspended says that the installation's owner has it paused: what it may do is
+// as it was, once they let it go on.
+func (e *callError) suspended() bool {
+	return e.status == http.StatusForbidden && strings.Contains(strings.ToLower(e.text), "suspended")
 }
 
 // wrap gives a failed call its action and closes what the libraries leave open.
@@ -146,7 +154,7 @@ func outcomeOf(err error) outcome {
 	switch s := call.status; {
 	case s == 0 || s >= 500 || s == http.StatusRequestTimeout:
 		return outcomeLost
-	case s == http.StatusUnauthorized:
+	case s == http.StatusUnauthorized, call.suspended():
 		return outcomeLater
 	case s == http.StatusConflict && !says(err, "empty"):
 		return outcomeLater

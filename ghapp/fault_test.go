@@ -242,3 +242,21 @@ func (k *killer) finishing(e solve.Effect) error {
 	}
 	return nil
 }
+
+// TestLimitsAreNoFailures: a write that GitHub puts off for hours is made as soon
+// as it may be; the one real failure in between neither ends it nor makes it wait.
+func TestLimitsAreNoFailures(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		const limits = 80
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultSecondary, Method: "POST", Path: "/comments$", Count: limits, Retry: 10 * time.Minute})
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultCutBefore, Method: "POST", Path: "/comments$", Nth: limits + 1})
+		w.store.want(w.reply("ask-1", "hello"))
+		began := time.Now()
+		w.runUntilSettled()
+		e := w.store.given("ask-1", solve.EffectReply, 0)
+		if d := time.Since(began) - limits*10*time.Minute; e.State != solve.EffectApplied || d < 0 || d > 5*time.Minute {
+			t.Errorf("effect is %s, %s after the last limit: %s", e.State, d, e.Error)
+		}
+	})
+}

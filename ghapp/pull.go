@@ -43,6 +43,9 @@ func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
 		}
 	}
 	receipt := solve.Receipt{ID: pull.GetID(), SHA: head, Number: pull.GetNumber(), URL: pull.GetHTMLURL()}
+	if head == claim {
+		return receipt, nil // the solve's own check run is on the champion already
+	}
 	if err := a.scorecard(ctx, receipt); err != nil {
 		return solve.Receipt{}, err
 	}
@@ -102,7 +105,11 @@ func (a *attempt) champion(ctx context.Context, claim string, pull *github.PullR
 		return "", err
 	}
 	if missing {
-		return sha, a.explain(ctx, a.newBranch(ctx, sha))
+		err := a.newBranch(ctx, sha)
+		if statusOf(err) == http.StatusUnprocessableEntity && says(err, "already exists") {
+			return "", &againError{after: tick, reason: "the branch is there, but was not seen"}
+		}
+		return sha, a.explain(ctx, err)
 	}
 	err = a.moveBranch(ctx, sha, true)
 	if err == nil || outcomeOf(err) != outcomeRefused {
@@ -247,20 +254,26 @@ func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 	}
 }
 
-// scorecard puts the completed check run on the champion's commit. A pull
-// request without it is better than none, so a refusal is only logged.
-func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
+// headRun is the completed check run on the champion's commit.
+func (a *attempt) headRun(pull solve.Receipt) checkRun {
 	view := a.view
 	view.Solve.State = solve.StateSolved // what it is as soon as this can be seen
 	view.Solve.Pull = &solve.Pull{Number: pull.Number, URL: pull.URL, Commit: pull.SHA}
 	run := checkRun{
-		externalID: externalID(view.Solve.ID) + "/head",
+		externalID: externalID(view.Solve.ID) + headSuffix,
 		sha:        pull.SHA,
 		content:    solve.CheckOf(view),
 		started:    view.Solve.Started,
 		ended:      a.w.app.now(),
 	}
 	run.content.Status, run.content.Conclusion = "completed", "success"
+	return run
+}
+
+// scorecard puts the completed check run on the champion's commit. A pull
+// request without it is better than none, so a refusal is only logged.
+func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
+	run := a.headRun(pull)
 	found, err := a.findChecks(ctx, run)
 	if err != nil {
 		return err
@@ -270,7 +283,7 @@ func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
 	}
 	_, err = a.newCheck(ctx, run)
 	if err != nil && outcomeOf(err) == outcomeRefused {
-		zerolog.Ctx(ctx).Warn().Str("solve_id", string(view.Solve.ID)).Str("sha", pull.SHA).
+		zerolog.Ctx(ctx).Warn().Str("solve_id", string(a.e.Solve)).Str("sha", pull.SHA).
 			Str("err", Redact(err.Error())).Msg("scorecard check run refused")
 		return nil
 	}

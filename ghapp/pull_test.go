@@ -3,6 +3,7 @@ package ghapp_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -129,12 +130,19 @@ func TestEndedSolveMakesNoBranch(t *testing.T) {
 	for name, change := range map[string]func(*solve.Solve){
 		"cancelled": func(s *solve.Solve) { s.State = solve.StateCancelled },
 		"no base":   func(s *solve.Solve) { s.State, s.Base.SHA = solve.StateFailed, "" },
+		"restored":  func(s *solve.Solve) { s.State = solve.StateCancelled },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 				s := w.newSolve(id1)
-				w.store.want(solve.EffectsOf(s, nil, solve.EventClaimed)...)
+				effects := solve.EffectsOf(s, nil, solve.EventClaimed)
+				if name == "restored" { // nobody knows whether it was made
+					for i := range effects {
+						effects[i].SentAt = time.Now()
+					}
+				}
+				w.store.want(effects...)
 				change(&s)
 				w.store.put(s, solve.EventCancelled)
 				w.runUntilSettled()
@@ -255,6 +263,53 @@ func TestPullOfADeletedBranchMakesItAgain(t *testing.T) {
 	})
 }
 
+// TestSecondScorecardIsSuperseded: a scorecard that was made again because it was
+// not listed for longer than the writer allows for.
+func TestSecondScorecardIsSuperseded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		_, _, err := w.api().PullRequests.Create(t.Context(), "octo", "hello", &github.NewPullRequest{
+			Title: github.String("by hand"), Head: &s.Branch, Base: github.String("main")})
+		must(t, err)
+		pass(2 * time.Minute) // it is listed
+		w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "/check-runs$"})
+		before := w.hub.Requests("POST", "/check-runs")
+		stop := w.write("node-2")
+		w.settle()
+		pass(2 * time.Minute)
+		stop()
+		got := w.checks(w.store.given(id1, solve.EffectPull, 0).Receipt.SHA, "yudai:"+id1+"/head")
+		if n := w.hub.Requests("POST", "/check-runs") - before; n != 2 || len(got) != 2 {
+			t.Fatalf("%d creations, %d check runs: the test does not make what it is about", n, len(got))
+		}
+		superseded := 0
+		for _, c := range got {
+			if c.GetOutput().GetTitle() == "superseded" {
+				superseded++
+			}
+		}
+		if superseded != 1 {
+			t.Errorf("%d of 2 check runs are superseded", superseded)
+		}
+	})
+}
+
+// TestPullWhenTheBranchIsNotSeen: a branch that GitHub does not show for a moment
+// is not taken for one that belongs to somebody else.
+func TestPullWhenTheBranchIsNotSeen(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		unseen := w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultNotFound, Method: "GET", Path: "/git/ref/"})
+		w.runUntilSettled()
+		if e := w.store.given(id1, solve.EffectPull, 0); len(w.pulls(s)) != 1 || unseen.Hits() != 1 {
+			t.Errorf("%d pull requests, %d misses, effect is %s: %s", len(w.pulls(s)), unseen.Hits(), e.State, e.Error)
+		}
+	})
+}
+
 // noForce refuses to move a branch by force, as a rule of the repository does.
 type noForce struct{ next http.RoundTripper }
 
@@ -369,6 +424,37 @@ func TestContentThatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 	})
 }
 
+// limited is what a clone meets while GitHub refuses for a while.
+type limited struct{}
+
+func (limited) Error() string             { return "rate limited" }
+func (limited) Temporary() bool           { return true }
+func (limited) RetryAfter() time.Duration { return 20 * time.Minute }
+
+// TestContentWaitsForGitHub: a commit that needs a clone, which GitHub's limit
+// refuses for hours, is not given up.
+func TestContentWaitsForGitHub(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.content.err = fmt.Errorf("clone: %w", limited{})
+		stop := w.write("node-2")
+		began := time.Now()
+		w.await("more tries than a broken disk gets", func() bool { return w.store.given(id1, solve.EffectPull, 0).Tries == 12 })
+		if d := time.Since(began); d < 11*20*time.Minute {
+			t.Errorf("12 tries in %s", d)
+		}
+		w.content.mu.Lock()
+		w.content.err = nil
+		w.content.mu.Unlock()
+		w.settle()
+		stop()
+		if n := len(w.pulls(s)); n != 1 {
+			t.Errorf("%d pull requests", n)
+		}
+	})
+}
+
 func TestRefusedScorecardDoesNotCostThePull(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
@@ -381,11 +467,54 @@ func TestRefusedScorecardDoesNotCostThePull(t *testing.T) {
 	})
 }
 
+// TestSuspendedInstallationIsWaitedFor: a suspension delays what is to be
+// written, whether the token is older than it or not, and ends it only after hours.
+func TestSuspendedInstallationIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, evict := range map[string]bool{"no token": true, "an old token": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+				in := githubsim.Installation{ID: w.repo.Installation}
+				w.store.want(w.reply("ask-0", "hello"))
+				w.runUntilSettled()
+				if evict {
+					w.app.Evict(w.repo.Installation)
+				}
+				must(t, w.hub.Suspend(in))
+				w.store.want(w.reply("ask-1", "hello"))
+				stop := w.write("node-2")
+				w.await("tries", func() bool { return w.store.given("ask-1", solve.EffectReply, 0).Tries > 5 })
+				_, _, err := w.app.Permission(t.Context(), w.repo, "alice")
+				var passing interface {
+					Temporary() bool
+					Public() string
+				}
+				if !errors.As(err, &passing) || !passing.Temporary() || !strings.Contains(passing.Public(), "suspended") {
+					t.Errorf("reading: %v", err)
+				}
+				must(t, w.hub.Unsuspend(in))
+				w.settle()
+				stop()
+				if e := w.store.given("ask-1", solve.EffectReply, 0); e.State != solve.EffectApplied {
+					t.Errorf("effect is %s: %s", e.State, e.Error)
+				}
+				must(t, w.hub.Suspend(in))
+				w.store.want(w.reply("ask-2", "hello"))
+				began := time.Now()
+				w.runUntilSettled()
+				if e := w.store.given("ask-2", solve.EffectReply, 0); e.State != solve.EffectDead || time.Since(began) < 4*time.Hour {
+					t.Errorf("effect is %s after %s: %s", e.State, time.Since(began), e.Error)
+				}
+			})
+		})
+	}
+}
+
 func TestLostRightsEndTheEffects(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(w *world){
 		"uninstalled": func(w *world) { must(w.t, w.hub.Uninstall(githubsim.Installation{ID: w.repo.Installation})) },
-		"suspended":   func(w *world) { must(w.t, w.hub.Suspend(githubsim.Installation{ID: w.repo.Installation})) },
 		"fewer rights": func(w *world) {
 			must(w.t, w.hub.Grant(githubsim.Installation{ID: w.repo.Installation}, map[string]string{"issues": "read"}))
 		},

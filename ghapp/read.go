@@ -15,9 +15,6 @@ import (
 // ErrNotInstalled says that the App has no access to a repository. Its text may be shown.
 var ErrNotInstalled = errors.New("the GitHub App is not installed on the repository")
 
-// ErrEmptyRepository says that a repository has no commit yet. It is also a solve.ErrNotFound.
-var ErrEmptyRepository = fmt.Errorf("the repository is empty: %w", solve.ErrNotFound)
-
 // Identity is who the App is.
 type Identity struct {
 	ID   int64
@@ -39,8 +36,14 @@ func (a *App) Identity(ctx context.Context) (Identity, error) {
 		app, _, err = c.Apps.Get(ctx, "")
 		return err
 	})
+	switch statusOf(err) {
+	case http.StatusUnauthorized:
+		return Identity{}, fmt.Errorf("the private key is not one of the App with id %d, or this machine's clock is wrong: %w", a.id, err)
+	case http.StatusNotFound:
+		return Identity{}, fmt.Errorf("there is no App with id %d at %s (github.app.integration_id, github.v3_api_url): %w", a.id, a.api, err)
+	}
 	if err != nil {
-		return Identity{}, err
+		return Identity{}, fmt.Errorf("%w (is %s the address of GitHub's API? see github.v3_api_url)", err, a.api)
 	}
 	if app.GetID() == 0 || app.GetSlug() == "" {
 		return Identity{}, malformed("App")
@@ -144,11 +147,11 @@ func (a *App) Repo(ctx context.Context, owner, name string) (solve.Repo, error) 
 }
 
 // Branch returns the commit a branch points to: solve.ErrNotFound if there is no
-// such branch, [ErrEmptyRepository] if there is no commit at all.
+// such branch, solve.ErrNoCommit if there is no commit at all.
 func (a *App) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {
 	sha, err := a.ref(ctx, readScope(repo), repo, name)
 	if statusOf(err) == http.StatusConflict && says(err, "empty") {
-		return "", fmt.Errorf("read branch %s of %s: %w", name, repo, ErrEmptyRepository)
+		return "", fmt.Errorf("read branch %s of %s: %w", name, repo, solve.ErrNoCommit)
 	}
 	return sha, err
 }

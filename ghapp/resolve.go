@@ -32,23 +32,27 @@ type Problem struct {
 // webhook secret is refused: go-githubapp would then take unsigned webhooks.
 func (c Config) Resolve(getenv func(string) string, readFile func(string) ([]byte, error)) (Secrets, []Problem) {
 	r := resolver{getenv: getenv, readFile: readFile}
-	s := Secrets{
-		AppID: r.appID(c.App.IntegrationID),
-		WebhookSecret: NewSecret(r.value("app.webhook_secret", "the webhook secret",
-			c.App.WebhookSecretEnv, c.App.WebhookSecretFile)),
+	s := Secrets{AppID: r.appID(c.App.IntegrationID)}
+	secret, from := r.value("app.webhook_secret", "the webhook secret", c.App.WebhookSecretEnv, c.App.WebhookSecretFile)
+	if secret != "" && strings.TrimSpace(secret) == "" {
+		r.add(from.key, "the webhook secret in "+from.name+" is blank: anybody could guess it")
 	}
-	key := r.value("app.private_key", "the private key", c.App.PrivateKeyEnv, c.App.PrivateKeyFile)
+	s.WebhookSecret = NewSecret(secret)
+	key, from := r.value("app.private_key", "the private key", c.App.PrivateKeyEnv, c.App.PrivateKeyFile)
 	if !strings.Contains(key, "\n") { // one-line environment files write \n for a line end
 		key = strings.ReplaceAll(key, `\n`, "\n")
 	}
 	if key != "" {
 		if _, err := parseKey(key); err != nil {
-			r.add("app.private_key", "the private key is no RSA key in PEM: "+err.Error())
+			r.add(from.key, "the private key in "+from.name+" cannot be used: "+err.Error())
 		}
 	}
 	s.PrivateKey = NewSecret(key)
 	return s, r.problems
 }
+
+// origin is where a secret was found: the key of the setting, and the variable or file it names.
+type origin struct{ key, name string }
 
 type resolver struct {
 	getenv   func(string) string
@@ -78,48 +82,80 @@ func (r *resolver) appID(configured int64) int64 {
 
 // value prefers the environment and falls back to the file. Line ends around
 // it are not part of it: editors and shells add them.
-func (r *resolver) value(key, what, env, file string) string {
+func (r *resolver) value(key, what, env, file string) (string, origin) {
 	if env != "" {
 		if v := strings.Trim(r.getenv(env), "\r\n"); v != "" {
-			return v
+			return v, origin{key + "_env", env}
 		}
 	}
 	if file != "" {
 		data, err := r.readFile(file)
 		if err != nil {
 			r.add(key+"_file", fmt.Sprintf("%s cannot be read: %v", what, err))
-			return ""
+			return "", origin{}
 		}
 		if v := strings.Trim(string(data), "\r\n"); v != "" {
-			return v
+			return v, origin{key + "_file", file}
 		}
 		r.add(key+"_file", fmt.Sprintf("%s in %s is empty", what, file))
-		return ""
+		return "", origin{}
 	}
 	fix := "set github." + key + "_file"
 	if env != "" {
 		fix = "set " + env + " or github." + key + "_file"
 	}
 	r.add(key+"_env", what+" is missing: "+fix)
-	return ""
+	return "", origin{}
 }
 
 // parseKey reads PKCS#1, as GitHub issues keys, and PKCS#8, as tools convert them to.
 func parseKey(text string) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return nil, errors.New("no PEM block")
+		return nil, errors.New(noPEM(text))
+	}
+	if why := otherPEM(block); why != "" {
+		return nil, errors.New(why)
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("neither PKCS#1 nor PKCS#8")
+		return nil, errors.New("its PEM block is damaged; " + download)
 	}
 	key, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
-		return nil, errors.New("not an RSA key")
+		return nil, errors.New("it is not an RSA key; " + download)
 	}
 	return key, nil
+}
+
+// download says where the right key is.
+const download = "use the .pem file that the App's settings page gives when a private key is generated"
+
+// noPEM says what a text is that holds no PEM block, without repeating it.
+func noPEM(text string) string {
+	switch {
+	case strings.Contains(text, "-----BEGIN "):
+		return "it is cut off or damaged between its BEGIN and END lines; " + download
+	case !strings.ContainsAny(text, "\n") && (strings.HasSuffix(text, ".pem") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".")):
+		return "it looks like the name of a file; set github.app.private_key_file to that instead"
+	}
+	return "it is not PEM, the text between a BEGIN and an END line; " + download
+}
+
+// otherPEM says what a PEM block is that is no private RSA key GitHub makes.
+func otherPEM(block *pem.Block) string {
+	switch {
+	case strings.Contains(block.Type, "PUBLIC KEY"), block.Type == "CERTIFICATE", block.Type == "CERTIFICATE REQUEST":
+		return "it is a " + strings.ToLower(block.Type) + ", not the private key; " + download
+	case strings.Contains(block.Type, "ENCRYPTED"), strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
+		return "it is encrypted with a passphrase; store it without one, readable by yudai's user only"
+	case strings.Contains(block.Type, "OPENSSH"):
+		return "it is a key for SSH; " + download
+	case strings.HasPrefix(block.Type, "EC "):
+		return "it is not an RSA key; " + download
+	}
+	return ""
 }

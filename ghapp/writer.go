@@ -60,9 +60,12 @@ type Writer struct {
 	content Content
 	cfg     WriteConfig
 	node    string
+	began   time.Time
 
-	mu    sync.Mutex
-	lanes map[int64]*lane // by installation
+	mu       sync.Mutex
+	lanes    map[int64]*lane // by installation
+	failures map[string]int  // by effect, see [attempt.fail]
+	doubts   []doubt         // what was made again
 }
 
 // lane is one installation's serial line of writes.
@@ -74,7 +77,7 @@ type lane struct {
 
 // NewWriter makes a writer. node names this process in claims.
 func NewWriter(app *App, store EffectStore, content Content, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, lanes: map[int64]*lane{}}
+	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, failures: map[string]int{}}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not
@@ -90,6 +93,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		if err := w.start(ctx, &lanes, idle); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Error().Str("err", Redact(err.Error())).Msg("effects cannot be read")
 		}
+		w.startVerifying(ctx, &lanes)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -166,6 +170,21 @@ func (w *Writer) leave(l *lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.busy = false
+}
+
+// failed counts one more failure of an effect.
+func (w *Writer) failed(key string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures[key]++
+	return w.failures[key]
+}
+
+// forget ends the count: the effect was written, or given up.
+func (w *Writer) forget(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.failures, key)
 }
 
 // drain writes one effect after the other until none can be written. It looks

@@ -161,7 +161,9 @@ func (m *Mirror) fetch(ctx context.Context, dir, address string, auth Auth, refs
 	}
 	args := []string{
 		"fetch", "--quiet", "--no-tags", "--prune", "--force", "--no-write-fetch-head",
-		"--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates", "--end-of-options", address,
+		"--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
+		"--update-shallow", // a person's own repository may be one
+		"--end-of-options", address,
 	}
 	_, err = call{dir: dir, args: append(args, refspecs...), env: []string{"GIT_DIR=" + dir}, conf: conf, network: true}.run(ctx)
 	return remote(err)

@@ -67,6 +67,7 @@ var hardened = [][2]string{
 	{"init.templateDir", ""},
 	{"transfer.bundleURI", "false"},
 	{"advice.detachedHead", "false"},
+	{"core.bigFileThreshold", "64m"}, // larger files are streamed, never held in memory
 }
 
 // call is one run of git.

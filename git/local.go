@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -25,6 +26,12 @@ func Local(ctx context.Context, path string) (Work, error) {
 	if err != nil {
 		return Work{}, fmt.Errorf("look at %s: %w", path, err)
 	}
+	switch info, err := os.Stat(abs); {
+	case err != nil:
+		return Work{}, fmt.Errorf("%s: %w: %w", path, ErrNotRepository, err)
+	case !info.IsDir():
+		return Work{}, fmt.Errorf("%s: %w: it is a file; name the directory", path, ErrNotRepository)
+	}
 	ask := func(args ...string) (string, error) {
 		out, err := call{dir: abs, args: args}.run(ctx)
 		return strings.TrimSuffix(string(out), "\n"), err
@@ -33,6 +40,9 @@ func Local(ctx context.Context, path string) (Work, error) {
 	if err != nil {
 		if !refused(err) && ctx.Err() != nil {
 			return Work{}, err
+		}
+		if bare, err := ask("rev-parse", "--is-bare-repository"); err == nil && bare == "true" {
+			return Work{}, fmt.Errorf("%s: %w: it is bare; clone it, and name the clone", path, ErrNotRepository)
 		}
 		return Work{}, fmt.Errorf("%s: %w: %w", path, ErrNotRepository, err)
 	}

@@ -38,9 +38,12 @@ func TestLocal(t *testing.T) {
 	if got, err := git.Local(ctx, o.work); err != nil || got.Branch != "" || got.SHA != sha {
 		t.Errorf("detached: %+v, %v", got, err)
 	}
-	for _, path := range []string{t.TempDir(), filepath.Join(o.work, "none"), o.bare} {
-		if _, err := git.Local(ctx, path); !errors.Is(err, git.ErrNotRepository) {
-			t.Errorf("%s: %v, want ErrNotRepository", path, err)
+	for path, want := range map[string]string{
+		t.TempDir(): "not a git repository", filepath.Join(o.work, "none"): "no such file", o.bare: "it is bare; clone it",
+		filepath.Join(o.work, "dir", "a.txt"): "it is a file",
+	} {
+		if _, err := git.Local(ctx, path); !errors.Is(err, git.ErrNotRepository) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want ErrNotRepository and %q", path, err, want)
 		}
 	}
 }

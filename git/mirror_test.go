@@ -121,6 +121,33 @@ func TestPackShallowMerge(t *testing.T) {
 	}
 }
 
+// A person's repository may itself be shallow, as those that CI checks out are.
+func TestPackOfAShallowRepository(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	o := newOrigin(t)
+	for i := range 4 {
+		o.write("a.txt", fmt.Sprintf("version %d\n", i))
+		o.commit(fmt.Sprint("commit ", i))
+	}
+	clone := filepath.Join(t.TempDir(), "clone")
+	run(t, o.work, "clone", "-q", "--depth", "2", "file://"+o.work, clone)
+	sha := run(t, clone, "rev-parse", "HEAD")
+	m, err := git.New(t.TempDir()).Mirror(ctx, "7", clone, git.Auth{})
+	must(t, err)
+	for depth, want := range map[int]string{0: "2", 1: "1", 2: "2", 5: "2"} {
+		var pack bytes.Buffer
+		must(t, m.Pack(ctx, sha, depth, &pack))
+		dir := unpack(t, pack.Bytes())
+		if out := run(t, dir, "fsck", "--full", "--strict"); strings.Contains(out, "missing") {
+			t.Errorf("depth %d: %s", depth, out)
+		}
+		if got := run(t, dir, "rev-list", "--count", "HEAD"); got != want {
+			t.Errorf("depth %d: %s commits, want %s", depth, got, want)
+		}
+	}
+}
+
 func TestApplyAndChanges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -5,8 +5,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,11 +34,9 @@ func (m *Mirror) Pack(ctx context.Context, sha string, depth int, w io.Writer) e
 		return err
 	}
 	defer done()
-	var shallow []string
-	if depth > 0 {
-		if shallow, err = m.boundary(ctx, sha, depth); err != nil {
-			return fmt.Errorf("pack %s: %w", sha, err)
-		}
+	shallow, err := m.boundary(ctx, sha, depth)
+	if err != nil {
+		return fmt.Errorf("pack %s: %w", sha, err)
 	}
 	var revs strings.Builder
 	for _, s := range shallow {
@@ -67,8 +67,13 @@ func (m *Mirror) Pack(ctx context.Context, sha string, depth int, w io.Writer) e
 	return t.close()
 }
 
-// boundary returns the commits at the given depth that have parents beyond it.
+// boundary returns the commits at which a history of that depth ends although they
+// have parents; 0 is the whole history, which ends early where the mirror's does.
 func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string, error) {
+	own, err := m.shallow()
+	if err != nil || depth == 0 && len(own) == 0 {
+		return nil, err
+	}
 	out, err := m.git(ctx, call{args: []string{"rev-list", "--parents", sha}, max: 1 << 30})
 	if err != nil {
 		return nil, err
@@ -88,10 +93,10 @@ func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string,
 	for d := 1; len(level) > 0; d++ {
 		var next []string
 		for _, c := range level {
+			if own[c] || d == depth && len(parents[c]) > 0 {
+				cut = append(cut, c)
+			}
 			if d == depth {
-				if len(parents[c]) > 0 {
-					cut = append(cut, c)
-				}
 				continue
 			}
 			for _, p := range parents[c] {
@@ -104,6 +109,23 @@ func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string,
 		level = next
 	}
 	return cut, nil
+}
+
+// shallow is where the mirror's own history ends: that of a person's repository may
+// have been cloned without its past.
+func (m *Mirror) shallow() (map[string]bool, error) {
+	data, err := os.ReadFile(filepath.Join(m.dir, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		own[strings.TrimSpace(line)] = true
+	}
+	return own, nil
 }
 
 // tarball writes entries with fixed owners, modes and times, and keeps the first error.

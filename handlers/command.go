@@ -117,7 +117,7 @@ func request(args []argument) (r solve.Request, problem string) {
 		set, known := setters()[a.key]
 		switch {
 		case !known:
-			return r, "I do not know the argument " + code(a.key) + "." + didYouMean(solve.Nearest(a.key, keys()))
+			return r, "I do not know the argument " + code(a.key) + "." + didYouMean(meant(a.key))
 		case seen[a.key]:
 			return r, fmt.Sprintf("`%s` is given twice; put its values together with commas.", a.key)
 		case strings.TrimSpace(a.value) == "":
@@ -129,6 +129,20 @@ func request(args []argument) (r solve.Request, problem string) {
 		}
 	}
 	return r, ""
+}
+
+// meant is the key that an unknown one was most likely meant as: a near one, or one
+// that it holds, as in max_edits or temperature.
+func meant(key string) string {
+	if near := solve.Nearest(key, keys()); near != "" {
+		return near
+	}
+	for _, k := range keys() {
+		if strings.Contains(key, strings.TrimSuffix(k, "s")) {
+			return k
+		}
+	}
+	return ""
 }
 
 func didYouMean(word string) string {

@@ -110,7 +110,7 @@ func (p payload) queued(id solve.ID, t solve.Trigger, r solve.Request) *solve.So
 		Repo: p.repo(),
 		Issue: solve.Issue{
 			Number: p.Issue.Number, Title: p.Issue.Title, Body: p.Issue.Body, Author: p.Issue.User.Login,
-		},
+		}.Pinned(),
 		Trigger: t,
 		Request: r,
 		State:   solve.StateQueued,

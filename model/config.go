@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // The providers.
@@ -80,8 +82,8 @@ func DefaultConfig() Config {
 
 // Validate reports every bad value with its key inside the section.
 func (c Config) Validate(report func(key, problem string)) {
-	if c.Attempts < 1 {
-		report("attempts", "must be at least 1")
+	if c.Attempts < 1 || c.Attempts > 1000 {
+		report("attempts", "must be 1 to 1000")
 	}
 	if c.RetryWait <= 0 {
 		report("retry_wait", "must be more than 0")
@@ -103,7 +105,30 @@ func (c Config) Validate(report func(key, problem string)) {
 func (e Entry) validate(report func(key, problem string)) {
 	if e.Name == "" {
 		report("name", "is missing")
+	} else if bad := solve.BadName(e.Name); bad != "" {
+		report("name", bad)
 	}
+	e.validateProvider(report)
+	if c := Capability(e.Temperature); c != "" && c != Accepted && c != Ignored && c != Refused {
+		report("temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
+	}
+	switch {
+	case e.ReasoningEffort != "" && e.Provider != OpenAI:
+		report("reasoning_effort", "is only for provider openai")
+	case strings.Trim(e.ReasoningEffort, "abcdefghijklmnopqrstuvwxyz") != "" || len(e.ReasoningEffort) > 20:
+		report("reasoning_effort", "must be a word, such as none, low, medium or high")
+	}
+	if e.MaxTokens < 0 || e.MaxTokens > 100_000_000 {
+		report("max_tokens", "must be 0 (the default) to 100000000")
+	}
+	if e.Timeout != 0 && e.Timeout < time.Millisecond {
+		report("timeout", "must be at least 1ms (0 is the default)")
+	}
+	e.Price.Validate("price", report)
+}
+
+// validateProvider checks where the model is and how it is reached.
+func (e Entry) validateProvider(report func(key, problem string)) {
 	switch {
 	case !slices.Contains([]string{OpenAI, Anthropic, Scripted}, e.Provider):
 		report("provider", fmt.Sprintf("%q is none of openai, anthropic, scripted", e.Provider))
@@ -117,19 +142,9 @@ func (e Entry) validate(report func(key, problem string)) {
 			report("base_url", problem)
 		}
 	}
-	if c := Capability(e.Temperature); c != "" && c != Accepted && c != Ignored && c != Refused {
-		report("temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
+	if e.APIKeyEnv != "" && !solve.VariableName(e.APIKeyEnv) {
+		report("api_key_env", "must be the name of an environment variable, not the key itself")
 	}
-	if e.ReasoningEffort != "" && e.Provider != OpenAI {
-		report("reasoning_effort", "is only for provider openai")
-	}
-	if e.MaxTokens < 0 {
-		report("max_tokens", "must not be negative (0 is the default)")
-	}
-	if e.Timeout < 0 {
-		report("timeout", "must not be negative (0 is the default)")
-	}
-	e.Price.Validate("price", report)
 }
 
 func urlProblem(s string) string {

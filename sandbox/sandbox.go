@@ -28,7 +28,13 @@ const (
 	HomeDir = "/workspace/home"
 	// KeepDir is for yudai's own files (the pristine git directory), writable.
 	KeepDir = "/workspace/keep"
+	// VenvDir is where a Python repository's install makes its environment.
+	VenvDir = HomeDir + "/venv"
 )
+
+// ToolPath lists where an install leaves programs: for Command.Path of whatever
+// works with the repository, and never of yudai's own commands.
+func ToolPath() []string { return []string{VenvDir + "/bin", HomeDir + "/.local/bin"} }
 
 // Errors that drivers return, wrapped with the action and the name.
 var (
@@ -164,7 +170,10 @@ type Command struct {
 	// Env is added to the sandbox's small fixed environment (PATH, HOME, LANG,
 	// TERM=dumb, USER); nothing of the host's environment is ever inherited.
 	Env map[string]string
-	Dir string // default RepoDir
+	// Path are directories in which programs are looked for first, before the
+	// sandbox's own PATH; they need not exist.
+	Path []string
+	Dir  string // default RepoDir
 	// Stdin is fed to the command; nil is an empty input.
 	Stdin io.Reader
 	// Stdout and Stderr receive the output live, nil discards it; they may be

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -44,6 +45,8 @@ type API struct {
 	Hub    Hub
 	// Record exports a solve; solve.ErrNotFound if there is none.
 	Record func(ctx context.Context, id solve.ID) (solve.Record, error)
+	// Backup writes a copy of everything stored, as a tar.
+	Backup func(ctx context.Context, w io.Writer) error
 	// Token is the operator's: it may ask for solves in every repository the App is
 	// installed on. Without a token the API refuses everything.
 	Token ghapp.Secret

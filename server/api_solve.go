@@ -128,7 +128,7 @@ func (a API) started(s solve.Solve, created bool) *startOutput {
 func newSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request, key string) solve.Solve {
 	now := time.Now()
 	return solve.Solve{
-		V: 1, ID: id, Repo: repo, Issue: issue, Request: req, State: solve.StateQueued, Created: now,
+		V: 1, ID: id, Repo: repo, Issue: issue.Pinned(), Request: req, State: solve.StateQueued, Created: now,
 		Trigger: solve.Trigger{Kind: solve.TriggerAPI, Key: key, At: now},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -168,11 +168,9 @@ func (c Config) vocabulary() handlers.Vocabulary {
 	return v
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func (l Listen) validate(report func(key, problem string)) {
-	if _, _, err := net.SplitHostPort(l.Address); err != nil {
-		report("address", fmt.Sprintf("%q is not host:port", l.Address))
+	if _, port, err := net.SplitHostPort(l.Address); err != nil || !isPort(port) {
+		report("address", fmt.Sprintf("%q is not host:port, like 127.0.0.1:8080 (port 0 takes a free one)", l.Address))
 	}
 	if l.PublicURL != "" {
 		u, err := url.Parse(l.PublicURL)
@@ -183,12 +181,17 @@ func (l Listen) validate(report func(key, problem string)) {
 	if strings.TrimSpace(l.Label) == "" || len(l.Label) > 50 {
 		report("label", "must be a label's name, 1 to 50 bytes")
 	}
-	if l.APITokenEnv != "" && !variableName.MatchString(l.APITokenEnv) {
+	if l.APITokenEnv != "" && !solve.VariableName(l.APITokenEnv) {
 		report("api_token_env", "must be the name of an environment variable, not the token itself")
 	}
-	if l.ShutdownTimeout <= 0 {
-		report("shutdown_timeout", "must be above 0")
+	if l.ShutdownTimeout < time.Millisecond {
+		report("shutdown_timeout", "must be at least 1ms")
 	}
+}
+
+func isPort(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
+	return err == nil
 }
 
 // APIToken finds the token of the REST API; it is empty if none is configured. A

@@ -70,8 +70,16 @@ func (d decoder) value(path string, node ast.Node, v reflect.Value) {
 		d.value(path, node, p.Elem())
 		v.Set(p)
 	default:
-		if wanted := scalar(node, v); wanted != "" {
+		wanted := scalar(node, v)
+		if wanted != "" {
 			d.add(at, path, "must be "+wanted)
+			return
+		}
+		if v.Kind() == reflect.String {
+			if problem := badText(path, v.String()); problem != "" {
+				d.add(at, path, problem)
+				v.SetString("")
+			}
 		}
 	}
 }
@@ -168,7 +176,11 @@ func (d decoder) list(path string, node ast.Node, v reflect.Value) {
 
 func (d decoder) table(path string, node ast.Node, v reflect.Value) {
 	out := reflect.MakeMap(v.Type())
-	d.entries(path, node, "names and values, or {}", func(key string, _ place, value ast.Node) {
+	d.entries(path, node, "names and values, or {}", func(key string, at place, value ast.Node) {
+		if problem := badText(path, key); problem != "" {
+			d.add(at, path, "a name "+problem)
+			return
+		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		d.value(join(path, key), value, item)
 		out.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), item)
@@ -199,8 +211,8 @@ func scalar(node ast.Node, v reflect.Value) (wanted string) {
 		if u, unsigned := n.Value.(uint64); unsigned {
 			i, ok = int64(u), u < 1<<63 //nolint:gosec // bounded beside it
 		}
-		if !ok || v.OverflowInt(i) {
-			return "a smaller number"
+		if !ok || i > maxNumber || i < -maxNumber {
+			return fmt.Sprintf("a number of at most %d", maxNumber)
 		}
 		v.SetInt(i)
 	case reflect.Float64:
@@ -251,6 +263,9 @@ func duration(node ast.Node, v reflect.Value) (wanted string) {
 	t, err := time.ParseDuration(n.Value)
 	if err != nil {
 		return unit
+	}
+	if t > maxDuration {
+		return fmt.Sprintf("at most %.0fh", maxDuration.Hours())
 	}
 	v.SetInt(int64(t))
 	return ""

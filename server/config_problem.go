@@ -79,13 +79,19 @@ func (p *problems) report(key, text string) {
 			return
 		}
 	}
-	for parent := path; parent != ""; parent = up(parent) {
-		if at, ok := p.at[parent]; ok {
-			p.add(at, path, text)
-			return
-		}
+	parent := path
+	for parent != "" && !p.has(parent) {
+		parent = up(parent)
 	}
-	p.add(place{}, path, text)
+	if parent == "" || parent != path && !inList(parent) {
+		text += " (the file does not set it: this is its built-in value)"
+	}
+	p.add(p.at[parent], path, text)
+}
+
+func (p *problems) has(path string) bool {
+	_, ok := p.at[path]
+	return ok
 }
 
 // err is nil if nothing was found.

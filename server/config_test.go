@@ -175,7 +175,7 @@ agent:
 		`config.yml:4:15: server.public_url: "ftp://x" is not an http or https URL without user, query and fragment`,
 		`config.yml:5:10: server.label: must be text`,
 		`config.yml:6:1: gihub: unknown key; did you mean github?`,
-		`config.yml:9:14: github.write.timeout: must be above 0`,
+		`config.yml:9:14: github.write.timeout: must be at least 1ms`,
 		`config.yml:10:12: github.write.lease: must be a time with its unit, like 90s, 20m or 1h30m`,
 		`config.yml:11:15: github.write.per_hour: must be a whole number`,
 		`config.yml:12:8: github.app: must be keys and values`,
@@ -192,7 +192,7 @@ agent:
 		`config.yml:24:11: solver.branch:`,
 		`config.yml:25:3: solver.order: unknown criterion "luck"`,
 		`config.yml:27:9: agent.mode: must be text: put it in quotes`,
-		`config.yml:28:16: agent.keep_output: must be a smaller number`,
+		`config.yml:28:16: agent.keep_output: must be a number of at most 2147483647`,
 		`config.yml:29:24: agent.max_format_errors: must be a whole number`,
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
@@ -343,9 +343,9 @@ func TestServerSectionIsChecked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"address: nowhere":        "server.address: \"nowhere\" is not host:port",
-		"label: ' '":              "server.label: must be a label's name",
+		"label: ' '":              "server.label: is blank",
 		"api_token_env: s3cr-et":  "server.api_token_env: must be the name of an environment variable",
-		"shutdown_timeout: -1s":   "server.shutdown_timeout: must be above 0",
+		"shutdown_timeout: -1s":   "server.shutdown_timeout: must be at least 1ms",
 		"public_url: http://u@x":  "server.public_url: ",
 		"public_url: example.org": "server.public_url: ",
 	} {

@@ -41,7 +41,7 @@ type Finding struct {
 func Diagnose(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		d := doctor{ctx: ctx, getenv: getenv}
-		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.github} {
+		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.files, d.github} {
 			for _, f := range check() {
 				if !yield(f) {
 					return
@@ -125,6 +125,21 @@ func (d *doctor) models() []Finding {
 			found = append(found, Finding{Good, "model", name, ""})
 		case wanted[name]:
 			found = append(found, Finding{Bad, "model", err.Error(), "set the key, or take the model out of solver.defaults.models"})
+		}
+	}
+	return found
+}
+
+// files looks for secrets that every user of this machine can read.
+func (d *doctor) files() []Finding {
+	names := []string{d.cfg.GitHub.App.PrivateKeyFile, d.cfg.GitHub.App.WebhookSecretFile, d.cfg.Server.APITokenFile}
+	for _, m := range d.cfg.Models.Models {
+		names = append(names, m.APIKeyFile)
+	}
+	var found []Finding
+	for _, name := range names {
+		if info, err := os.Stat(name); name != "" && err == nil && info.Mode().Perm()&0o004 != 0 {
+			found = append(found, Finding{Warn, "secrets", "every user of this machine can read " + name, "chmod 600 " + name})
 		}
 	}
 	return found

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
 // maxDelivery is GitHub's cap of a payload, 25 MB, and some room.
@@ -104,6 +105,10 @@ func (durable) Schedule(ctx context.Context, d githubapp.Dispatch) (err error) {
 			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
 		}
 	}()
+	if failpoint.Mutated(failpoint.AnswerBeforeCommit) {
+		go d.Execute(context.WithoutCancel(ctx)) //nolint:errcheck // the fault that this mutation is
+		return nil
+	}
 	return d.Execute(ctx)
 }
 

@@ -339,6 +339,48 @@ func TestIntakeRefusesMalformedPayloads(t *testing.T) {
 	}
 }
 
+// Payloads with a right signature and a wrong content: GitHub, or an operator who
+// replays one by hand, is told; what only misses an installation is ignored in the log.
+func TestIntakeOfStrangePayloads(t *testing.T) {
+	t.Parallel()
+	whole := string(labeled(t))
+	swap := func(old, by string) string {
+		if !strings.Contains(whole, old) {
+			t.Fatalf("the example has no %s", old)
+		}
+		return strings.Replace(whole, old, by, 1)
+	}
+	for name, tt := range map[string]struct {
+		body   string
+		status int
+		log    string
+	}{
+		"number as a string":    {swap(`"installation":{"id":7}`, `"installation":{"id":"7"}`), 400, "malformed payload"},
+		"number too large":      {swap(`"installation":{"id":7}`, `"installation":{"id":99999999999999999999}`), 400, "malformed payload"},
+		"fraction":              {swap(`"installation":{"id":7}`, `"installation":{"id":7.5}`), 400, "malformed payload"},
+		"no installation":       {swap(`"installation":{"id":7}`, `"installation":null`), 200, "names no installation"},
+		"installation is empty": {swap(`"installation":{"id":7}`, `"installation":{}`), 200, "names no installation"},
+		"deep nesting":          {strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000), 400, "malformed payload"},
+		"deep in a field":       {swap(`"installation":{"id":7}`, `"x":`+strings.Repeat(`{"a":`, 50_000)+"1"+strings.Repeat("}", 50_000)), 400, "malformed payload"},
+		"null":                  {"null", 200, ""},
+		"a word":                {`"labeled"`, 400, "malformed payload"},
+		"two documents":         {whole + whole, 400, "malformed payload"},
+		"not UTF-8":             {swap(`"installation":{"id":7}`, "\"\xff\xfe\":\"\xff\",\"installation\":{\"id\":7}"), 200, "solve asked for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHook(t)
+			status, _ := h.post(t, "issues", []byte(tt.body), nil)
+			if status != tt.status || !strings.Contains(h.log.String(), tt.log) {
+				t.Errorf("answer %d, want %d; log: %.300s", status, tt.status, h.log.String())
+			}
+			if stored := len(h.guids()) > 0; stored != (tt.log == "solve asked for") {
+				t.Errorf("stored %v", h.guids())
+			}
+		})
+	}
+}
+
 func TestIntakeNeedsASecret(t *testing.T) {
 	t.Parallel()
 	if _, err := server.NewIntake("", nil); err == nil || !strings.Contains(err.Error(), "GITHUB_APP_WEBHOOK_SECRET") {

@@ -27,6 +27,7 @@ func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, err
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.statusOperation(api), a.status)
 	huma.Register(api, a.recordOperation(api), a.record)
+	huma.Register(api, a.backupOperation(api), a.backup)
 	description, err := newDescription(api)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 		return nil, err
 	}
 	return NewHandler(s.log, hook, API{
-		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
+		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.vocabulary(), WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
@@ -81,12 +82,13 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	for _, note := range s.driver.Traits().Notes {
 		s.log.Warn().Str("driver", s.driver.Traits().Name).Msg(note)
 	}
-	models, err := model.NewSet(s.cfg.Models, opts.Getenv)
+	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)))
 	if err != nil {
 		return err
 	}
+	s.warnOf(models)
 	if s.store, err = bolt.Open(s.cfg.Store); err != nil {
-		return err
+		return fmt.Errorf("store.path: %w", err)
 	}
 	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: opts.Transport})
 	if err != nil {
@@ -121,9 +123,19 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	return nil
 }
 
+// warnOf says which models a solve that names none would fail for: better at the
+// start than in the answer to the first label.
+func (s *Server) warnOf(models *model.Set) {
+	for _, name := range s.cfg.Solver.Defaults.Models {
+		if err := models.Ready(name); err != nil {
+			s.log.Warn().Err(err).Msg("a model of solver.defaults cannot be used")
+		}
+	}
+}
+
 // identify asks GitHub who we are; a GitHub that is not there for a moment is waited for.
 func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
-	const question = "ask GitHub who this App is (check github.app.integration_id, the private key and github.v3_api_url)"
+	const question = "ask GitHub who this App is"
 	patience, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {

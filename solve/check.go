@@ -150,6 +150,7 @@ func runDetails(r Run) string {
 			{"Broken tests", t.BrokenTests, t.Broken},
 			{"Tests that still fail", t.StillTests, t.Still},
 			{"New tests that fail", t.NewFailTests, t.NewFail},
+			{"Flaky tests, left out", t.FlakyTests, t.Flaky},
 			{"Weakened test files", t.Weakens, len(t.Weakens)},
 		}
 		for _, l := range lists {

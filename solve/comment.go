@@ -182,8 +182,14 @@ func (v View) askedBy() string {
 func (v View) baseTests() string {
 	base := v.Solve.Base
 	out := "Its tests run with " + code(base.Test.Command)
-	if c := base.Report; c.Passed+c.Failed+c.Skipped > 0 {
+	switch c := base.Report; {
+	case c.Passed+c.Failed+c.Skipped > 0:
 		out += fmt.Sprintf(": %d pass, %d fail, %d skipped", c.Passed, c.Failed, c.Skipped)
+		if c.Flaky > 0 {
+			out += fmt.Sprintf(", %d flaky (left out)", c.Flaky)
+		}
+	case c.Flaky > 0:
+		out += ": they fail at random"
 	}
 	return out + "."
 }

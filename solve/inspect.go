@@ -23,7 +23,7 @@ type PatchRules struct {
 // why the patch may not be published at all, "" if it may. Both quote paths
 // that the candidate chose: they are foreign text.
 //
-// A symlink that is only moved carries no mode in a patch and is not seen here.
+// A symlink that is only moved would carry no mode; package tree writes it as a new one.
 func Inspect(changes []FileChange, patch []byte, rules PatchRules) (flags []string, refused string) {
 	if rules.MaxBytes > 0 && len(patch) > rules.MaxBytes {
 		return nil, fmt.Sprintf("the patch has %d bytes, more than %d (solver.patch.max_kib)", len(patch), rules.MaxBytes)
@@ -40,7 +40,15 @@ func Inspect(changes []FileChange, patch []byte, rules PatchRules) (flags []stri
 			return nil, refused
 		}
 	}
-	return flag(changes), ""
+	flags = flag(changes)
+	secrets, err := secretFiles(patch)
+	if err != nil {
+		return nil, "the patch cannot be read: " + err.Error()
+	}
+	if len(secrets) > 0 {
+		flags = append(flags, "adds what looks like a secret: "+listed(secrets, 3))
+	}
+	return flags, ""
 }
 
 // refuse says why one change may not be published.

@@ -10,7 +10,7 @@ import (
 // testsText tells a verdict's counts: per test where there are any, else the outcome.
 func testsText(r Run) string {
 	v := r.Verdict
-	if v == nil {
+	if v == nil || r.Candidate != nil && r.Candidate.Refused != "" {
 		return "did not run"
 	}
 	var parts []string
@@ -19,8 +19,12 @@ func testsText(r Run) string {
 			parts = append(parts, strconv.Itoa(n)+" "+word)
 		}
 	}
-	if v.Fixed+v.Kept+v.Broken+v.Still+v.NewPass+v.NewFail == 0 {
-		return fmt.Sprintf("%s, exit code %d", outcomeText(v.Outcome), v.Counts.Exit)
+	if v.Fixed+v.Kept+v.Broken+v.Still+v.NewPass+v.NewFail+v.Flaky == 0 {
+		out := fmt.Sprintf("%s, exit code %d", outcomeText(v.Outcome), v.Counts.Exit)
+		if v.Counts.Flaky > 0 {
+			out += " when repeated"
+		}
+		return out
 	}
 	add(v.Fixed, "fixed", true)
 	add(v.Kept, "kept", true)
@@ -28,7 +32,24 @@ func testsText(r Run) string {
 	add(v.Still, "still failing", false)
 	add(v.NewPass, "new", false)
 	add(v.NewFail, "new failing", false)
+	add(v.Flaky, "flaky", false)
 	return strings.Join(parts, ", ")
+}
+
+// flakyText names the tests that were left out of a verdict, "" if none were.
+func flakyText(v *Verdict) string {
+	if v == nil || v.Flaky == 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range v.FlakyTests[:min(len(v.FlakyTests), 3)] {
+		names = append(names, codeCell(clip(name, 80)))
+	}
+	out := count(v.Flaky, "flaky test") + ": " + strings.Join(names, ", ")
+	if rest := v.Flaky - len(names); rest > 0 {
+		out += fmt.Sprintf(" and %d more", rest)
+	}
+	return out
 }
 
 func outcomeText(o Outcome) string {
@@ -150,6 +171,9 @@ func (v View) facts(r Run) string {
 	row(&b, []string{"Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.Runs), r.N))})
 	row(&b, []string{"---", "---"})
 	fact("Tests", testsText(r))
+	if out := flakyText(r.Verdict); out != "" {
+		fact("Left out", out)
+	}
 	if c := r.Candidate; c != nil {
 		fact("Change", fmt.Sprintf("%s, %s added, %s deleted", count(len(c.Files), "file"), count(c.Added, "line"), count(c.Deleted, "line")))
 	}

@@ -6,6 +6,7 @@ package solve
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -15,6 +16,8 @@ var (
 	ErrTransition = errors.New("no such transition")
 	// ErrNotFound says that there is no record of that name.
 	ErrNotFound = errors.New("not found")
+	// ErrNoCommit says that a repository has no commit yet. It is also an ErrNotFound.
+	ErrNoCommit = fmt.Errorf("the repository is empty: %w", ErrNotFound)
 	// ErrLeaseLost says that the writer's token is no longer the newest, or that
 	// its node's lease has run out: somebody else owns the record now.
 	ErrLeaseLost = errors.New("lease lost")
@@ -44,6 +47,8 @@ type Issue struct {
 	Title  string `json:"title"`
 	Body   string `json:"body"`
 	Author string `json:"author"`
+	// Chars is how many characters the body had before it was cut; 0 if it was not.
+	Chars int `json:"chars,omitempty"`
 }
 
 // TriggerKind is how a solve was asked for.
@@ -145,8 +150,8 @@ type Base struct {
 // TestCommand is how the repository's tests are run and read.
 type TestCommand struct {
 	Command string `json:"command"`          // for bash -c in the repository
-	Format  string `json:"format"`           // "go", "junit" or "exit"
-	Report  string `json:"report,omitempty"` // glob of JUnit files, for "junit"
+	Format  string `json:"format"`           // "go", "junit", "jest", "tap", "cargo" or "exit"
+	Report  string `json:"report,omitempty"` // glob of report files, for "junit" and "jest"
 	Source  string `json:"source"`           // "config", "go.mod", "package.json", ...
 }
 
@@ -155,6 +160,9 @@ type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`
+	// Flaky tests had different outcomes in several runs and count for nothing. Of
+	// a command whose exit code is all that is known it is 1.
+	Flaky int `json:"flaky,omitempty"`
 	// Exit is the exit code of the test command.
 	Exit int `json:"exit"`
 }
@@ -294,11 +302,15 @@ type Verdict struct {
 	Still   int `json:"still"`    // failed on the base, fail or are gone now
 	NewPass int `json:"new_pass"` // unknown to the base, pass
 	NewFail int `json:"new_fail"` // unknown to the base, fail
+	// Flaky tests are left out of all of these: their outcomes differ between
+	// runs on one tree, the base's or the candidate's.
+	Flaky int `json:"flaky,omitempty"`
 
 	FixedTests   []string `json:"fixed_tests,omitempty"`
 	BrokenTests  []string `json:"broken_tests,omitempty"`
 	StillTests   []string `json:"still_tests,omitempty"`
 	NewFailTests []string `json:"new_fail_tests,omitempty"`
+	FlakyTests   []string `json:"flaky_tests,omitempty"`
 	// Weakens lists existing test files that the candidate deletes or changes so
 	// that fewer tests run; the verdict itself used the base's versions.
 	Weakens  []string      `json:"weakens,omitempty"`

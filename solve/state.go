@@ -40,6 +40,7 @@ const (
 	// RunQueued: waiting for room: per solve, repository, installation, process.
 	RunQueued RunState = "queued"
 	// RunDispatched: admitted with a new token; its worker is about to open the sandbox.
+	// After a crash the new owner opens it, in the same attempt.
 	RunDispatched RunState = "dispatched"
 	// RunWorking: the sandbox is open and the agent at work; every step is stored.
 	// After a crash the new owner attaches and goes on, or queues it again.

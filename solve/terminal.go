@@ -40,6 +40,9 @@ func Terminal(v View, width int) string {
 	if d.RunnerUp() == 0 {
 		say("- there was no other run")
 	}
+	if t := best.Verdict; t != nil && t.Flaky > 0 {
+		say("- left out: " + count(t.Flaky, "flaky test") + ": " + clip(listed(t.FlakyTests, 3), 200))
+	}
 	if same := Agreement(v.Runs, best.N); len(same) > 0 {
 		say("- the same patch came from " + runList(same))
 	}

@@ -57,7 +57,7 @@ func hostile(v solve.View) solve.View {
 		r.Reason, r.Exit, r.Experiment.Model, r.Experiment.Strategy, r.Experiment.Agent = evil, evil, evil, evil, evil
 		if r.Verdict != nil {
 			verdict := *r.Verdict
-			verdict.Reason = evil
+			verdict.Reason, verdict.Flaky, verdict.FlakyTests = evil, 3, []string{evil, "x|y"}
 			for _, names := range []*[]string{&verdict.FixedTests, &verdict.BrokenTests, &verdict.StillTests, &verdict.Weakens} {
 				if *names != nil {
 					*names = []string{evil, "`", "``@octocat", "x|y"}

@@ -9,13 +9,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// clone brings the mirror on this host up to the base commit. A server that does
-// not answer is asked again, as for everything else that GitHub is asked.
+// clone brings the mirror on this host up to the base commit.
 func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	mirror, err := insist(ctx, func() (*git.Mirror, error) { return e.fetch(ctx, s) })
+	mirror, err := e.fetch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
 	url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
 	if err != nil {
-		return nil, err
+		return nil, outside{err}
 	}
 	defer func() {
 		end, cancel := closing(ctx, 10*time.Second)
@@ -38,15 +38,17 @@ func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
 		}
 	}()
+	failpoint.Hit("git", "mirror", "before")
 	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
+	failpoint.Hit("git", "mirror", "after")
 	if err == nil {
 		return mirror, nil
 	}
 	err = fmt.Errorf("clone %s: %w", s.Repo, err)
 	if ctx.Err() != nil || errors.Is(err, git.ErrAuth) || errors.Is(err, git.ErrMissing) {
-		return nil, err
+		return nil, err // another try has another token
 	}
-	return nil, unreachable{err}
+	return nil, outside{unreachable{err}}
 }
 
 // unreachable is a fetch that failed for a reason that may pass: the server, or the way to it.

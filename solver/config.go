@@ -1,10 +1,10 @@
 package solver
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
 )
 
 // Config is the section "solver" of config.yml.
@@ -70,9 +70,13 @@ type Tests struct {
 	Install string `yaml:"install"`
 	// Hosts may be reached while dependencies are installed, beside those detection names.
 	Hosts []string `yaml:"hosts"`
+	// InstallEnv are variables of the install command, and of nothing else; the hosts of URLs in them may be reached, too.
+	InstallEnv map[string]string `yaml:"install_env"`
 	// InstallTime and Time bound the install command and one run of the tests.
 	InstallTime time.Duration `yaml:"install_time"`
 	Time        time.Duration `yaml:"time"`
+	// Tries is how often a run of the tests is made at most in which one fails, to find the flaky ones.
+	Tries int `yaml:"tries"`
 	// Output is how much of the tests' output is read.
 	Output int `yaml:"output_mib"`
 	// RequireFix: where tests fail on the base, a candidate must fix one of them or bring a new passing test.
@@ -108,8 +112,8 @@ func DefaultConfig() Config {
 			"small-steps":      "Make the smallest change you can think of, run the tests, and only then decide on the next one.",
 		},
 		Tests: Tests{
-			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Output: 64, RequireFix: true,
-			Hosts: []string{},
+			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, Output: 64, RequireFix: true,
+			Hosts: []string{}, InstallEnv: map[string]string{},
 		},
 		Branch: "ai/fix-{issue}-{solve}",
 		Order:  []string{},
@@ -117,66 +121,9 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every value that cannot work.
-func (c Config) Validate(report func(key, problem string)) {
-	atLeast := func(key string, v, least int) {
-		if v < least {
-			report(key, fmt.Sprintf("is %d, must be at least %d", v, least))
-		}
-	}
-	atLeast("max_experiments", c.MaxExperiments, 1)
-	atLeast("max_attempts", c.MaxAttempts, 1)
-	atLeast("max_solves", c.MaxSolves, 1)
-	atLeast("preparing", c.Preparing, 1)
-	atLeast("caps.process", c.Caps.Process, 1)
-	atLeast("caps.installation", c.Caps.Installation, 0)
-	atLeast("caps.repository", c.Caps.Repository, 0)
-	atLeast("limits.parallel", c.Limits.Parallel, 1)
-	atLeast("limits.run_steps", c.Limits.RunSteps, 0)
-	atLeast("limits.run_output_mib", c.Limits.RunOutput, 0)
-	atLeast("clone_depth", c.CloneDepth, 0)
-	atLeast("patch.max_kib", c.Patch.MaxKiB, 1)
-	atLeast("patch.max_files", c.Patch.MaxFiles, 1)
-	atLeast("tests.output_mib", c.Tests.Output, 1)
-	atLeast("defaults.repeat", c.Defaults.Repeat, 1)
-	for key, v := range map[string]float64{"limits.run_usd": c.Limits.RunUSD, "limits.solve_usd": c.Limits.SolveUSD} {
-		if v < 0 {
-			report(key, "must not be negative; 0 is no limit")
-		}
-	}
-	for key, v := range map[string]time.Duration{
-		"limits.run_time": c.Limits.RunTime, "limits.solve_time": c.Limits.SolveTime, "limits.command_time": c.Limits.CommandTime,
-		"tests.install_time": c.Tests.InstallTime, "tests.time": c.Tests.Time,
-	} {
-		if v < 0 || (v > 0 && v < time.Second) {
-			report(key, fmt.Sprintf("is %s, must be at least 1s (write a unit: 90s, 20m)", v))
-		}
-	}
-	if c.LeaseTime < 2*time.Second {
-		report("lease_time", fmt.Sprintf("is %s, must be at least 2s", c.LeaseTime))
-	}
-	if c.SweepEvery < time.Second {
-		report("sweep_every", fmt.Sprintf("is %s, must be at least 1s", c.SweepEvery))
-	}
-	for i, name := range c.Defaults.Strategies {
-		if _, ok := c.Strategies[name]; !ok {
-			report(fmt.Sprintf("defaults.strategies.%d", i), fmt.Sprintf("%q is not one of solver.strategies", name))
-		}
-	}
-	switch c.Tests.Format {
-	case "", "go", "junit", "exit":
-	default:
-		report("tests.format", fmt.Sprintf("is %q, must be go, junit or exit", c.Tests.Format))
-	}
-	if c.Tests.Format == "junit" && c.Tests.Report == "" {
-		report("tests.report", "must name the JUnit files (a glob) when tests.format is junit")
-	}
-	if err := (solve.Rule{Order: c.Order}).Validate(); err != nil {
-		report("order", err.Error())
-	}
-	if _, err := solve.BranchName(c.Branch, solve.Solve{ID: "0", Issue: solve.Issue{Number: 1}}); err != nil {
-		report("branch", err.Error())
-	}
+// trial is how tests are run.
+func (t Tests) trial(test solve.TestCommand) judge.Trial {
+	return judge.Trial{Test: test, Timeout: t.Time, MaxOutput: int64(t.Output) << 20, Tries: t.Tries}
 }
 
 // usd turns dollars into Money.

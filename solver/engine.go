@@ -106,7 +106,10 @@ type Engine struct {
 	cfg Config
 
 	preparing chan struct{} // one token per base being prepared
+	remaking  chan struct{} // one token: a lost base is being made again
+	seats     chan struct{} // one token per solve being worked on
 	group     *errgroup.Group
+	halted    chan struct{} // closed when the workers must stop
 
 	mu     sync.Mutex
 	solves map[solve.ID]*task // being worked on here
@@ -125,8 +128,9 @@ type runKey struct {
 
 // New returns an engine; Run starts it.
 func New(cfg Config, parts Parts) *Engine {
+	parts.Store = patient{parts.Store, cfg.LeaseTime}
 	return &Engine{
-		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing),
+		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
 		solves: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
 	}
 }
@@ -152,6 +156,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(errStopping)
+	defer context.AfterFunc(work, func() { close(e.halted) })()
 	services, ctx := errgroup.WithContext(ctx)
 	e.group = &errgroup.Group{}
 	desk := clerk{Engine: e, later: map[string]time.Time{}}
@@ -194,13 +199,14 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		e.complain(ctx, err, "live solves not read")
 		return
 	}
-	for e.room() {
+	for place, ok := e.sit(); ok; place, ok = e.sit() {
 		s, err := e.Store.ClaimSolve(ctx, e.Node, now)
 		if err != nil {
+			place.leave()
 			e.complain(ctx, err, "solve not claimed")
 			break
 		}
-		e.startSolve(work, s)
+		e.startSolve(work, s, place)
 	}
 	orphans, err := e.Store.Rescue(ctx, e.Node, now)
 	e.complain(ctx, err, "runs not rescued")
@@ -218,12 +224,6 @@ func (e *Engine) complain(ctx context.Context, err error, msg string) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, solve.ErrNotFound) {
 		e.Log.Error().Err(err).Msg(msg)
 	}
-}
-
-func (e *Engine) room() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.solves) < e.cfg.MaxSolves
 }
 
 // enforce stops the workers of solves that were cancelled. Deadlines are set
@@ -252,9 +252,12 @@ func (e *Engine) enforce(ctx context.Context) error {
 }
 
 // startSolve works on a claimed solve in a goroutine of the group.
-func (e *Engine) startSolve(work context.Context, s solve.Solve) {
+func (e *Engine) startSolve(work context.Context, s solve.Solve, place *seat) {
 	log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
-	start(e, log.WithContext(work), e.solves, s.ID, func(ctx context.Context) { e.work(ctx, s) })
+	start(e, log.WithContext(work), e.solves, s.ID, func(ctx context.Context) {
+		defer place.leave()
+		e.work(ctx, s, place)
+	})
 }
 
 // startRun works on an admitted or rescued run in a goroutine of the group.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -36,8 +37,16 @@ func (w *worker) harvest(ctx context.Context) error {
 	if ctx.Err() != nil && (err != nil || stopping(ctx)) {
 		return context.Cause(ctx)
 	}
+	if errors.Is(err, tree.ErrTooLarge) {
+		err = w.tooLarge(ctx, err)
+		if err == nil {
+			closeSandbox(ctx, w.box)
+			w.box = nil
+		}
+		return err
+	}
 	if err != nil {
-		return fmt.Errorf("harvest: %w", err)
+		return err
 	}
 	if err := w.keep(ctx, hctx, patch, cancelled); err != nil {
 		return err
@@ -61,6 +70,15 @@ func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) e
 		return w.apply(ctx, solve.EventCancelled, "cancelled; what it had changed is kept", set)
 	}
 	return w.apply(ctx, solve.EventHarvested, "", set)
+}
+
+// tooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
+func (w *worker) tooLarge(ctx context.Context, cause error) error {
+	c := &solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
+	if errors.Is(context.Cause(ctx), agent.ErrCancelled) {
+		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
+	}
+	return w.apply(ctx, solve.EventHarvested, "", func(r *solve.Run) { r.Candidate = c })
 }
 
 // empty ends a run without a patch under the name of what ended it.

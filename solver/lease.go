@@ -47,27 +47,24 @@ func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, 
 	}
 }
 
-// pause is how long a write waits for a store that failed.
-const pause = time.Second
-
-// apply writes a change under the lease. A store that fails for a moment is
-// asked again, because nobody else ends what this node owns; one that fails for
-// longer than the lease has ended this process meanwhile. ctx may have ended:
-// what is known is written all the same.
+// apply writes a change under the lease. A store that fails is asked again for as
+// long as this process has its lease, because nobody else ends what this node
+// owns: on a full disk the lease can be renewed, in pages that are free, while a
+// larger record finds no room. ctx may have ended: what is known is written all the same.
 func (e *Engine) apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
-	write, cancel := closing(ctx, 2*e.cfg.LeaseTime)
-	defer cancel()
-	for {
+	for wait := pause; ; wait = min(2*wait, 8*pause) {
 		c.At = time.Now()
+		write, cancel := closing(ctx, 2*e.cfg.LeaseTime)
 		s, r, err := e.Store.Apply(write, c)
+		cancel()
 		if err == nil || decided(err) || stopping(ctx) {
 			return s, r, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str("event", string(c.Event)).Msg("change not stored yet")
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-		case <-write.Done():
+		case <-e.halted:
 			timer.Stop()
 			return s, r, err
 		}

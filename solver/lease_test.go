@@ -47,8 +47,8 @@ func TestTwoNodesShareTheWork(t *testing.T) {
 		if work, calls := len(w.driver.specs("work")), w.models.count("good"); work != 9 || calls != 18 {
 			w.Errorf("%d sandboxes and %d model calls for 9 runs of 2 calls", work, calls)
 		}
-		if n := w.machine.count(testCommand); n != 3+9 {
-			w.Errorf("tests ran %d times, want 12", n)
+		if n := w.machine.count(testCommand); n != 2*3+9 { // a test fails on each base
+			w.Errorf("tests ran %d times, want 15", n)
 		}
 	})
 }
@@ -220,6 +220,42 @@ func TestGoneSandbox(t *testing.T) {
 		w.final(id, solve.StateSolved)
 		if r := w.ends(id, solve.RunLost, solve.RunPassed)[0]; r.Attempt != 2 {
 			w.Errorf("attempt %d: %s", r.Attempt, r.Reason)
+		}
+	})
+}
+
+// TestAdoptionBeforeTheSandboxIsStored: owners that die between the admission of
+// a run and the news that its sandbox is open use up no attempt.
+func TestAdoptionBeforeTheSandboxIsStored(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.writer()
+		var id solve.ID
+		for _, node := range []string{"a", "b", "c"} { // one more than there are attempts
+			p, died := w.process(node), make(chan struct{})
+			p.store.on(func(op string, c solve.Change) error {
+				if op != "apply" || c.Event != solve.EventStarted {
+					return nil
+				}
+				p.store.kill()
+				p.driver.kill()
+				close(died)
+				return errDead
+			}, nil)
+			p.run()
+			if id == "" {
+				id = w.ask()
+			}
+			select {
+			case <-died:
+			case <-time.After(time.Hour):
+				w.Fatalf("node %s never opened the sandbox\n%s", node, w.dump())
+			}
+			p.kill()
+		}
+		w.start("d")
+		w.final(id, solve.StateSolved)
+		if r := w.ends(id, solve.RunPassed)[0]; r.Attempt != 1 || w.models.count("good") != 2 {
+			w.Errorf("attempt %d, %d calls", r.Attempt, w.models.count("good"))
 		}
 	})
 }

@@ -62,6 +62,52 @@ func (l *ledger) begin(op string, c solve.Change) (func(), error) {
 
 var errDisk = errors.New("the disk is full")
 
+// read is begin for what changes nothing; the dead may go on reading.
+func (l *ledger) read(op string, id solve.ID) error {
+	l.mu.Lock()
+	before, dead := l.before, l.dead
+	l.mu.Unlock()
+	if dead || before == nil {
+		return nil
+	}
+	return before(op, solve.Change{Solve: id})
+}
+
+func (l *ledger) Solve(ctx context.Context, id solve.ID) (solve.Solve, error) {
+	if err := l.read("solve", id); err != nil {
+		return solve.Solve{}, err
+	}
+	return l.Store.Solve(ctx, id)
+}
+
+func (l *ledger) Runs(ctx context.Context, id solve.ID) ([]solve.Run, error) {
+	if err := l.read("runs", id); err != nil {
+		return nil, err
+	}
+	return l.Store.Runs(ctx, id)
+}
+
+func (l *ledger) Effect(ctx context.Context, key string) (solve.Effect, error) {
+	if err := l.read("effect", ""); err != nil {
+		return solve.Effect{}, err
+	}
+	return l.Store.Effect(ctx, key)
+}
+
+func (l *ledger) Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error) {
+	if err := l.read("read artifact", id); err != nil {
+		return nil, err
+	}
+	return l.Store.Artifact(ctx, id, name)
+}
+
+func (l *ledger) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error) {
+	if err := l.read("transcript", id); err != nil {
+		return nil, err
+	}
+	return l.Store.Transcript(ctx, id, n)
+}
+
 func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
 	done, err := l.begin("heartbeat", solve.Change{})
 	if err != nil {

@@ -19,10 +19,12 @@ func (r refusal) Error() string { return r.text }
 
 func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-// work carries a claimed solve as far as it goes without waiting for runs.
-func (e *Engine) work(ctx context.Context, s solve.Solve) {
+// work carries a claimed solve as far as it goes without waiting for runs. A step
+// that failed for a reason that may pass is done again later, from its start.
+func (e *Engine) work(ctx context.Context, s solve.Solve, place *seat) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("state", string(s.State)).Msg("solve claimed")
+	var failed tries
 	for !s.State.Final() && s.Lease.Node == e.Node {
 		next, err := e.step(ctx, s)
 		switch {
@@ -32,7 +34,11 @@ func (e *Engine) work(ctx context.Context, s solve.Solve) {
 		case stopping(ctx):
 			return
 		case err != nil:
-			next, err = e.giveUp(ctx, s, err)
+			if wait, again := failed.after(ctx, s, err, e.cfg.MaxAttempts); again {
+				place.hold(ctx, wait)
+				continue
+			}
+			next, err = e.giveUp(ctx, s, failed.cause(err))
 			if err != nil {
 				log.Error().Err(err).Msg("solve not ended")
 				return
@@ -80,7 +86,7 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	case !s.CancelAt.IsZero():
 		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
 	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
-		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found.", s.Deadline.Sub(s.Started))
+		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), hindrance(cause))
 	case errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventFailed, no.text
 		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused = s.State == solve.StateQueued }
@@ -96,6 +102,15 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 		e.thaw(ctx, s)
 	}
 	return s, err
+}
+
+// hindrance names what the world outside kept a solve waiting with until its time was over.
+func hindrance(cause error) string {
+	var world outside
+	if !errors.As(cause, &world) {
+		return ""
+	}
+	return ": " + public(cause)
 }
 
 // public is what people see of an error: what its maker offers for that, else
@@ -126,12 +141,15 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	if branch == "" {
 		branch = s.Repo.DefaultBranch
 	}
-	sha, err := insist(ctx, func() (string, error) { return e.Hub.Branch(ctx, s.Repo, branch) })
+	sha, err := e.Hub.Branch(ctx, s.Repo, branch)
+	if errors.Is(err, solve.ErrNoCommit) {
+		return s, refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
+	}
 	if errors.Is(err, solve.ErrNotFound) {
-		return s, refusef("The base branch %q does not exist in %s. Name an existing one with base=BRANCH.", branch, s.Repo)
+		return s, refusal{noBranch(s, branch)}
 	}
 	if err != nil {
-		return s, err
+		return s, outside{err}
 	}
 	name, err := solve.BranchName(e.cfg.Branch, s)
 	if err != nil {
@@ -151,29 +169,36 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	return s, err
 }
 
+// noBranch says that a base is no branch, and what it could have been meant as.
+func noBranch(s solve.Solve, branch string) string {
+	text := fmt.Sprintf("The base branch %q does not exist in %s. Name an existing one with base=BRANCH", branch, s.Repo)
+	if s.Request.Base == "" {
+		text = fmt.Sprintf("The default branch %q of %s does not exist any more. Name an existing one with base=BRANCH", branch, s.Repo)
+	}
+	return text + "; tags and commits are no branches."
+}
+
 // allowed looks the asker's rights and the issue up, live. The API's token is the operator's own.
 func (e *Engine) allowed(ctx context.Context, s solve.Solve) error {
-	type answer struct {
-		role  string
-		write bool
-	}
 	if !s.Trigger.Kind.Operator() {
-		a, err := insist(ctx, func() (answer, error) {
-			role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
-			return answer{role, write}, err
-		})
+		role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
 		if err != nil {
-			return err
+			return outside{err}
 		}
-		if !a.write {
-			return refusal{solve.RefusedText(s.Trigger.Actor, a.role)}
+		if !write {
+			return refusal{solve.RefusedText(s.Trigger.Actor, role)}
 		}
 	}
-	open, err := insist(ctx, func() (bool, error) { return e.Hub.Open(ctx, s.Repo, s.Issue.Number) })
-	if errors.Is(err, solve.ErrNotFound) || (err == nil && !open) {
+	open, err := e.Hub.Open(ctx, s.Repo, s.Issue.Number)
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
+	case err != nil:
+		return outside{err}
+	case !open:
 		return refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
 	}
-	return err
+	return nil
 }
 
 // matrix expands the request under the configuration.
@@ -191,6 +216,9 @@ func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
 	if err != nil {
 		return plan, refusal{err.Error()}
 	}
+	if note := s.Issue.Note(); note != "" {
+		plan.Notes = append(plan.Notes, note)
+	}
 	seen := map[string]bool{}
 	for _, x := range plan.Experiments {
 		if seen[x.Model] {
@@ -205,47 +233,4 @@ func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
 		}
 	}
 	return plan, nil
-}
-
-// insist asks GitHub again after passing faults, for up to five minutes. What
-// is not found, or says when to come back later than that, is returned.
-func insist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	end := time.Now().Add(5 * time.Minute)
-	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
-		v, err := ask()
-		if err == nil || errors.Is(err, solve.ErrNotFound) || !passing(err) {
-			return v, err
-		}
-		if later := retryAfter(err); later > wait {
-			wait = later
-		}
-		if time.Now().Add(wait).After(end) {
-			return v, err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return v, context.Cause(ctx)
-		case <-timer.C:
-		}
-	}
-}
-
-// retryAfter is what the error says of itself, 0 if nothing.
-func retryAfter(err error) time.Duration {
-	var limited interface{ RetryAfter() time.Duration }
-	if errors.As(err, &limited) {
-		return limited.RetryAfter()
-	}
-	return 0
-}
-
-// passing reports whether the maker of the error says that a retry can help.
-func passing(err error) bool {
-	var t interface{ Temporary() bool }
-	if errors.As(err, &t) {
-		return t.Temporary()
-	}
-	return retryAfter(err) > 0
 }

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +95,7 @@ func (e *Engine) setup(ctx context.Context, m *git.Mirror, sha string) (judge.Se
 	if t.Install != "" {
 		setup.Install = t.Install
 	}
-	setup.Hosts = append(slices.Clone(setup.Hosts), t.Hosts...)
+	setup.Hosts = slices.Concat(setup.Hosts, t.Hosts, hostsIn(t.InstallEnv))
 	if err != nil {
 		return setup, refuseLate(err.Error())
 	}
@@ -163,39 +162,6 @@ func (p *preparation) spec(name, from string, hosts []string) sandbox.Spec {
 	}
 }
 
-// install runs the install command with the allow-listed network and freezes the result.
-func (p *preparation) install(ctx context.Context) (string, error) {
-	sb, err := p.Driver.Open(ctx, p.spec(installName(p.solve.ID), "", p.setup.Hosts))
-	if err != nil {
-		return "", err
-	}
-	defer closeSandbox(ctx, sb) // after Freeze it does nothing
-	if err := p.lay(ctx, sb); err != nil {
-		return "", err
-	}
-	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
-		Shell: p.setup.Install, Timeout: p.cfg.Tests.InstallTime, MaxOutput: int64(p.cfg.Tests.Output) << 20,
-	})
-	if err != nil {
-		return "", fmt.Errorf("install: %w", err)
-	}
-	if err := p.Store.PutArtifact(ctx, p.solve.ID, installLog, []byte(out)); err != nil {
-		return "", err
-	}
-	if res.ExitCode != 0 {
-		return "", refuseLate(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s",
-			p.setup.Install, res.ExitCode, timedOut(res), lastLine(out)))
-	}
-	return p.forker.Freeze(ctx, sb)
-}
-
-func timedOut(res sandbox.Result) string {
-	if res.TimedOut {
-		return ", timed out"
-	}
-	return ""
-}
-
 // test runs the base's own tests without network. A base whose tests cannot be
 // run cannot judge anybody: that is said before any model is paid.
 func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (judge.Report, error) {
@@ -204,7 +170,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 			return judge.Report{}, err
 		}
 	}
-	report, log, err := judge.RunTests(ctx, sb, p.setup.Test, p.cfg.Tests.Time, int64(p.cfg.Tests.Output)<<20)
+	report, log, err := judge.RunBase(ctx, sb, p.cfg.Tests.trial(p.setup.Test))
 	if err != nil {
 		return report, fmt.Errorf("test the base: %w", err)
 	}
@@ -212,8 +178,8 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 		return report, err
 	}
 	if report.NoVerdict != "" {
-		return report, refuseLate(fmt.Sprintf("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set solver.tests.command.",
-			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source))
+		return report, refuseLate(fmt.Sprintf("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
+			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report)))
 	}
 	data, err := report.Encode()
 	if err != nil {
@@ -222,7 +188,15 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 	if err := p.Store.PutArtifact(ctx, p.solve.ID, baseReport, data); err != nil {
 		return report, err
 	}
-	return report, tree.Settle(ctx, sb)
+	return report, nil
+}
+
+// settings names the keys of config.yml that can help where tests give no verdict.
+func settings(r judge.Report) string {
+	if r.Setting == "" {
+		return "solver.tests.command"
+	}
+	return r.Setting + " or solver.tests.command"
 }
 
 // lay packs the commit on the host and unpacks it in the sandbox.
@@ -242,14 +216,4 @@ func (p *preparation) lay(ctx context.Context, sb sandbox.Sandbox) error {
 		return err
 	}
 	return tree.Lay(ctx, sb, pack)
-}
-
-// lastLine is the last non-empty line, cut.
-func lastLine(out string) string {
-	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
-	last := string(lines[len(lines)-1])
-	if len(last) > 200 {
-		last = last[:200]
-	}
-	return "`" + last + "`"
 }

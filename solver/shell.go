@@ -22,7 +22,7 @@ type shell struct {
 // Run is agent.Shell.
 func (s *shell) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
 	text, res, err := sandbox.Output(ctx, s.box, sandbox.Command{
-		Shell: command, Timeout: timeout, MaxOutput: commandOutput,
+		Shell: command, Path: sandbox.ToolPath(), Timeout: timeout, MaxOutput: commandOutput,
 		Env: map[string]string{"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"},
 	})
 	out := agent.Output{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -15,6 +16,9 @@ import (
 // before a sandbox is opened.
 func (e *Engine) sweep(ctx context.Context) {
 	wanted := sync.OnceValues(func() (map[string]bool, error) { return e.wanted(ctx) })
+	if failpoint.Mutated(failpoint.SweepBeforeList) {
+		wanted() //nolint:errcheck // its error is kept for the question
+	}
 	swept, err := e.Driver.Sweep(ctx, func(i sandbox.Info) bool {
 		names, err := wanted()
 		return err != nil || names[i.Name] // not knowing is no reason to kill

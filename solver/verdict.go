@@ -56,20 +56,36 @@ func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {
 		return none, err
 	}
 	w.discard(ctx, judgeName(w.run))
-	sb, err := w.Driver.Open(ctx, w.spec(judgeName(w.run), "judge"))
+	sb, err := w.fork(ctx, w.solve, w.spec(judgeName(w.run), "judge"))
 	if err != nil {
 		return none, err
 	}
 	defer closeSandbox(ctx, sb)
 	began := time.Now()
-	v, log, err := judge.Judge(ctx, sb, judge.Input{
-		Patch: patch, Changes: w.run.Candidate.Files, Test: w.solve.Base.Test, Base: base,
-		Timeout: w.cfg.Tests.Time, MaxOutput: int64(w.cfg.Tests.Output) << 20, RequireFix: w.cfg.Tests.RequireFix,
+	res, err := judge.Judge(ctx, sb, judge.Input{
+		Patch: patch, Changes: w.run.Candidate.Files, Base: base,
+		Trial: w.cfg.Tests.trial(w.solve.Base.Test), RequireFix: w.cfg.Tests.RequireFix,
 	})
 	if err != nil {
 		return none, err
 	}
+	if res.Base.Runs > base.Runs {
+		if err := w.learn(ctx, res.Base); err != nil {
+			return none, err
+		}
+	}
+	v := res.Verdict
 	v.Duration = time.Since(began)
 	v.Log = fmt.Sprintf("run-%d-tests.log", w.run.N)
-	return v, w.Store.PutArtifact(ctx, w.run.Solve, v.Log, log)
+	return v, w.Store.PutArtifact(ctx, w.run.Solve, v.Log, res.Log)
+}
+
+// learn keeps what another run of the base showed, for the candidates that are
+// judged later. Of two that learn at a time one is kept, which is as good.
+func (w *worker) learn(ctx context.Context, base judge.Report) error {
+	data, err := base.Encode()
+	if err != nil {
+		return err
+	}
+	return w.Store.PutArtifact(ctx, w.run.Solve, baseReport, data)
 }

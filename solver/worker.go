@@ -61,6 +61,7 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 		}
 	}
 	if w.run.State == solve.RunDispatched {
+		orphan = false // there is no transcript to go on with
 		if err := w.open(ctx); err != nil {
 			return w.again(ctx, err, solve.EventFailed)
 		}
@@ -101,15 +102,16 @@ func (w *worker) adopt(ctx context.Context) (bool, error) {
 		w.discard(ctx, runName(w.run))
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
 	}
-	if w.run.State != solve.RunDispatched {
-		sb, err := w.Driver.Attach(ctx, w.run.Sandbox)
-		if err == nil {
-			w.box = sb
-			return true, w.apply(ctx, solve.EventAdopted, "", nil)
-		}
-		if !errors.Is(err, sandbox.ErrGone) {
-			return false, w.again(ctx, err, solve.EventLost)
-		}
+	if w.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
+		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+	}
+	sb, err := w.Driver.Attach(ctx, w.run.Sandbox)
+	if err == nil {
+		w.box = sb
+		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+	}
+	if !errors.Is(err, sandbox.ErrGone) {
+		return false, w.again(ctx, err, solve.EventLost)
 	}
 	return false, w.again(ctx, errors.New("its owner died and the sandbox is gone"), solve.EventLost)
 }
@@ -168,7 +170,7 @@ func (w *worker) leave(ctx context.Context) {
 // open stores the intent, then forks the base.
 func (w *worker) open(ctx context.Context) error {
 	w.discard(ctx, runName(w.run))
-	sb, err := w.Driver.Open(ctx, w.spec(runName(w.run), "work"))
+	sb, err := w.fork(ctx, w.solve, w.spec(runName(w.run), "work"))
 	if err != nil {
 		return err
 	}
@@ -253,8 +255,6 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
 		p.At = time.Now()
 		w.run.Progress = p
-		ctx, cancel := closing(ctx, 30*time.Second) // a step that was made is stored, whatever ends the run
-		defer cancel()
 		return w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p)
 	}
 	return job, nil

@@ -165,7 +165,6 @@ func TestFailuresOfOurs(t *testing.T) {
 		reason string
 	}{
 		"model not opened":   {func(w *world) { w.models.opens["good"] = errors.New("no key any more") }, "no key any more"},
-		"patch too large":    {func(w *world) { w.cfg.Patch.MaxKiB = 1; w.play("large", run("write good "+strings.Repeat("x", 2000))) }, "more than 1 KiB"},
 		"tree not read":      {func(w *world) { w.machine.on("stage", exit(1, "")) }, "harvest"},
 		"patch not readable": {func(w *world) { w.machine.on("harvest", exit(0, "nonsense\n")) }, "patch"},
 	} {
@@ -173,11 +172,7 @@ func TestFailuresOfOurs(t *testing.T) {
 			bubble(t, func(w *world) {
 				c.world(w)
 				w.start("a")
-				id := w.ask(with(w.models.names[len(w.models.names)-1]), func(s *solve.Solve) {
-					if name != "patch too large" {
-						s.Request.Models = []string{"good"}
-					}
-				})
+				id := w.ask(with("good"))
 				w.final(id, solve.StateUnsolved)
 				if r := w.ends(id, solve.RunError)[0]; !strings.Contains(r.Reason, c.reason) {
 					w.Errorf("reason %q, want %q", r.Reason, c.reason)
@@ -185,6 +180,24 @@ func TestFailuresOfOurs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPatchTooLarge: that the agent made too much is its failure, and says which setting bounds it.
+func TestPatchTooLarge(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cfg.Patch.MaxKiB = 1
+		w.play("large", run("write good "+strings.Repeat("x", 2000)))
+		w.start("a")
+		id := w.ask(with("large"))
+		w.final(id, solve.StateUnsolved)
+		r := w.ends(id, solve.RunFailed)[0]
+		if want := "changes are too large: the patch has more than 1 KiB (solver.patch.max_kib)"; r.Candidate.Refused != want || !strings.Contains(r.Reason, want) {
+			w.Errorf("refused %q, reason %q", r.Candidate.Refused, r.Reason)
+		}
+		if n := len(w.driver.specs("judge")); n != 0 {
+			w.Errorf("%d sandboxes to judge what is refused", n)
+		}
+	})
 }
 
 // TestOpenIsTriedAgain: a sandbox that cannot be opened is another attempt, so often and no more.
@@ -257,14 +270,16 @@ func TestSandboxesLiveLongEnough(t *testing.T) {
 	}
 }
 
-// TestStoreFailsForAMoment: a disk that is full for some seconds costs no run and no solve.
+// TestStoreFailsForAMoment: a disk that is full, or cannot be read, for some
+// seconds from any moment on costs no run and no solve.
 func TestStoreFailsForAMoment(t *testing.T) {
 	t.Parallel()
-	for _, ev := range []solve.Event{
-		solve.EventClaimed, solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventHarvested,
-		solve.EventPassed, solve.EventChampion, solve.EventPublished,
+	for _, at := range []string{
+		string(solve.EventClaimed), string(solve.EventBaseReady), string(solve.EventStarted), string(solve.EventAgentEnded),
+		string(solve.EventHarvested), string(solve.EventPassed), string(solve.EventChampion), string(solve.EventPublished),
+		"solve", "runs", "effect", "step", "artifact", "read artifact",
 	} {
-		t.Run(string(ev), func(t *testing.T) {
+		t.Run(at, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.writer()
 				p := w.process("a")
@@ -273,7 +288,7 @@ func TestStoreFailsForAMoment(t *testing.T) {
 				p.store.on(func(op string, c solve.Change) error {
 					mu.Lock()
 					defer mu.Unlock()
-					if op == "apply" && c.Event == ev && until.IsZero() {
+					if (op == at || op == "apply" && string(c.Event) == at) && until.IsZero() {
 						until = time.Now().Add(5 * time.Second)
 					}
 					if op != "heartbeat" && time.Now().Before(until) {
@@ -287,7 +302,41 @@ func TestStoreFailsForAMoment(t *testing.T) {
 				if r := w.ends(id, solve.RunPassed)[0]; r.Attempt != 1 {
 					w.Errorf("attempt %d", r.Attempt)
 				}
+				mu.Lock()
+				defer mu.Unlock()
+				if until.IsZero() {
+					w.Error("the store never failed")
+				}
 			})
 		})
 	}
+}
+
+// TestTranscriptIsWaitedFor: a run that is taken over goes on once its transcript can be read.
+func TestTranscriptIsWaitedFor(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.play("long", many(8, run("sleep 10s"))...)
+		w.writer()
+		p := w.start("a")
+		id := w.ask(with("long"))
+		w.await(time.Hour, "two steps", func() bool { return len(w.runs(id)) > 0 && w.run1(id).Progress.Steps > 1 })
+		p.kill()
+		next := w.process("b")
+		var mu sync.Mutex
+		fails := 4
+		next.store.on(func(op string, _ solve.Change) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if op == "transcript" && fails > 0 {
+				fails--
+				return errDisk
+			}
+			return nil
+		}, nil)
+		next.run()
+		w.final(id, solve.StateUnsolved)
+		if r := w.ends(id, solve.RunEmpty)[0]; r.Attempt != 1 || fails != 0 {
+			w.Errorf("attempt %d, %d reads did not fail", r.Attempt, fails)
+		}
+	})
 }

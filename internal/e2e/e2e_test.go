@@ -22,15 +22,17 @@ import (
 
 // world is the emulator with one repository, and what yudai needs to serve it.
 type world struct {
-	t     *testing.T
-	dir   string
-	hub   *githubsim.Hub
-	app   githubsim.App
-	repo  githubsim.Repo
-	cfg   server.Config
-	env   map[string]string
-	issue int
-	held  *githubsim.Injection
+	t   *testing.T
+	dir string
+	hub *githubsim.Hub
+	app githubsim.App
+	// install is the App's on the repository's owner.
+	install githubsim.Installation
+	repo    githubsim.Repo
+	cfg     server.Config
+	env     map[string]string
+	issue   int
+	held    *githubsim.Injection
 	// github carries the program's requests to the emulator and checks them and
 	// the answers against GitHub's own description.
 	github http.RoundTripper
@@ -46,7 +48,9 @@ type scenario struct {
 	Permission string   `yaml:"permission"` // of the person who asks; default write
 	Models     []string `yaml:"models"`
 	RunSteps   int      `yaml:"run_steps"`
-	Deaf       []string `yaml:"deaf"` // models that ignore a temperature
+	Deaf       []string `yaml:"deaf"`    // models that ignore a temperature
+	Keyless    []string `yaml:"keyless"` // real models without a key
+	Garbage    `yaml:",inline"`
 	Expect     struct {
 		State    string `yaml:"state"` // "" if there must be no solve
 		Reason   string `yaml:"reason"`
@@ -58,7 +62,9 @@ type scenario struct {
 		Comments    []string          `yaml:"comments"` // texts that must appear, each in some comment of ours
 		Absent      []string          `yaml:"absent"`   // texts that must appear in none
 		Pull        []string          `yaml:"pull"`     // texts in the pull request's body
+		Title       string            `yaml:"title"`    // the pull request's, if it is looked at
 		Reaction    string            `yaml:"reaction"` // on the trigger
+		Silent      bool              `yaml:"silent"`   // no comment of ours at all
 	} `yaml:"expect"`
 }
 
@@ -72,8 +78,11 @@ func newWorld(t *testing.T, archive *txtar.Archive) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
 	var err error
-	w.hub = githubsim.New(githubsim.Options{Dir: filepath.Join(w.dir, "github"), Tokens: githubsim.TokenAlternate})
+	w.hub = githubsim.New(githubsim.Options{
+		Dir: filepath.Join(w.dir, "github"), Tokens: githubsim.TokenAlternate, HistoryFile: filepath.Join(w.dir, "history.jsonl"),
+	})
 	l := listen(t)
+	w.hub.SetBaseURL("http://" + l.Addr().String()) // before anybody asks for it
 	served := make(chan error, 1)
 	go func() { served <- w.hub.Serve(l) }()
 	t.Cleanup(func() {
@@ -93,7 +102,7 @@ func newWorld(t *testing.T, archive *txtar.Archive) *world {
 	w.repo, err = w.hub.CreateRepo(owner, "project", files)
 	w.must(err)
 	w.must(w.hub.SetPermission(w.repo.FullName(), user, "write"))
-	_, err = w.hub.Install(w.app, owner, "project")
+	w.install, err = w.hub.Install(w.app, owner, "project")
 	w.must(err)
 	w.env = map[string]string{
 		"GITHUB_APP_INTEGRATION_ID": strconv.FormatInt(w.app.ID, 10),
@@ -157,9 +166,13 @@ func (w *world) serve() (srv *server.Server, stop func()) {
 
 // openIssue opens the issue of the archive's issue.md.
 func (w *world) openIssue(archive *txtar.Archive) {
-	text := string(file(archive, "issue.md"))
-	title, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	n, err := w.hub.OpenIssue(w.repo.FullName(), user, title, strings.TrimSpace(body))
+	title, body, _ := strings.Cut(strings.TrimSpace(string(file(archive, "issue.md"))), "\n")
+	w.open(title, strings.TrimSpace(body))
+}
+
+func (w *world) open(title, body string) {
+	w.t.Helper()
+	n, err := w.hub.OpenIssue(w.repo.FullName(), user, title, body)
 	w.must(err)
 	w.issue = n
 }
@@ -205,6 +218,9 @@ func states(v solve.View) string {
 	var out []string
 	for _, r := range v.Runs {
 		out = append(out, fmt.Sprintf("%s=%s(%s)", r.Experiment.Model, r.State, r.Reason))
+		if r.Verdict != nil {
+			out = append(out, r.Verdict.BrokenTests...)
+		}
 	}
 	return strings.Join(out, " ")
 }

@@ -2,10 +2,14 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +23,13 @@ import (
 func TestMain(m *testing.M) {
 	server.Stage() // this binary is also the sandboxes' stage
 	beChild()      // and the yudai process that tests kill
+	flag.Parse()
+	// Parallel tests here wait for most of their time: for a limit to end, for lists to settle.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := f.Value.Set("20"); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 
@@ -68,6 +79,9 @@ func (w *world) pulls() []githubsim.Pull {
 func (w *world) ourComments() []string {
 	w.t.Helper()
 	i, err := w.hub.Issue(w.repo.FullName(), w.issue)
+	if errors.Is(err, githubsim.ErrNotFound) {
+		return nil // deleted, or moved
+	}
 	w.must(err)
 	var out []string
 	for _, c := range i.Comments {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -48,14 +49,29 @@ func play(t *testing.T, a *txtar.Archive, s scenario) {
 	if s.Permission != "" {
 		w.must(w.hub.SetPermission(w.repo.FullName(), user, s.Permission))
 	}
+	w.addKeyless(s.Keyless)
+	w.spoil(s.Garbage)
 	srv, _ := w.serve()
-	w.openIssue(a)
+	if s.Issue != nil {
+		w.open(s.Issue.text())
+	} else {
+		w.openIssue(a)
+	}
+	w.mess(s.Garbage)
+	if len(s.Meanwhile) > 0 {
+		w.holdPermissions()
+	}
 	comment := w.trigger(s)
+	if len(s.Meanwhile) > 0 {
+		w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateQueued })
+		w.disturb(s.Meanwhile)
+		w.releasePermissions()
+	}
 	e := s.Expect
 	if e.State == "" {
 		w.awaitComments(e.Comments)
 	} else {
-		w.checkSolve(w.final(srv, 2*time.Minute), s)
+		w.checkSolve(w.ended(srv, s), s)
 	}
 	w.checkTexts(s, comment)
 }
@@ -70,6 +86,16 @@ func (w *world) trigger(s scenario) int64 {
 	id, err := w.hub.Comment(w.repo.FullName(), w.issue, user, s.Trigger)
 	w.must(err)
 	return id
+}
+
+// ended waits for the solve's end, and for every text of it where there is still a
+// place for texts.
+func (w *world) ended(srv *server.Server, s scenario) solve.View {
+	w.t.Helper()
+	if slices.Contains(s.Meanwhile, "delete") || slices.Contains(s.Meanwhile, "transfer") {
+		return w.until(srv, 2*time.Minute, func(v solve.View) bool { return v.Solve.State.Final() })
+	}
+	return w.final(srv, 2*time.Minute)
 }
 
 func (w *world) checkSolve(v solve.View, s scenario) {
@@ -115,6 +141,12 @@ func (w *world) checkTexts(s scenario, comment int64) {
 			}
 		}
 		texts = append(texts, pulls[0].Title+"\n"+pulls[0].Body)
+		if e.Title != "" && pulls[0].Title != e.Title {
+			w.t.Errorf("the pull request's title is %q, want %q", pulls[0].Title, e.Title)
+		}
+	}
+	if e.Silent && len(w.ourComments()) > 0 {
+		w.t.Errorf("we commented: %q", w.ourComments())
 	}
 	all := strings.Join(texts, "\n---\n")
 	for _, want := range e.Comments {
@@ -122,6 +154,7 @@ func (w *world) checkTexts(s scenario, comment int64) {
 			w.t.Errorf("no comment says %q:\n%s", want, all)
 		}
 	}
+	all += "\n---\n" + w.otherTexts()
 	for _, bad := range e.Absent {
 		if strings.Contains(all, bad) {
 			w.t.Errorf("a text says %q:\n%s", bad, all)

@@ -114,10 +114,30 @@ func redeliver(c *call) reply {
 	if d == nil {
 		return notFound()
 	}
-	again := &delivery{
-		id: c.hub.id() + 12_000_000_000, app: d.app, guid: d.guid, event: d.event, action: d.action, inst: d.inst, repo: d.repo,
-		payload: d.payload, again: true, queued: c.hub.now(),
-	}
-	c.hub.dispatch(again)
+	c.hub.redeliver(d)
 	return reply{status: http.StatusAccepted, body: obj{}}.about("delivery %s", d.guid)
+}
+
+// redeliver sends a delivery once more, under its old GUID.
+func (h *Hub) redeliver(d *delivery) {
+	h.dispatch(&delivery{
+		id: h.id() + 12_000_000_000, app: d.app, guid: d.guid, event: d.event, action: d.action, inst: d.inst, repo: d.repo,
+		payload: d.payload, again: true, queued: h.now(),
+	})
+}
+
+// Redeliver sends a delivery of the log once more, as the App's owner does on
+// its settings page.
+func (h *Hub) Redeliver(app App, id int64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if a := h.apps[app.ID]; a != nil {
+		for _, d := range a.deliveries {
+			if d.id == id && d.done {
+				h.redeliver(d)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("redeliver %d: %w", id, ErrNotFound)
 }

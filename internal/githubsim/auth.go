@@ -125,7 +125,7 @@ func (h *Hub) admit(c *call, to *route) *reply {
 	if n := c.args["issue"]; n != "" {
 		c.issue = c.repo.issues[int(c.number("issue"))]
 		if c.issue == nil {
-			return refuse(http.StatusNotFound, "Not Found")
+			return c.missing()
 		}
 	}
 	return nil

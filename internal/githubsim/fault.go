@@ -20,6 +20,7 @@ const (
 	FaultSecondary      FaultKind = "secondary 403"            // secondary limit, known by its documentation address
 	FaultSecondaryPlain FaultKind = "secondary 403 no address" // secondary limit that only its text tells
 	FaultSecondary429   FaultKind = "secondary 429"
+	FaultAbuse          FaultKind = "abuse 403"   // secondary limit in the words of the abuse detection mechanism
 	FaultServerError    FaultKind = "5xx before"  // Status, else 502, before the effect
 	FaultLostAnswer     FaultKind = "5xx after"   // Status, else 502, after the effect
 	FaultCutBefore      FaultKind = "cut before"  // connection closed without effect
@@ -194,6 +195,8 @@ func (in *Injection) answer(h *Hub) (out reply, header http.Header, wrong bool) 
 		return secondary(http.StatusForbidden, false), header, true
 	case FaultSecondary429:
 		return secondary(http.StatusTooManyRequests, true), header, true
+	case FaultAbuse:
+		return abuse(), header, true
 	case FaultServerError:
 		return in.serverError(), header, true
 	case FaultNotFound:

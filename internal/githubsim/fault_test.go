@@ -29,6 +29,7 @@ func TestFaultsAtTheClient(t *testing.T) {
 		{githubsim.Fault{Kind: githubsim.FaultSecondary, Retry: 30 * time.Second}, 0, is[*github.AbuseRateLimitError](0)},
 		{githubsim.Fault{Kind: githubsim.FaultSecondaryPlain}, 0, is[*github.ErrorResponse](http.StatusForbidden)},
 		{githubsim.Fault{Kind: githubsim.FaultSecondary429, Retry: time.Second}, 0, is[*github.ErrorResponse](http.StatusTooManyRequests)},
+		{githubsim.Fault{Kind: githubsim.FaultAbuse, Retry: time.Second}, 0, is[*github.AbuseRateLimitError](0)},
 		{githubsim.Fault{Kind: githubsim.FaultServerError, Status: 503}, 0, is[*github.ErrorResponse](http.StatusServiceUnavailable)},
 		{githubsim.Fault{Kind: githubsim.FaultLostAnswer}, 1, is[*github.ErrorResponse](http.StatusBadGateway)},
 		{githubsim.Fault{Kind: githubsim.FaultCutBefore}, 0, isNot[*github.ErrorResponse]()},

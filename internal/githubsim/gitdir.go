@@ -2,6 +2,7 @@ package githubsim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,16 +48,28 @@ func (g gitDir) line(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
+// served is added to a bare repository's configuration.
+const served = `[http]
+	receivepack = true
+[uploadpack]
+	allowFilter = true
+	allowReachableSHA1InWant = true
+	allowTipSHA1InWant = true
+[gc]
+	auto = 0
+[core]
+	logAllRefUpdates = false
+`
+
 // configure makes a bare repository serve fetches and pushes as GitHub does.
 func (g gitDir) configure() error {
-	for _, kv := range [][2]string{
-		{"http.receivepack", "true"}, {"uploadpack.allowFilter", "true"},
-		{"uploadpack.allowReachableSHA1InWant", "true"}, {"uploadpack.allowTipSHA1InWant", "true"},
-		{"gc.auto", "0"}, {"core.logAllRefUpdates", "false"},
-	} {
-		if _, err := g.run(nil, "config", kv[0], kv[1]); err != nil {
-			return err
-		}
+	f, err := os.OpenFile(filepath.Join(g.path, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("open configuration: %w", err)
+	}
+	_, err = f.WriteString(served)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write configuration: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(g.path, "hooks"), 0o755); err != nil {
 		return fmt.Errorf("make hooks directory: %w", err)
@@ -91,6 +104,9 @@ func (g gitDir) kind(sha string) string {
 	if !shaPattern.MatchString(sha) {
 		return ""
 	}
+	if kind, _, known := g.looseObject(sha); known {
+		return kind
+	}
 	kind, err := g.line("cat-file", "-t", sha)
 	if err != nil {
 		return ""
@@ -102,6 +118,9 @@ func (g gitDir) kind(sha string) string {
 func (g gitDir) ref(name string) string {
 	if name == "" || strings.HasPrefix(name, "-") {
 		return ""
+	}
+	if sha, known := g.looseRef(name); known {
+		return sha
 	}
 	sha, err := g.line("show-ref", "--verify", "-s", name)
 	if err != nil {
@@ -189,9 +208,12 @@ func parsePerson(s string) person {
 
 // info reads a commit.
 func (g gitDir) info(sha string) (commitInfo, error) {
-	out, err := g.run(nil, "cat-file", "commit", sha)
-	if err != nil {
-		return commitInfo{}, err
+	kind, out, known := g.looseObject(sha)
+	if !known || kind != "commit" {
+		var err error
+		if out, err = g.run(nil, "cat-file", "commit", sha); err != nil {
+			return commitInfo{}, err
+		}
 	}
 	c := commitInfo{sha: sha}
 	head, message, _ := strings.Cut(string(out), "\n\n")

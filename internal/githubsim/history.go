@@ -2,6 +2,7 @@ package githubsim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -28,11 +29,15 @@ type Record struct {
 	Target string          `json:"target,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
 
-	// Of deliveries.
+	// Of deliveries. Repo is owner/name, Text the label's name or the comment's text.
 	Event      string `json:"event,omitempty"`
 	Action     string `json:"action,omitempty"`
 	GUID       string `json:"guid,omitempty"`
 	Redelivery bool   `json:"redelivery,omitempty"`
+	Repo       string `json:"repo,omitempty"`
+	Issue      int    `json:"issue,omitempty"`
+	Sender     string `json:"sender,omitempty"`
+	Text       string `json:"text,omitempty"`
 }
 
 // History is everything that happened so far, oldest first.
@@ -52,6 +57,27 @@ func (c *call) entry(out reply) Record {
 		r.Body = bytes.Clone(bytes.TrimSpace(c.body))
 	}
 	return r
+}
+
+// entry describes an attempt at a delivery and what it was about.
+func (d *delivery) entry() (Record, error) {
+	var p struct {
+		Repository struct {
+			FullName string `json:"full_name"`
+		}
+		Issue   struct{ Number int }
+		Sender  struct{ Login string }
+		Label   struct{ Name string }
+		Comment struct{ Body string }
+	}
+	if err := json.Unmarshal(d.payload, &p); err != nil {
+		return Record{}, fmt.Errorf("decode payload: %w", err)
+	}
+	return Record{
+		Kind: "delivery", Status: d.code, Event: d.event, Action: d.action, GUID: d.guid, Redelivery: d.again,
+		Actor: fmt.Sprintf("app %d", d.app.id), Repo: p.Repository.FullName, Issue: p.Issue.Number,
+		Sender: p.Sender.Login, Text: cmp.Or(p.Label.Name, p.Comment.Body),
+	}, nil
 }
 
 // record appends to the history, and to its file, flushed to disk.

@@ -44,7 +44,8 @@ func TestHistory(t *testing.T) {
 		if r.Method == http.MethodPost && r.Path == "/repos/acme/widget/issues/1/comments" {
 			found = r.Status == http.StatusCreated && strings.HasPrefix(r.Target, "comment ") && string(r.Body) == `{"body":"hello"}`
 		}
-		delivered = delivered || r.Kind == "delivery" && r.Event == "issue_comment" && r.GUID != "" && r.Status == http.StatusOK
+		delivered = delivered || r.Kind == "delivery" && r.Event == "issue_comment" && r.GUID != "" && r.Status == http.StatusOK &&
+			r.Repo == "acme/widget" && r.Issue == 1 && r.Sender != "" && r.Text == "hello"
 		if strings.Contains(string(r.Body), "ghs_") || r.Method == http.MethodGet {
 			t.Errorf("record %+v", r)
 		}

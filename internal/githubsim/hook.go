@@ -235,10 +235,10 @@ func (h *Hub) attempt(client *http.Client, d *delivery, url string) {
 			d.status = "OK"
 		}
 	}
-	err = h.record(Record{
-		Kind: "delivery", Status: d.code, Event: d.event, Action: d.action, GUID: d.guid, Redelivery: d.again,
-		Actor: fmt.Sprintf("app %d", d.app.id),
-	})
+	entry, err := d.entry()
+	if err == nil {
+		err = h.record(entry)
+	}
 	if err != nil {
 		h.opts.Log.Error().Err(err).Msg("history not written")
 	}

@@ -179,6 +179,14 @@ func TestRedeliveryKeepsGUID(t *testing.T) {
 	if last != failed[0].GetGUID() || again[0].GetGUID() != last || !again[0].GetRedelivery() || again[0].GetID() == failed[0].GetID() {
 		t.Errorf("redelivered %s as %v, first %v", last, again[0], failed[0])
 	}
+	check(t, w.hub.Redeliver(w.app, failed[0].GetID())) // on the settings page
+	w.idle()
+	if more := w.hooks.all(); len(more) != len(all)+1 || more[len(all)].header.Get("X-GitHub-Delivery") != last {
+		t.Errorf("redelivered by hand: %d deliveries, had %d", len(more), len(all))
+	}
+	if err := w.hub.Redeliver(w.app, 1); !errors.Is(err, githubsim.ErrNotFound) {
+		t.Errorf("redelivered what never was: %v", err)
+	}
 }
 
 // TestDeliveryLogPages walks the log by cursor, newest first, without gaps.

@@ -140,10 +140,7 @@ func (h *Hub) ReopenIssue(full string, number int, as string) error {
 // DeleteIssue removes an issue as a user and sends issues.deleted.
 func (h *Hub) DeleteIssue(full string, number int, as string) error {
 	return h.act(full, number, as, func(r *repo, i *issue, u *user) error {
-		delete(r.issues, number)
-		for _, m := range i.comments {
-			delete(r.comments, m.id)
-		}
+		r.leave(i, "")
 		h.issueEvent(r, i, "deleted", u, nil)
 		return nil
 	})

@@ -93,6 +93,14 @@ func secondary(status int, address bool) reply {
 	return r
 }
 
+// abuse is the same refusal as older servers word it.
+func abuse() reply {
+	r := fail(http.StatusForbidden, "You have triggered an abuse detection mechanism. Please wait a few minutes before you try again.")
+	body, _ := r.body.(obj)
+	body["documentation_url"] = docs + "/overview/resources-in-the-rest-api#abuse-rate-limits"
+	return r
+}
+
 func getRateLimit(c *call) reply {
 	b := c.hub.budget(c.spender())
 	show := func(limit, used int) obj {

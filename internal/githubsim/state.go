@@ -70,6 +70,7 @@ type repo struct {
 	git      gitDir
 	roles    map[string]string // login to role
 	issues   map[int]*issue
+	gone     map[int]string // deleted and transferred issues; see leave
 	numbers  int
 	labels   map[string]*label
 	comments map[int64]*comment

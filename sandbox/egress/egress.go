@@ -176,6 +176,12 @@ func (p *Proxy) open(a netip.Addr) bool {
 			return true
 		}
 	}
+	return Public(a)
+}
+
+// Public reports whether an address may be dialled where no range was opened.
+func Public(a netip.Addr) bool {
+	a = a.WithZone("").Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}

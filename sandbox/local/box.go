@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -231,7 +232,9 @@ func (b *box) ungroup() error {
 // Close ends everything and removes the files. It does its work whatever the
 // context says: a leaked sandbox costs more than the moment.
 func (b *box) Close(context.Context) error {
+	failpoint.Hit("sandbox", "close", "before")
 	b.closer.Do(func() { b.closes = b.discard() })
+	failpoint.Hit("sandbox", "close", "after")
 	return b.closes
 }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"path"
 	"path/filepath"
@@ -26,6 +27,9 @@ type Config struct {
 	// GoRoot is the Go installation to offer; empty finds that of the host,
 	// "none" offers none beyond what lies under /usr.
 	GoRoot string `yaml:"go_root"`
+	// Toolchains are those of this machine's that are offered, too, where they
+	// lie outside /usr: rust, node.
+	Toolchains []string `yaml:"toolchains"`
 	// Fork says how a prepared base becomes many sandboxes: "auto" mounts an
 	// overlay if the kernel and file system allow it and copies otherwise;
 	// "overlay" and "copy" insist.
@@ -61,10 +65,13 @@ const (
 
 const noGo = "none"
 
+// maxMiB is a pebibyte: more is a slip of the hand, and its bytes must fit a number.
+const maxMiB = 1 << 30
+
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
-		Dir: "data/sandboxes", UID: 700001, ExtraRO: []string{}, Fork: forkAuto,
+		Dir: "data/sandboxes", UID: 700001, ExtraRO: []string{}, Toolchains: []string{"rust", "node"}, Fork: forkAuto,
 		FreeDiskMiB: 1024, AllowPrivate: []string{},
 		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
 	}
@@ -75,43 +82,48 @@ func (c Config) Validate(report func(key, problem string)) {
 	if c.Dir == "" {
 		report("dir", "must name a directory")
 	}
-	if c.UID < 1 || c.UID > 1<<31 {
-		report("uid", "must be an unprivileged user id, 1 or more")
+	if c.UID < 1 || c.UID > math.MaxInt32 {
+		report("uid", "must be an unprivileged user id, 1 to 2147483647")
 	}
 	if !slices.Contains([]string{forkAuto, forkOverlay, forkCopy}, c.Fork) {
 		report("fork", fmt.Sprintf("%q is not one of auto, overlay, copy", c.Fork))
 	}
-	if c.FreeDiskMiB < 0 {
-		report("free_disk_mib", "must not be negative")
+	if c.FreeDiskMiB < 0 || c.FreeDiskMiB > maxMiB {
+		report("free_disk_mib", "must be 0 to 1073741824")
 	}
 	if c.GoRoot != "" && c.GoRoot != noGo && !filepath.IsAbs(c.GoRoot) {
 		report("go_root", "must be an absolute path, empty, or none")
 	}
-	for _, e := range c.ExtraRO {
-		if problem := checkBind(e); problem != "" {
-			report("extra_ro", fmt.Sprintf("%q: %s", e, problem))
+	for i, name := range c.Toolchains {
+		if problem := checkToolchain(name); problem != "" {
+			report(fmt.Sprintf("toolchains.%d", i), problem)
 		}
 	}
-	for _, p := range c.AllowPrivate {
+	for i, e := range c.ExtraRO {
+		if problem := checkBind(e); problem != "" {
+			report(fmt.Sprintf("extra_ro.%d", i), fmt.Sprintf("%q: %s", e, problem))
+		}
+	}
+	for i, p := range c.AllowPrivate {
 		if _, err := netip.ParsePrefix(p); err != nil {
-			report("allow_private", fmt.Sprintf("%q is not an address range like 10.1.0.0/16", p))
+			report(fmt.Sprintf("allow_private.%d", i), fmt.Sprintf("%q is not an address range like 10.1.0.0/16", p))
 		}
 	}
 	c.Limits.validate(report)
 }
 
 func (l Limits) validate(report func(key, problem string)) {
-	if l.MemoryMiB < 16 {
-		report("limits.memory_mib", "must be 16 or more")
+	if l.MemoryMiB < 16 || l.MemoryMiB > maxMiB {
+		report("limits.memory_mib", "must be 16 to 1073741824")
 	}
-	if l.CPUs < 0.01 {
-		report("limits.cpus", "must be 0.01 or more")
+	if !(l.CPUs >= 0.01 && l.CPUs <= 10_000) { // true for NaN
+		report("limits.cpus", "must be 0.01 to 10000")
 	}
-	if l.Processes < 4 {
-		report("limits.processes", "must be 4 or more")
+	if l.Processes < 4 || l.Processes > 1<<22 {
+		report("limits.processes", "must be 4 to 4194304")
 	}
-	if l.DiskMiB < 1 {
-		report("limits.disk_mib", "must be 1 or more")
+	if l.DiskMiB < 1 || l.DiskMiB > maxMiB {
+		report("limits.disk_mib", "must be 1 to 1073741824")
 	}
 }
 

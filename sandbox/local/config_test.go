@@ -23,13 +23,14 @@ func TestValidateReportsEveryKey(t *testing.T) {
 	t.Parallel()
 	c := local.Config{
 		UID: 0, Fork: "clone", FreeDiskMiB: -1, GoRoot: "go", AllowPrivate: []string{"10.0.0.1"},
-		ExtraRO: []string{"/opt/fine", "/opt/fine:/opt/else", "relative", "/", "/tmp/x", "/x:/workspace/y", "/a/../b", "/etc/shadow"},
+		Toolchains: []string{"rust", "cobol"},
+		ExtraRO:    []string{"/opt/fine", "/opt/fine:/opt/else", "relative", "/", "/tmp/x", "/x:/workspace/y", "/a/../b", "/etc/shadow"},
 	}
 	var got []string
 	c.Validate(func(key, _ string) { got = append(got, key) })
 	want := []string{
-		"dir", "uid", "fork", "free_disk_mib", "go_root", "extra_ro", "extra_ro", "extra_ro", "extra_ro", "extra_ro", "extra_ro",
-		"allow_private", "limits.memory_mib", "limits.cpus", "limits.processes", "limits.disk_mib",
+		"dir", "uid", "fork", "free_disk_mib", "go_root", "toolchains.1", "extra_ro.2", "extra_ro.3", "extra_ro.4", "extra_ro.5", "extra_ro.6", "extra_ro.7",
+		"allow_private.0", "limits.memory_mib", "limits.cpus", "limits.processes", "limits.disk_mib",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

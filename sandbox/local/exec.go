@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -32,6 +33,8 @@ type manner struct {
 
 // Exec runs one command in namespaces of its own.
 func (b *box) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	failpoint.Hit("sandbox", "exec", "before")
+	defer failpoint.Hit("sandbox", "exec", "after")
 	return b.run(ctx, c, manner{patience: writerPatience})
 }
 
@@ -131,7 +134,7 @@ func (b *box) newJob(c sandbox.Command, m manner) (_ *job, err error) {
 		j.argv = append([]string{forwardPath, forwardArg}, j.argv...)
 	}
 	args, err := b.driver.root.args(bwrapArgs{
-		dir: dir, env: b.driver.root.environment(c.Env, network),
+		dir: dir, env: b.driver.root.environment(c, network),
 		network: network, script: long, newer: b.driver.bwrap.newer,
 	})
 	if err != nil {

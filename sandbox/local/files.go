@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -68,6 +69,8 @@ func (b *box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) 
 	if err := checkPath(p); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
+	failpoint.Hit("sandbox", "put", "before")
+	defer failpoint.Hit("sandbox", "put", "after")
 	var said tail
 	res, err := b.run(ctx, sandbox.Command{
 		Argv: []string{"/bin/sh", "-c", putScript, "put", path.Clean(p), fmt.Sprintf("%04o", mode.Perm())},
@@ -90,6 +93,8 @@ func (b *box) Get(ctx context.Context, p string) (io.ReadCloser, error) {
 	if err := checkPath(p); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
+	failpoint.Hit("sandbox", "get", "before")
+	defer failpoint.Hit("sandbox", "get", "after")
 	ctx, cancel := context.WithCancel(ctx)
 	out, in := io.Pipe()
 	g := &getter{pipe: out, cancel: cancel, done: make(chan struct{})}

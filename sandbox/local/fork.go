@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -18,6 +19,8 @@ func (d *Driver) Freeze(_ context.Context, sb sandbox.Sandbox) (string, error) {
 	if !ok || b.driver != d {
 		return "", fmt.Errorf("freeze sandbox %s: it is not of this driver", sb.Name())
 	}
+	failpoint.Hit("sandbox", "freeze", "before")
+	defer failpoint.Hit("sandbox", "freeze", "after")
 	name := b.Name()
 	if err := d.freeze(b); err != nil {
 		return "", fmt.Errorf("freeze sandbox %s: %w", name, err)
@@ -52,6 +55,8 @@ func (d *Driver) Thaw(_ context.Context, base string) error {
 	if !nameRule().MatchString(base) {
 		return nil
 	}
+	failpoint.Hit("sandbox", "thaw", "before")
+	defer failpoint.Hit("sandbox", "thaw", "after")
 	users, err := d.users(base)
 	if err != nil {
 		return fmt.Errorf("thaw base %s: %w", base, err)

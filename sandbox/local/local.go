@@ -31,6 +31,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 )
@@ -91,6 +92,8 @@ func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0
 // Open makes a sandbox. Its directory appears by one rename, so that a crash
 // leaves either all of it or nothing that anybody takes for a sandbox.
 func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	failpoint.Hit("sandbox", "open", "before")
+	defer failpoint.Hit("sandbox", "open", "after")
 	b, err := d.open(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, err)
@@ -168,6 +171,7 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 		}
 		return nil, err
 	}
+	failpoint.Hit("sandbox", "open", "named")
 	b, err := d.adopt(ctx, r, dir)
 	if err != nil {
 		return nil, errors.Join(err, d.state.remove(dir))
@@ -202,6 +206,8 @@ func (d *Driver) forget(b *box) {
 // Attach takes over the sandbox of a dead owner: the files are on disk. Its
 // processes died with it; those that did not yet are ended first.
 func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
+	failpoint.Hit("sandbox", "attach", "before")
+	defer failpoint.Hit("sandbox", "attach", "after")
 	b, err := d.attach(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("attach sandbox %s: %w", name, err)
@@ -236,6 +242,7 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 		old.closer.Do(func() { old.closes = old.stop() })
 		d.forget(old)
 	}
+	failpoint.Hit("sandbox", "attach", "taken")
 	dead := r
 	r.Owner = rand.Text()
 	if err := r.write(dir); err != nil {

@@ -77,7 +77,7 @@ func TestForkOfAPreparedBaseHasNoNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := sandbox.Output(t.Context(), fork, sandbox.Command{Shell: "env | grep -i proxy; ls /run/yudai 2>/dev/null; tail -n +3 /proc/net/dev | grep -v lo:; true"})
+	out, _, err := sandbox.Output(t.Context(), fork, sandbox.Command{Shell: "env | grep -i http_proxy; env | grep -i https_proxy; ls /run/yudai 2>/dev/null; tail -n +3 /proc/net/dev | grep -v lo:; true"})
 	if err != nil || strings.TrimSpace(out) != "" {
 		t.Errorf("network in a fork: %q, %v", out, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -197,6 +198,7 @@ func (s *state) remove(dir string) error {
 		_ = os.Remove(hole)
 		return fmt.Errorf("remove sandbox: %w", err)
 	}
+	failpoint.Hit("sandbox", "remove", "hidden")
 	return removeTree(hole)
 }
 

@@ -30,9 +30,10 @@ const goRootInside = "/opt/go"
 type root struct {
 	usr    []string          // arguments for /usr and the links beside it
 	etc    []string          // the parts of the host's /etc that are shown
-	extra  []bind            // operator's choice
+	extra  []bind            // toolchains, and the operator's choice
 	env    map[string]string // the fixed environment
 	goRoot string            // host path, empty if under /usr or absent
+	bundle string            // this machine's certificates, empty if not found
 }
 
 // bind is one entry of Config.ExtraRO.
@@ -53,8 +54,12 @@ func newRoot(c Config) (*root, error) {
 	if r.goRoot != "" {
 		path = goRootInside + "/bin:" + path
 	}
+	r.extra = findToolchains(c.Toolchains)
+	for _, b := range r.extra {
+		path = b.inside + "/bin:" + path
+	}
 	r.env["PATH"] = path
-	r.usr, r.etc = hostArgs(), hostEtc()
+	r.usr, r.etc, r.bundle = hostArgs(), hostEtc(), findBundle()
 	for _, e := range c.ExtraRO {
 		host, inside := splitBind(e)
 		st, err := os.Stat(host)
@@ -212,24 +217,6 @@ func (r *root) args(a bwrapArgs) ([]byte, error) {
 		}
 	}
 	return []byte(strings.Join(args, "\x00") + "\x00"), nil
-}
-
-// environment joins the fixed environment with the command's.
-func (r *root) environment(extra map[string]string, network bool) map[string]string {
-	env := make(map[string]string, len(r.env)+len(extra)+6)
-	for k, v := range r.env {
-		env[k] = v
-	}
-	if network {
-		for _, k := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-			env[k] = "http://" + proxyAddress
-		}
-		env["NO_PROXY"], env["no_proxy"] = "localhost,127.0.0.1,::1", "localhost,127.0.0.1,::1"
-	}
-	for k, v := range extra {
-		env[k] = v
-	}
-	return env
 }
 
 func sortedKeys(m map[string]string) []string {

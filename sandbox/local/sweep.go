@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -25,10 +26,13 @@ type found struct {
 // Sweep removes what nobody wants to keep. A base stays while something that
 // is kept is built on it.
 func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]string, error) {
+	failpoint.Hit("sandbox", "sweep", "before")
+	defer failpoint.Hit("sandbox", "sweep", "after")
 	all, err := d.list()
 	if err != nil {
 		return nil, fmt.Errorf("sweep sandboxes: %w", err)
 	}
+	failpoint.Hit("sandbox", "sweep", "listed")
 	var gone []found
 	needed := make(map[string]bool)
 	for _, f := range all {
@@ -53,7 +57,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 		names = append(names, f.info.Name)
 		d.log.Info().Str("sandbox_id", f.info.Name).Msg("sandbox swept")
 	}
-	problems = append(problems, d.sweepHalves())
+	problems = append(problems, d.sweepHalves(), d.sweepGroups())
 	return names, errors.Join(problems...)
 }
 

@@ -151,8 +151,21 @@ func fixedEnvironment(ctx context.Context, h *Harness) error {
 		if want := sandbox.HomeDir + "|dumb|a b\nc|set|set\nok\n"; out.String() != want {
 			return fmt.Errorf("environment %q, want %q", out.String(), want)
 		}
-		return nil
+		return ownPrograms(ctx, sb)
 	})
+}
+
+// ownPrograms checks that Path goes before the sandbox's own programs, and does not replace them.
+func ownPrograms(ctx context.Context, sb sandbox.Sandbox) error {
+	dir := sandbox.HomeDir + "/own"
+	if err := sb.Put(ctx, dir+"/git", strings.NewReader("#!/bin/bash\necho mine\n"), 0o755); err != nil {
+		return err
+	}
+	out, _, err := sandbox.Output(ctx, sb, sandbox.Command{Shell: "git && command -v bash", Path: []string{"/nowhere", dir}})
+	if err == nil && !strings.HasPrefix(out, "mine\n/") {
+		err = fmt.Errorf("programs of the command's own path printed %q", out)
+	}
+	return err
 }
 
 func directory(ctx context.Context, h *Harness) error {

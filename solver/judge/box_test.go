@@ -94,12 +94,11 @@ func prepareFrom(t *testing.T, image, script string, test solve.TestCommand) bas
 	must(t, m.Pack(t.Context(), host(t, b.work, "git rev-parse HEAD"), 0, &pack))
 	sb := open(t, image)
 	must(t, tree.Lay(t.Context(), sb, &pack))
-	report, log, err := judge.RunTests(t.Context(), sb, test, 2*time.Minute, 0)
+	report, log, err := judge.RunBase(t.Context(), sb, judge.Trial{Test: test, Timeout: 2 * time.Minute, Tries: 2})
 	must(t, err)
 	if report.NoVerdict != "" {
 		t.Fatalf("the base's tests: %s\n%s", report.NoVerdict, log)
 	}
-	must(t, tree.Settle(t.Context(), sb))
 	d, err := driver()
 	must(t, err)
 	b.image, err = d.Freeze(t.Context(), sb)
@@ -120,19 +119,19 @@ func (b base) candidate(t *testing.T, script string) judge.Input {
 	changes, err := solve.ParsePatch([]byte(patch))
 	must(t, err)
 	return judge.Input{
-		Patch: []byte(patch), Changes: changes, Test: b.test, Base: b.report,
-		Timeout: time.Minute, MaxOutput: 1 << 20, RequireFix: true,
+		Patch: []byte(patch), Changes: changes, Base: b.report, RequireFix: true,
+		Trial: judge.Trial{Test: b.test, Timeout: time.Minute, MaxOutput: 1 << 20, Tries: 2},
 	}
 }
 
 // judge gives the verdict on a candidate in a fork of the base.
 func (b base) judge(t *testing.T, in judge.Input) (solve.Verdict, string) {
 	t.Helper()
-	v, log, err := judge.Judge(t.Context(), open(t, b.image), in)
+	res, err := judge.Judge(t.Context(), open(t, b.image), in)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, log)
+		t.Fatalf("%v\n%s", err, res.Log)
 	}
-	return v, string(log)
+	return res.Verdict, string(res.Log)
 }
 
 // host runs a shell script on this machine.

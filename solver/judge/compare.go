@@ -16,6 +16,7 @@ type delta struct {
 	newPass []string // the base does not have them, pass now
 	newFail []string // the base has no result for them, fail now
 	builds  []string // packages that do not build now, and did or were not there on the base
+	flaky   []string // left out of all others
 }
 
 // compare sets now against base. A test that the base skipped has no result
@@ -25,6 +26,8 @@ func compare(base, now Report) delta {
 	for name, was := range base.Tests {
 		is := now.Tests[name]
 		switch {
+		case was == Flaky:
+			d.flaky = append(d.flaky, name)
 		case was == Pass && is == Pass:
 			d.kept++
 		case was == Pass:
@@ -42,7 +45,7 @@ func compare(base, now Report) delta {
 			d.fresh(name, is)
 		}
 	}
-	for _, list := range []*[]string{&d.fixed, &d.broken, &d.still, &d.newPass, &d.newFail, &d.builds} {
+	for _, list := range []*[]string{&d.fixed, &d.broken, &d.still, &d.newPass, &d.newFail, &d.builds, &d.flaky} {
 		slices.Sort(*list)
 	}
 	return d
@@ -83,8 +86,9 @@ const shown = 50
 // fill puts the regression's comparison into the verdict.
 func (d delta) fill(v *solve.Verdict) {
 	v.Fixed, v.Kept, v.Broken, v.Still = len(d.fixed), d.kept, len(d.broken), len(d.still)
-	v.NewPass, v.NewFail = len(d.newPass), len(d.newFail)
+	v.NewPass, v.NewFail, v.Flaky = len(d.newPass), len(d.newFail), len(d.flaky)
 	v.FixedTests, v.BrokenTests, v.StillTests, v.NewFailTests = first(d.fixed), first(d.broken), first(d.still), first(d.newFail)
+	v.FlakyTests = first(d.flaky)
 }
 
 func first(names []string) []string { return slices.Clone(names[:min(len(names), shown)]) }

@@ -28,9 +28,12 @@ type Setup struct {
 	Why string
 }
 
-// junitFile is where the runners we call ourselves write their report: outside
-// the work tree, so that it is never part of a patch.
-const junitFile = sandbox.KeepDir + "/report/junit.xml"
+// Where the runners we call ourselves write their report: outside the work tree,
+// so that it is never part of a patch.
+const (
+	junitFile = sandbox.KeepDir + "/report/junit.xml"
+	jestFile  = sandbox.KeepDir + "/report/jest.json"
+)
 
 // detector recognises one kind of repository; ok is false if it is none, or has no tests.
 type detector func(r repository) (Setup, bool, error)

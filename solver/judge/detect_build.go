@@ -74,7 +74,7 @@ func detectRust(r repository) (Setup, bool, error) {
 	}
 	return Setup{
 		Install: fetch,
-		Test:    solve.TestCommand{Command: "cargo test --offline --no-fail-fast", Format: "exit", Source: "Cargo.toml"},
+		Test:    solve.TestCommand{Command: "cargo test --offline --no-fail-fast 2>&1", Format: "cargo", Source: "Cargo.toml"},
 		Hosts:   []string{"index.crates.io", "static.crates.io", "crates.io"},
 		Why:     "Cargo.toml with tests",
 	}, true, nil

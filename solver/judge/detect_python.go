@@ -4,25 +4,34 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // pythonVenv is the environment that Install makes and the tests use. Packages
-// of the machine stay visible, so a machine that has pytest needs no network for it.
-const pythonVenv = `python3 -m venv --system-site-packages "$HOME/venv" && . "$HOME/venv/bin/activate"`
+// of the machine stay visible, so a machine that has pytest needs no network for
+// it. Sandboxes have its programs in their PATH: the agent, too, gets this python.
+const pythonVenv = `python3 -m venv --system-site-packages ` + sandbox.VenvDir + ` && . ` + sandbox.VenvDir + `/bin/activate`
 
 // pytestCommand runs with the environment if there is one, goes on after files
 // that cannot be loaded, and writes a report per test.
-const pytestCommand = `if [ -f "$HOME/venv/bin/activate" ]; then . "$HOME/venv/bin/activate"; fi; python3 -m pytest -q --continue-on-collection-errors --junitxml=` + junitFile
+const pytestCommand = `if [ -f ` + sandbox.VenvDir + `/bin/activate ]; then . ` + sandbox.VenvDir + `/bin/activate; fi; python3 -m pytest -q --continue-on-collection-errors --junitxml=` + junitFile
+
+// poetryInstall keeps poetry and what it needs out of the tests' environment.
+const poetryInstall = `{ python3 -m venv "$HOME/poetry" && "$HOME/poetry/bin/pip" install -q poetry && "$HOME/poetry/bin/poetry" install -q --no-interaction; }`
 
 var (
 	pythonBuild  = regexp.MustCompile(`(?m)^\[(?:project|build-system|tool\.poetry|tool\.flit\.metadata)\]`)
 	pytestConfig = regexp.MustCompile(`(?m)^\[(?:tool\.pytest\.ini_options|tool\.pytest|tool:pytest|pytest)\]`)
-	tomlHeader   = regexp.MustCompile(`^\s*\[([^\[\]]+)\]`)
-	tomlKey      = regexp.MustCompile(`^\s*["']?([A-Za-z0-9_.-]+)["']?\s*=`)
+	poetryGroup  = regexp.MustCompile(`(?m)^\[tool\.poetry\.(?:group\.[\w-]+\.dependencies|dev-dependencies)\]`)
+	requirements = regexp.MustCompile(`^(?:requirements|requirements[-_.](?:` + testSet + `)|(?:` + testSet + `)[-_.]requirements|requirements/(?:base|main|` + testSet + `))\.txt$`)
 )
+
+// testSet are the names that projects give to what their tests need.
+const testSet = `tests?|testing|dev|develop|development|ci`
 
 // detectPython knows packages (pyproject.toml, setup.py, setup.cfg) and plain
 // directories with requirements, tested by pytest.
@@ -46,31 +55,40 @@ func detectPython(r repository) (Setup, bool, error) {
 	if source == "" {
 		source = "tests"
 	}
+	return Setup{
+		Install: strings.Join(pythonInstall(r, pyproject, cfg), " && "),
+		Test:    solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
+		Hosts:   []string{"pypi.org", "files.pythonhosted.org"},
+		Why:     source + ", tested by pytest",
+	}, true, nil
+}
+
+// pythonInstall are the steps that make the tests' environment: pytest, what
+// requirements files and groups name, then the package itself. It comes last: what
+// tests need may itself need the package, and would replace it by a released one.
+func pythonInstall(r repository, pyproject, cfg string) []string {
 	steps := []string{pythonVenv, `{ python3 -c 'import pytest' 2>/dev/null || pip install -q pytest; }`}
-	for _, f := range []string{
-		"requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_dev.txt", "requirements_test.txt",
-		"dev-requirements.txt", "test-requirements.txt", "requirements/dev.txt", "requirements/test.txt", "requirements/tests.txt",
-	} {
-		if r.files[f] {
+	for _, f := range slices.SortedFunc(slices.Values(r.paths), func(a, b string) int {
+		return strings.Compare(strings.TrimSuffix(a, ".txt"), strings.TrimSuffix(b, ".txt")) // requirements.txt first
+	}) {
+		if requirements.MatchString(f) {
 			steps = append(steps, "pip install -q -r "+f)
 		}
 	}
-	if r.files["setup.py"] || pythonBuild.MatchString(pyproject) || strings.Contains(cfg, "[metadata]") {
+	if group := testKey(pyproject, "dependency-groups"); group != "" {
+		steps = append(steps, "{ pip install -q --group "+group+" || { pip install -q -U pip && pip install -q --group "+group+"; }; }")
+	}
+	switch {
+	case poetryGroup.MatchString(pyproject):
+		steps = append(steps, poetryInstall)
+	case r.files["setup.py"] || pythonBuild.MatchString(pyproject) || strings.Contains(cfg, "[metadata]"):
 		target := "."
 		if extra := testExtra(pyproject, cfg); extra != "" {
 			target = fmt.Sprintf("'.[%s]'", extra)
 		}
 		steps = append(steps, "pip install -q -e "+target)
 	}
-	if group := testKey(pyproject, "dependency-groups"); group != "" {
-		steps = append(steps, "{ pip install -q --group "+group+" || { pip install -q -U pip && pip install -q --group "+group+"; }; }")
-	}
-	return Setup{
-		Install: strings.Join(steps, " && "),
-		Test:    solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
-		Hosts:   []string{"pypi.org", "files.pythonhosted.org"},
-		Why:     source + ", tested by pytest",
-	}, true, nil
+	return steps
 }
 
 func pythonTest(p string) bool {
@@ -90,25 +108,4 @@ func testExtra(pyproject, cfg string) string {
 		return k
 	}
 	return testKey(cfg, "options.extras_require")
-}
-
-// testKey returns the first of the usual names that a section of a TOML or INI
-// file has as a key.
-func testKey(text, section string) string {
-	keys, in := map[string]bool{}, false
-	for line := range strings.Lines(text) {
-		if m := tomlHeader.FindStringSubmatch(line); m != nil {
-			in = strings.TrimSpace(m[1]) == section
-			continue
-		}
-		if m := tomlKey.FindStringSubmatch(line); in && m != nil {
-			keys[m[1]] = true
-		}
-	}
-	for _, name := range []string{"test", "tests", "testing", "dev"} {
-		if keys[name] {
-			return name
-		}
-	}
-	return ""
 }

@@ -31,8 +31,8 @@ func TestDetect(t *testing.T) {
 		install, command, format, report, source string
 		hosts                                    bool
 	}
-	const bin = `export PATH="$HOME/.local/bin:$PATH"; `
-	const junit = "/workspace/keep/report/junit.xml"
+	const path = `export PATH="$PWD/node_modules/.bin:$PATH"; `
+	const junit, jest = "/workspace/keep/report/junit.xml", "/workspace/keep/report/jest.json"
 	cases := map[string]struct {
 		files map[string]string
 		want  want
@@ -59,7 +59,7 @@ func TestDetect(t *testing.T) {
 		},
 		"rust": {
 			map[string]string{"Cargo.toml": "[package]", "Cargo.lock": "", "src/lib.rs": "#[cfg(test)]\nmod tests {}\n"},
-			want{"cargo fetch --locked", "cargo test --offline --no-fail-fast", "exit", "", "Cargo.toml", true},
+			want{"cargo fetch --locked", "cargo test --offline --no-fail-fast 2>&1", "cargo", "", "Cargo.toml", true},
 		},
 		"python package with test extra": {
 			map[string]string{
@@ -70,7 +70,27 @@ func TestDetect(t *testing.T) {
 		},
 		"python with a dependency group": {
 			map[string]string{"pyproject.toml": "[build-system]\n[dependency-groups]\ndev = []\n", "src/x/x_test.py": ""},
-			want{"pip install -q -e . && { pip install -q --group dev", "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+			want{"&& pip install -q --group dev; }; } && pip install -q -e .", "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+		},
+		"python, the extra as a dotted key": {
+			map[string]string{"pyproject.toml": "[project]\noptional-dependencies.docs = [ \"x\" ]\noptional-dependencies.tests = [\n  \"test==1\",\n]\n[[tool.x]]\ntest = 1\n", "tests/test_x.py": ""},
+			want{"&& pip install -q -e '.[tests]'", "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+		},
+		"python, the extra in braces": {
+			map[string]string{"pyproject.toml": "[project]\noptional-dependencies = { docs = [\"x\"], dev = [\"test==1\"] } # test\n", "tests/test_x.py": ""},
+			want{"&& pip install -q -e '.[dev]'", "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+		},
+		"python, no extra, but a requirement that looks like one": {
+			map[string]string{"pyproject.toml": "[project]\n[project.optional-dependencies]\ndocs = [\n\"test==1\",\n]\n", "tests/test_x.py": ""},
+			want{"&& pip install -q -e .", "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+		},
+		"python, requirements under other names": {
+			map[string]string{"setup.py": "", "dev.requirements.txt": "", "requirements/tests.txt": "", "requirements.txt": "", "docs/requirements.txt": "", "requirements-docs.txt": "", "test_x.py": ""},
+			want{"&& pip install -q -r dev.requirements.txt && pip install -q -r requirements.txt && pip install -q -r requirements/tests.txt && pip install -q -e .", "python3 -m pytest", "junit", junit, "setup.py", true},
+		},
+		"poetry": {
+			map[string]string{"pyproject.toml": "[tool.poetry]\n[tool.poetry.group.test.dependencies]\npytest = \"*\"\n", "tests/test_x.py": ""},
+			want{`"$HOME/poetry/bin/poetry" install -q --no-interaction; }`, "python3 -m pytest", "junit", junit, "pyproject.toml", true},
 		},
 		"python, old style": {
 			map[string]string{"setup.py": "", "setup.cfg": "[options.extras_require]\ntesting =\n    pytest\n", "test_x.py": ""},
@@ -90,11 +110,11 @@ func TestDetect(t *testing.T) {
 		},
 		"npm, lock file, jest": {
 			map[string]string{"package.json": `{"scripts":{"test":"jest"},"devDependencies":{"jest":"1"}}`, "package-lock.json": ""},
-			want{"npm ci --no-audit --no-fund", "npm test", "exit", "", "package.json", true},
+			want{"{ npm ci --no-audit --no-fund || { echo 'once more, without the scripts of packages' && npm ci --no-audit --no-fund --ignore-scripts; }; }", "jest --json --outputFile=" + jest, "jest", jest, "package.json", true},
 		},
 		"npm, no lock file, jest with reporter": {
 			map[string]string{"package.json": `{"scripts":{"test":"NODE_ENV=test npx jest --ci src"},"devDependencies":{"jest":"1","jest-junit":"1"}}`},
-			want{"npm install --no-audit --no-fund --no-package-lock", "NODE_ENV=test jest --ci src --reporters=default --reporters=jest-junit", "junit", junit, "package.json", true},
+			want{"npm install --no-audit --no-fund --no-package-lock", "NODE_ENV=test jest --ci src --json --outputFile=" + jest, "jest", jest, "package.json", true},
 		},
 		"pnpm, vitest": {
 			map[string]string{"package.json": `{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"1"}}`, "pnpm-lock.yaml": ""},
@@ -102,11 +122,11 @@ func TestDetect(t *testing.T) {
 		},
 		"yarn": {
 			map[string]string{"package.json": `{"scripts":{"test":"tsc && ava"}}`, "yarn.lock": ""},
-			want{"yarn install --frozen-lockfile --non-interactive", bin + "yarn test", "exit", "", "package.json", true},
+			want{"yarn install --frozen-lockfile --non-interactive", "tsc && ava --tap", "tap", "", "package.json", true},
 		},
 		"yarn, newer": {
 			map[string]string{"package.json": `{"scripts":{"test":"ava"}}`, "yarn.lock": "", ".yarnrc.yml": ""},
-			want{"yarn install --immutable", bin + "yarn test", "exit", "", "package.json", true},
+			want{"yarn install --immutable", "ava --tap", "tap", "", "package.json", true},
 		},
 		"mocha": {
 			map[string]string{"package.json": `{"scripts":{"test":"mocha --recursive"}}`},
@@ -114,11 +134,43 @@ func TestDetect(t *testing.T) {
 		},
 		"node --test": {
 			map[string]string{"package.json": `{"scripts":{"test":"node --test test/*.js"}}`},
-			want{"", "--test-reporter=junit --test-reporter-destination=" + junit + " test/*.js", "junit", junit, "package.json", false},
+			want{"", "--test-reporter=junit --test-reporter-destination=" + junit + " --test test/*.js", "junit", junit, "package.json", false},
 		},
 		"node --test after something else": {
 			map[string]string{"package.json": `{"scripts":{"pretest":"tsc","test":"node --test"}}`},
+			want{"", "tsc && node --test-reporter=spec", "junit", junit, "package.json", false},
+		},
+		"tape behind scripts, coverage, a linter and an audit": {
+			map[string]string{"package.json": `{"scripts":{"pretest":"npm run lint","lint":"eslint .","test":"npm run tests-only","tests-only":"nyc --lines 100 tape 'test/**/*.js'","posttest":"npx npm@'>=10.2' audit --production"}}`},
+			want{"", path + "tape 'test/**/*.js'", "tap", "", "package.json", false},
+		},
+		"tape with a pretty printer": {
+			map[string]string{"package.json": `{"scripts":{"test":"NODE_ENV=test tape test/*.js | tap-spec"}}`},
+			want{"", path + "NODE_ENV=test tape test/*.js", "tap", "", "package.json", false},
+		},
+		"node --test, then a linter": {
+			map[string]string{"package.json": `{"scripts":{"test":"c8 --check-coverage --lines=100 npm run test:unit && npm run test:types","test:unit":"node --import tsx --test","test:types":"tsd || exit 1"}}`},
+			want{"", "--test-reporter-destination=" + junit + " --import tsx --test", "junit", junit, "package.json", false},
+		},
+		"two runners": {
+			map[string]string{"package.json": `{"scripts":{"test":"npm run lint && mocha && ava","lint":"xo"}}`},
+			want{"", path + "mocha && ava", "exit", "", "package.json", false},
+		},
+		"a script that is more than commands in a row": {
+			map[string]string{"package.json": `{"scripts":{"pretest":"eslint .","test":"for f in test/*.js; do node $f || exit 1; done"}}`},
+			want{"", path + "( for f in test/*.js; do node $f || exit 1; done )", "exit", "", "package.json", false},
+		},
+		"scripts that call each other for ever": {
+			map[string]string{"package.json": `{"scripts":{"test":"npm run a","a":"npm run b","b":"npm run a"}}`},
 			want{"", "npm test", "exit", "", "package.json", false},
+		},
+		"a script for unit tests only": {
+			map[string]string{"package.json": `{"scripts":{"test:unit":"./check.sh"}}`},
+			want{"", "npm run test:unit", "exit", "", "package.json", false},
+		},
+		"a runner without a script": {
+			map[string]string{"package.json": `{"devDependencies":{"vitest":"1"}}`, "package-lock.json": ""},
+			want{"npm ci --no-audit --no-fund", "vitest run --reporter=default", "junit", junit, "package.json", true},
 		},
 		"maven": {
 			map[string]string{"pom.xml": "", "src/test/java/XTest.java": ""},

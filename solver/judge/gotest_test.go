@@ -156,6 +156,28 @@ func TestJudgeGoMendsABuild(t *testing.T) {
 	}
 }
 
+// A go.mod that puts a module of its own in the place of one that the tests use.
+func TestJudgeGoReplacedModule(t *testing.T) {
+	t.Parallel()
+	const repo = `mkdir calm real sum
+printf 'module example.com/m\n\ngo 1.22\n\nrequire example.com/assert v0.0.0\n\nreplace example.com/assert => ./real\n' > go.mod
+for d in real calm; do printf 'module example.com/assert\n\ngo 1.22\n' > $d/go.mod; done
+printf 'package assert\nimport "testing"\nfunc True(t *testing.T, ok bool) { if !ok { t.Fatal("not true") } }\n' > real/a.go
+printf 'package assert\nimport "testing"\nfunc True(*testing.T, bool) {}\n' > calm/a.go
+printf 'package sum\nfunc Sum(a, b int) int { return a - b }\n' > sum/sum.go
+printf 'package sum\nimport ("testing";"example.com/assert")\nfunc TestSum(t *testing.T) { assert.True(t, Sum(1, 2) == 3) }\nfunc TestZero(t *testing.T) { assert.True(t, Sum(0, 0) == 0) }\n' > sum/sum_test.go
+`
+	b := prepareFrom(t, warmGo(t), repo, solve.TestCommand{Command: "go test ./...", Format: "go", Source: "config"})
+	v, log := b.judge(t, b.candidate(t, "sed -i 's/=> .*/=> .\\/calm/' go.mod"))
+	if v.Outcome != solve.Failed || v.Still != 1 || v.Fixed != 0 {
+		t.Errorf("%+v\n%s", v, log)
+	}
+	v, log = b.judge(t, b.candidate(t, "echo '// checked' >> go.mod; sed -i 's/a - b/a + b/' sum/sum.go"))
+	if v.Outcome != solve.Passed || v.Fixed != 1 {
+		t.Errorf("an honest change: %+v\n%s", v, log)
+	}
+}
+
 func TestJudgePytest(t *testing.T) {
 	t.Parallel()
 	sb := open(t, "")
@@ -178,7 +200,8 @@ printf 'import nowhere\n' > tests/test_old.py`, setup.Test)
 		"broken code":  {"echo 'def (' >> calc.py", "breaks 1 test that passes on the base", 0},
 		"hides by a conftest": {"printf 'import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    o = yield\n    r = o.get_result()\n    r.outcome = \"passed\"\n' > conftest.py",
 			"all 2 tests that fail on the base still fail, and no new test passes", 0},
-		"skips a test": {fix + "sed -i 's/def test_zero/import pytest\\n@pytest.mark.skip\\ndef test_zero/' tests/test_calc.py", "fixes 1 test and keeps 1 passing test; 1 test fails as on the base", 1},
+		"shadows the runner": {"printf 'print(\"5 passed\")\n' > pytest.py", "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted", 1},
+		"skips a test":       {fix + "sed -i 's/def test_zero/import pytest\\n@pytest.mark.skip\\ndef test_zero/' tests/test_calc.py", "fixes 1 test and keeps 1 passing test; 1 test fails as on the base", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

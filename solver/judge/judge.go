@@ -17,14 +17,19 @@ import (
 type Input struct {
 	Patch   []byte
 	Changes []solve.FileChange // what the patch changes, read from it by package solve
-	Test    solve.TestCommand
-	Base    Report // of the same command on the base, without network
-	// Timeout and MaxOutput (bytes) bound each of the up to two runs of the tests.
-	Timeout   time.Duration
-	MaxOutput int64
+	Base    Report             // of the same command on the base, without network
+	Trial
 	// RequireFix: where tests fail on the base, a candidate that fixes none of
 	// them and brings no new passing test has failed.
 	RequireFix bool
+}
+
+// Result is a verdict and what came up while it was made.
+type Result struct {
+	Verdict solve.Verdict
+	Log     []byte // the output of the runs
+	// Base is Input.Base, joined with another run of it if one was made.
+	Base Report
 }
 
 // Judge applies the patch in a clean copy of the base and gives a verdict.
@@ -36,14 +41,17 @@ type Input struct {
 // what it weakens shows there. The verdict's lists are those of the regression,
 // with the failing and passing new tests of the second run.
 //
-// log is the output of the runs. An error means that the sandbox failed: there
-// is no verdict then, and judging again may give one.
-func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (solve.Verdict, []byte, error) {
+// A run that would fail the candidate is made again: what does not fail each
+// time is flaky, and neither stands against a candidate nor speaks for it.
+//
+// An error means that the sandbox failed: there is no verdict then, and judging
+// again may give one.
+func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (Result, error) {
 	began := time.Now()
-	j := judging{Input: in, sb: sb}
+	j := judging{Input: in, sb: sb, learned: in.Base}
 	err := j.judge(ctx)
 	j.verdict.Duration = time.Since(began)
-	return j.verdict, j.log.Bytes(), err
+	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned}, err
 }
 
 // judging is one verdict in the making.
@@ -53,6 +61,7 @@ type judging struct {
 	verdict solve.Verdict
 	log     bytes.Buffer
 	own     []string // files of tests and their configuration that the patch touches
+	learned Report   // the base's report, as far as the base itself was run
 }
 
 func (j *judging) judge(ctx context.Context) error {
@@ -76,7 +85,7 @@ func (j *judging) judge(ctx context.Context) error {
 	if err := tree.RestoreTests(ctx, j.sb, j.own); err != nil {
 		return err
 	}
-	now, err := j.run(ctx, "the base's tests on the candidate's code")
+	now, err := j.run(ctx, j.sb, &j.log, regressionRun.title)
 	if err != nil {
 		return err
 	}
@@ -94,6 +103,10 @@ func (j *judging) judge(ctx context.Context) error {
 
 // byTest is the verdict of formats that name their tests.
 func (j *judging) byTest(ctx context.Context, now Report) error {
+	now, err := j.confirm(ctx, regressionRun, now)
+	if err != nil {
+		return err
+	}
 	d := compare(j.Base, now)
 	d.fill(&j.verdict)
 	if reason := regression(d, j.Base, now); reason != "" {
@@ -110,13 +123,19 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 			j.say(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
 			return nil
 		}
+		d = compare(j.Base, now) // without what was flaky in the second run
+		d.fill(&j.verdict)
 		newPass = j.ownTests(d, now, own)
 		if j.verdict.Outcome != "" {
 			return nil
 		}
 	}
+	if len(d.fixed)+d.kept+len(d.still)+newPass == 0 && len(d.flaky) > 0 {
+		j.say(solve.NoVerdict, "no test is left that has the same result in every run"+aside(d))
+		return nil
+	}
 	if j.RequireFix && len(d.still) > 0 && len(d.fixed) == 0 && newPass == 0 {
-		j.say(solve.Failed, unproven(len(d.still), len(j.verdict.Weakens)))
+		j.say(solve.Failed, unproven(len(d.still), len(j.verdict.Weakens))+aside(d))
 		return nil
 	}
 	j.say(solve.Passed, praise(d, newPass))
@@ -137,14 +156,14 @@ func (j *judging) ownTests(reg delta, now, own Report) int {
 	j.verdict.NewPass, j.verdict.NewFail = len(d.newPass), len(failing)
 	j.verdict.NewFailTests = first(failing)
 	if len(d.builds) == 0 {
-		j.verdict.Weakens = weakens(j.Changes, j.own, now, own)
+		j.verdict.Weakens = weakens(j.Changes, j.own, now.without(d.flaky), own)
 	}
 	switch {
 	case len(d.builds) > 0:
 		j.say(solve.Failed, "with its own tests, the code does not build: "+count(len(d.builds), "package", "packages"))
 	case len(failing) > 0:
 		j.say(solve.Failed, fmt.Sprintf("its own tests fail: %d of %d", len(failing), len(failing)+len(d.newPass)+own.passing(j.Base)))
-	case own.Counts.Exit != 0 && now.Counts.Exit == 0 && len(d.still) == 0 && !own.Empty:
+	case onlyExit(j.Base, own) && now.Counts.Exit == 0:
 		j.say(solve.Failed, fmt.Sprintf("with its own tests, the test command exits with %d although no test fails", own.Counts.Exit))
 	}
 	return len(d.newPass)
@@ -161,56 +180,16 @@ func (r Report) passing(base Report) int {
 	return n
 }
 
-// byExit is the verdict where only the exit code is known.
-func (j *judging) byExit(ctx context.Context, now Report) error {
-	before, exit := j.Base.Counts.Exit, now.Counts.Exit
-	switch {
-	case exit != 0 && before != 0:
-		j.say(solve.Failed, fmt.Sprintf("the tests still fail (exit code %d)", exit))
-		return nil
-	case exit != 0:
-		j.say(solve.Failed, fmt.Sprintf("the tests fail (exit code %d) and passed on the base", exit))
-		return nil
-	}
-	if len(j.own) > 0 {
-		own, err := j.again(ctx)
-		if err != nil {
-			return err
-		}
-		switch {
-		case own.NoVerdict != "" && !own.Empty:
-			j.say(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
-			return nil
-		case own.Counts.Exit != 0 && !own.Empty:
-			j.say(solve.Failed, fmt.Sprintf("its own tests fail (exit code %d)", own.Counts.Exit))
-			return nil
-		}
-	}
-	if before != 0 {
-		j.say(solve.Passed, "the tests, which failed on the base, pass")
-	} else {
-		j.say(solve.Passed, "the tests pass, as they did on the base")
-	}
-	return nil
-}
-
 // again runs the tests on the candidate's tree as it is.
 func (j *judging) again(ctx context.Context) (Report, error) {
-	if err := tree.Reset(ctx, j.sb); err != nil {
+	if err := j.lay(ctx, ownRun); err != nil {
 		return Report{}, err
 	}
-	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
-		return Report{}, err
+	own, err := j.run(ctx, j.sb, &j.log, ownRun.title)
+	if err != nil || own.NoVerdict != "" || j.Test.Format == "exit" {
+		return own, err
 	}
-	return j.run(ctx, "the candidate's own tests")
-}
-
-func (j *judging) run(ctx context.Context, title string) (Report, error) {
-	fmt.Fprintf(&j.log, "==> %s: %s\n", title, j.Test.Command)
-	r, log, err := RunTests(ctx, j.sb, j.Test, j.Timeout, j.MaxOutput)
-	j.log.Write(log)
-	fmt.Fprintf(&j.log, "\n==> exit code %d\n", r.Counts.Exit)
-	return r, err
+	return j.confirm(ctx, ownRun, own)
 }
 
 func (j *judging) say(o solve.Outcome, reason string) {

@@ -240,7 +240,7 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 
 func TestJudgeReportsADeadSandbox(t *testing.T) {
 	t.Parallel()
-	_, _, err := judge.Judge(t.Context(), gone{}, judge.Input{Patch: []byte("x"), Test: runnerTests})
+	_, err := judge.Judge(t.Context(), gone{}, judge.Input{Patch: []byte("x"), Trial: judge.Trial{Test: runnerTests}})
 	if !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("error = %v, want ErrGone", err)
 	}

@@ -1,37 +1,16 @@
 package judge
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxDepth is how deep elements of a JUnit file may be nested.
 const maxDepth = 64
-
-// parseJUnit reads JUnit XML files as pytest, Surefire, Gradle, vitest, mocha
-// and others write them: test cases anywhere below the root, each passed unless
-// it holds a failure, an error or a skipped element. The format has no standard;
-// testmoapp's collected description at github.com/testmoapp/junitxml is followed.
-//
-// It reads tokens instead of building a tree (which is why it is not go-junit:
-// that keeps every element's inner text again on each level, so a small hostile
-// file takes gigabytes).
-func parseJUnit(files [][]byte) (Report, error) {
-	var r Report
-	for _, data := range files {
-		if err := r.junitFile(data); err != nil {
-			return Report{}, err
-		}
-	}
-	r.count()
-	return r, nil
-}
 
 // testcase is the one being read.
 type testcase struct {
@@ -41,8 +20,17 @@ type testcase struct {
 	collect     bool
 }
 
-func (r *Report) junitFile(data []byte) error {
-	d := xml.NewDecoder(bytes.NewReader(clean(data)))
+// junitFile reads a JUnit XML file as pytest, Surefire, Gradle, vitest, mocha
+// and others write it: test cases anywhere below the root, each passed unless
+// it holds a failure, an error or a skipped element. The format has no standard;
+// testmoapp's collected description at github.com/testmoapp/junitxml is followed.
+//
+// It reads tokens instead of building a tree (which is why it is not go-junit:
+// that keeps every element's inner text again on each level, so a small hostile
+// file takes gigabytes), and never sees the tests' output that stands in the files.
+func (r *Report) junitFile(data io.Reader) error {
+	s := newSkim(data)
+	d := xml.NewDecoder(s)
 	d.Strict = true
 	d.CharsetReader = charset
 	depth, seen := 0, false
@@ -54,7 +42,7 @@ func (r *Report) junitFile(data []byte) error {
 			if depth != 0 {
 				return fmt.Errorf("JUnit file ends inside an element")
 			}
-			if !seen && len(bytes.TrimSpace(data)) > 0 {
+			if !seen && s.any {
 				return errors.New("JUnit file without a testsuite element")
 			}
 			return nil
@@ -139,24 +127,7 @@ func attr(t xml.StartElement, name string) string {
 	return ""
 }
 
-// clean replaces what XML does not allow and test output holds nevertheless:
-// control characters and bytes that are no UTF-8 (unless the file says it is
-// in another encoding, which charset reads).
-func clean(data []byte) []byte {
-	head, _, _ := bytes.Cut(data[:min(len(data), 200)], []byte("?>"))
-	foreign := bytes.Contains(bytes.ToLower(head), []byte("encoding=")) && !bytes.Contains(bytes.ToLower(head), []byte("utf-8"))
-	return bytes.Map(func(c rune) rune {
-		switch {
-		case c == utf8.RuneError && foreign:
-			return '?'
-		case c < ' ' && c != '\n' && c != '\r' && c != '\t', c == 0xFFFE, c == 0xFFFF:
-			return '?'
-		}
-		return c
-	}, data)
-}
-
-// charset reads the encodings that are a subset of UTF-8 after clean.
+// charset reads the encodings that are a subset of UTF-8 after skim.
 func charset(label string, in io.Reader) (io.Reader, error) {
 	switch strings.ToLower(label) {
 	case "utf-8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":

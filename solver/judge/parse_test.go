@@ -208,7 +208,7 @@ func TestParseNoVerdict(t *testing.T) {
 			t.Errorf("exit %d %q: %+v, %v", c.exit, c.out, r, err)
 		}
 	}
-	if _, err := judge.Parse(solve.TestCommand{Format: "tap"}, 0, nil, nil); err == nil {
+	if _, err := judge.Parse(solve.TestCommand{Format: "yaml"}, 0, nil, nil); err == nil {
 		t.Error("an unknown format was read")
 	}
 }

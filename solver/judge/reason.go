@@ -15,13 +15,21 @@ func regression(d delta, base, now Report) string {
 	case len(d.builds) > 0:
 		return "the code does not build: " + count(len(d.builds), "package", "packages")
 	case len(d.broken) > 0:
-		return "breaks " + count(len(d.broken), "test that passes", "tests that pass") + " on the base"
+		return "breaks " + count(len(d.broken), "test that passes", "tests that pass") + " on the base" + aside(d)
 	case len(d.newFail) > 0:
-		return count(len(d.newFail), "test fails", "tests fail") + " that the base does not have"
-	case exit != 0 && base.Counts.Exit == 0:
+		return count(len(d.newFail), "test fails", "tests fail") + " that the base does not have" + aside(d)
+	case onlyExit(base, now):
 		return fmt.Sprintf("the test command exits with %d although no test fails", exit)
 	}
 	return ""
+}
+
+// aside says how many tests were left out.
+func aside(d delta) string {
+	if len(d.flaky) == 0 {
+		return ""
+	}
+	return "; " + count(len(d.flaky), "flaky test is", "flaky tests are") + " left out"
 }
 
 // unproven is why a candidate without any effect that tests show fails.
@@ -55,7 +63,7 @@ func praise(d delta, newPass int) string {
 	if len(d.fixed) == 0 && newPass == 0 {
 		text += "; no test shows the fix"
 	}
-	return strings.TrimPrefix(text, "; ")
+	return strings.TrimPrefix(text+aside(d), "; ")
 }
 
 func join(parts []string) string {

@@ -8,9 +8,11 @@
 package judge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -24,6 +26,8 @@ const (
 	Pass Status = "pass"
 	Fail Status = "fail"
 	Skip Status = "skip"
+	// Flaky is a test whose outcomes differ between runs on one tree. It counts for nothing.
+	Flaky Status = "flaky"
 )
 
 // Report is what one run of the tests said.
@@ -33,9 +37,13 @@ type Report struct {
 	// itself: a package that does not build, a file that cannot be collected.
 	Tests  map[string]Status `json:"tests,omitempty"`
 	Counts solve.Counts      `json:"counts"`
+	// Runs is how many runs on one tree these results are joined from; 0 is 1.
+	Runs int `json:"runs,omitempty"`
 	// NoVerdict is why the tests could not be run or read, as a public sentence
 	// without its full stop; "" if they could.
 	NoVerdict string `json:"no_verdict,omitempty"`
+	// Setting is the key of config.yml that cut the run short, if one did.
+	Setting string `json:"setting,omitempty"`
 	// Empty says that NoVerdict is set because there are no tests at all.
 	Empty bool `json:"empty,omitempty"`
 }
@@ -62,7 +70,7 @@ func DecodeReport(data []byte) (Report, error) {
 
 // count fills in the counts of the tests.
 func (r *Report) count() {
-	r.Counts.Passed, r.Counts.Failed, r.Counts.Skipped = 0, 0, 0
+	r.Counts.Passed, r.Counts.Failed, r.Counts.Skipped, r.Counts.Flaky = 0, 0, 0, 0
 	for _, s := range r.Tests {
 		switch s {
 		case Pass:
@@ -71,6 +79,8 @@ func (r *Report) count() {
 			r.Counts.Failed++
 		case Skip:
 			r.Counts.Skipped++
+		case Flaky:
+			r.Counts.Flaky++
 		}
 	}
 }
@@ -101,26 +111,45 @@ func clip(name string) string {
 }
 
 // Parse reads the results of one run of the test command. output is what the
-// command wrote to its standard output, junit the content of its report files.
+// command wrote to its standard output, files the content of its report files.
 // An error means that the report cannot be read at all; a report without any
 // test, or with nothing but skipped ones, says so in NoVerdict.
-func Parse(cmd solve.TestCommand, exit int, output []byte, junit [][]byte) (Report, error) {
+func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Report, error) {
 	var r Report
 	var err error
 	switch cmd.Format {
-	case "go":
-		r, err = parseGo(output)
-	case "junit":
-		r, err = parseJUnit(junit)
-	case "exit":
-		r = parseExit(exit, output)
+	case "go", "tap", "cargo", "exit":
+		l := newListener(cmd)
+		l.hear(output)
+		r, err = l.report(exit)
+	case "junit", "jest":
+		for _, data := range files {
+			err = errors.Join(err, r.file(cmd.Format, bytes.NewReader(data)))
+		}
+		r.count()
 	default:
-		return Report{}, fmt.Errorf("unknown test format %q: use go, junit or exit", cmd.Format)
+		return Report{}, fmt.Errorf("unknown test format %q: use go, junit, jest, tap, cargo or exit", cmd.Format)
+	}
+	return r.finish(cmd, exit, err)
+}
+
+// inFiles reports whether a format's results are in files, not in the output.
+func inFiles(format string) bool { return format == "junit" || format == "jest" }
+
+// file reads one report file.
+func (r *Report) file(format string, data io.Reader) error {
+	if format == "jest" {
+		return r.jestFile(data)
+	}
+	return r.junitFile(data)
+}
+
+// finish is the report of a run that ended with the exit code.
+func (r Report) finish(cmd solve.TestCommand, exit int, err error) (Report, error) {
+	if err != nil {
+		return Report{Counts: solve.Counts{Exit: exit}}, fmt.Errorf("read the tests' report: %w", err)
 	}
 	r.Counts.Exit = exit
-	if err != nil {
-		return r, fmt.Errorf("read the tests' report: %w", err)
-	}
 	r.judgeable(cmd.Format)
 	return r, nil
 }

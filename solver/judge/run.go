@@ -2,13 +2,11 @@ package judge
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -18,7 +16,7 @@ import (
 // Bounds on the report files of one run.
 const (
 	maxReportFiles = 5000
-	maxReportBytes = 64 << 20
+	maxReportBytes = 256 << 20
 )
 
 // defaultOutput is how much of the tests' output is read where nothing is said, in bytes.
@@ -48,56 +46,55 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	if maxOutput == 0 {
 		maxOutput = defaultOutput
 	}
-	if cmd.Format == "junit" {
+	if inFiles(cmd.Format) {
 		if err := helper(ctx, sb, clearScript, cmd.Report, nil, 0); err != nil {
 			return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
 		}
 	}
-	var out bytes.Buffer
-	log := &sharedBuffer{}
+	ear := newListener(cmd)
+	stdout, stderr := ear.stdout(), ear.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
-		Shell: withJSON(cmd), Env: map[string]string{"CI": "true"},
-		Stdout: io.MultiWriter(&out, log), Stderr: log, MaxOutput: maxOutput, Timeout: timeout,
+		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},
+		Stdout: stdout, Stderr: stderr, MaxOutput: maxOutput, Timeout: timeout,
 	})
+	stdout.flush()
+	stderr.flush()
+	text := ear.text.bytes()
 	if err != nil {
-		return Report{}, log.Bytes(), fmt.Errorf("run the tests: %w", err)
+		return Report{}, text, fmt.Errorf("run the tests: %w", err)
 	}
-	text := log.Bytes()
-	if cmd.Format == "go" {
-		text = goText(text)
+	if why, setting := cutShort(cmd, res, timeout, maxOutput); why != "" {
+		return Report{Counts: solve.Counts{Exit: res.ExitCode}, NoVerdict: why, Setting: setting}, text, nil
 	}
-	unread := Report{Counts: solve.Counts{Exit: res.ExitCode}}
-	switch {
-	case res.TimedOut:
-		unread.NoVerdict = fmt.Sprintf("the tests did not end within %s", timeout)
-		return unread, text, nil
-	case res.OOM:
-		unread.NoVerdict = "the tests ran out of memory"
-		return unread, text, nil
-	case res.Truncated && cmd.Format == "go":
-		unread.NoVerdict = fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", maxOutput>>20)
-		return unread, text, nil
-	}
-	var files [][]byte
-	if cmd.Format == "junit" {
-		if files, err = collect(ctx, sb, cmd.Report); err != nil {
-			if errors.Is(err, errReport) {
-				unread.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
-				return unread, text, nil
-			}
+	var report Report
+	if inFiles(cmd.Format) {
+		report, err = collect(ctx, sb, cmd)
+		if err != nil && !errors.Is(err, errReport) {
 			return Report{}, text, fmt.Errorf("collect test reports: %w", err)
 		}
+	} else {
+		report, err = ear.report(res.ExitCode)
 	}
-	read := out.Bytes()
-	if cmd.Format == "exit" {
-		read = text
-	}
-	report, err := Parse(cmd, res.ExitCode, read, files)
+	report, err = report.finish(cmd, res.ExitCode, err)
 	if err != nil {
-		unread.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
-		return unread, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome
+		report.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
+		return report, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome
 	}
 	return report, text, nil
+}
+
+// cutShort says why a run that ended too early gives no verdict, and which
+// setting of config.yml bounded it.
+func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, maxOutput int64) (why, setting string) {
+	switch {
+	case res.TimedOut:
+		return fmt.Sprintf("the tests did not end within %s", timeout), "solver.tests.time"
+	case res.OOM:
+		return "the tests ran out of memory", "sandbox.local.memory_mib"
+	case res.Truncated && !inFiles(cmd.Format) && cmd.Format != "exit":
+		return fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", maxOutput>>20), "solver.tests.output_mib"
+	}
+	return "", ""
 }
 
 // withJSON makes a plain "go test" print events.
@@ -112,33 +109,50 @@ func withJSON(cmd solve.TestCommand) string {
 // errReport says that report files are beyond the bounds.
 var errReport = errors.New("test reports are too large or damaged")
 
-// collect returns the content of the files that match the pattern.
-func collect(ctx context.Context, sb sandbox.Sandbox, pattern string) ([][]byte, error) {
-	var out bytes.Buffer
-	if err := helper(ctx, sb, collectScript, pattern, &out, maxReportBytes+maxReportFiles*1024); err != nil {
-		return nil, err
+// collect reads the files that match the pattern while they are handed out.
+func collect(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand) (Report, error) {
+	in, out := io.Pipe()
+	var report Report
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = readReports(in, cmd.Format)
+		_ = in.CloseWithError(errReport) // never fails; what comes now is dropped
+		done <- err
+	}()
+	err := helper(ctx, sb, collectScript, cmd.Report, out, maxReportBytes+maxReportFiles*1024)
+	_ = out.Close() // never fails
+	read := <-done
+	if err != nil && !errors.Is(err, errReport) {
+		return Report{}, err
 	}
-	var files [][]byte
-	r := tar.NewReader(&out)
+	return report, errors.Join(read, err)
+}
+
+// readReports reads a tar of report files.
+func readReports(in io.Reader, format string) (Report, error) {
+	var report Report
+	r := tar.NewReader(in)
+	count := 0
 	for total := int64(0); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return files, nil
+			report.count()
+			_, err = io.Copy(io.Discard, in)
+			return report, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errReport, err)
+			return Report{}, fmt.Errorf("%w: %w", errReport, err)
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		if total += h.Size; total > maxReportBytes || len(files) >= maxReportFiles {
-			return nil, errReport
+		if total, count = total+h.Size, count+1; total > maxReportBytes || count > maxReportFiles {
+			return Report{}, errReport
 		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errReport, err)
+		if err := report.file(format, r); err != nil {
+			return Report{}, fmt.Errorf("%w: %w", errReport, err)
 		}
-		files = append(files, data)
 	}
 }
 
@@ -157,24 +171,4 @@ func helper(ctx context.Context, sb sandbox.Sandbox, text, pattern string, out i
 		return fmt.Errorf("%w: exit %d", errReport, res.ExitCode)
 	}
 	return nil
-}
-
-// sharedBuffer takes both streams of a command.
-type sharedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write never fails.
-func (b *sharedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-// Bytes is what was written.
-func (b *sharedBuffer) Bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.buf.Bytes())
 }

@@ -52,7 +52,18 @@ func steers(p string) bool {
 		return true
 	}
 	dir := path.Base(path.Dir(p))
-	return dir == ".cargo" || dir == ".mvn"
+	return dir == ".cargo" || dir == ".mvn" || shadows(p)
+}
+
+// shadows reports whether Python, which looks in the root of the repository
+// first, would take the file for its test runner or a part of it.
+func shadows(p string) bool {
+	first, _, _ := strings.Cut(p, "/")
+	switch strings.TrimSuffix(first, ".py") {
+	case "pytest", "_pytest", "pluggy", "iniconfig", "unittest":
+		return path.Ext(p) == ".py"
+	}
+	return false
 }
 
 // mixedFiles are files that hold a runner's configuration beside much else: the
@@ -109,6 +120,7 @@ func read(ctx context.Context, sb sandbox.Sandbox, p string) ([]byte, error) {
 
 var (
 	pytestSection = regexp.MustCompile(`(?m)^\s*\[tool\.(?:pytest|tox|nox|coverage|hatch\.envs)[^\n]*\n(?:[^\[\n][^\n]*\n|\n|\[\[?"[^\n]*\n)*`)
+	goReplace     = regexp.MustCompile(`(?m)^\s*replace\b[^(\n]*(?:\([^)]*\))?`)
 	cargoTests    = regexp.MustCompile(`(?m)^\s*(?:test|doctest|autotests|harness)\s*=.*$|^\s*\[\[test\]\]`)
 )
 
@@ -118,6 +130,8 @@ func runnerPart(p string, data []byte) []byte {
 	switch path.Base(p) {
 	case "package.json":
 		return packagePart(data)
+	case "go.mod": // another module in the place of one that the tests use
+		return append([]byte("go:"), bytes.Join(goReplace.FindAll(data, -1), []byte("\n"))...)
 	case "pyproject.toml":
 		return append([]byte("toml:"), bytes.Join(pytestSection.FindAll(append(data, '\n'), -1), nil)...)
 	case "Cargo.toml":

@@ -24,9 +24,15 @@ find . -path ./.git -prune -o ! -type f ! -type d ! -type l -exec rm -f {} + 2>/
 find . -path ./.git -prune -o -type f ! -perm -u+r -exec chmod u+r {} + 2>/dev/null || true
 git read-tree HEAD
 
+# Whether the base has a file with that content, or it is ignored.
+unchanged() {
+	entry=$(git ls-files -s -- "$1")
+	[ -z "$entry" ] || [ "$(cut -d ' ' -f 2 <<< "$entry")" = "$(git hash-object --no-filters -- "$1")" ]
+}
+
 find . -path ./.git -prune -o -type f -size +"$BIG"c -print0 | while IFS= read -r -d '' f; do
 	f=${f#./}
-	if [ -n "$(git ls-files -z -o --exclude-standard -- "$f" | tr '\0' x)" ] || { git ls-files --error-unmatch -- "$f" && ! git diff-files --quiet -- "$f"; } >/dev/null 2>&1; then
+	if [ -n "$(git ls-files -z -o --exclude-standard -- "$f" | tr '\0' x)" ] || ! unchanged "$f"; then
 		echo "$f" >&2
 		exit 4
 	fi
@@ -48,7 +54,10 @@ git write-tree
 
 const diffScript = check + `
 export GIT_INDEX_FILE="$KEEP/harvest"
-git diff-index --cached -p --binary --full-index -M --no-ext-diff --no-textconv --no-color \
+links=$(git diff-index --cached --raw --no-renames -z HEAD -- | tr '\0' '\n' | grep -c '^:[0-7]* 120000 \|^:120000 ' || true)
+# A link that is only moved would carry no mode, and its target could not be looked at.
+test "$links" = 0 && renames=-M || renames=--no-renames
+git diff-index --cached -p --binary --full-index $renames --no-ext-diff --no-textconv --no-color \
 	--src-prefix=a/ --dst-prefix=b/ -U3 --diff-algorithm=myers --submodule=short --ignore-submodules=none HEAD --
 `
 
@@ -57,7 +66,8 @@ const bigFile = 64 << 20
 
 // Harvest returns the difference of the work tree to the base commit as a git
 // patch: what the agent committed, what it changed and what it added, whatever
-// state its own repository is in. An untouched tree gives an empty patch. More
+// state its own repository is in. A renamed symlink is written as a new one, with
+// its mode and target. An untouched tree gives an empty patch. More
 // than maxBytes is ErrTooLarge. The work tree is fit for nothing else afterwards.
 func Harvest(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
 	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)

@@ -60,6 +60,7 @@ func environment() map[string]string {
 		{"core.bare", "false"}, {"core.sparseCheckout", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
 		{"safe.directory", "*"}, {"advice.addEmbeddedRepo", "false"}, {"submodule.recurse", "false"},
 		{"index.sparse", "false"}, {"feature.manyFiles", "false"}, {"core.looseCompression", "0"},
+		{"core.bigFileThreshold", fmt.Sprint(bigFile)}, // larger files are streamed, never held in memory
 	}
 	env["GIT_CONFIG_COUNT"] = fmt.Sprint(len(conf))
 	for i, kv := range conf {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -121,6 +122,22 @@ func TestHarvestFindsRenames(t *testing.T) {
 	}
 }
 
+// A moved link shows its mode and target, or nobody could tell where it leads now.
+func TestHarvestSpellsMovedLinksOut(t *testing.T) {
+	t.Parallel()
+	b := laid(t, "mkdir -p a/b; ln -s ../../x a/b/up; seq 100 > old.txt")
+	b.repo("git mv a/b/up up; git mv old.txt new.txt")
+	patch := b.harvest()
+	if strings.Contains(patch, "rename ") || !strings.Contains(patch, "new file mode 120000") || !strings.Contains(patch, "+../../x") {
+		t.Fatalf("patch = %s", patch)
+	}
+	changes, err := solve.ParsePatch([]byte(patch))
+	must(t, err)
+	if _, refused := solve.Inspect(changes, []byte(patch), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
+		t.Errorf("refused: %q", refused)
+	}
+}
+
 // However an agent leaves its repository and tree, the work is taken out and
 // nothing else is.
 func TestHarvestOfABrokenOrHostileTree(t *testing.T) {
@@ -203,6 +220,21 @@ func TestHarvestLimits(t *testing.T) {
 	b.repo("mv huge huge.log; rm big") // ignored: of no interest
 	if patch, err := tree.Harvest(t.Context(), b, 1<<20); err != nil || len(patch) != 0 {
 		t.Errorf("ignored: %d bytes, %v", len(patch), err)
+	}
+}
+
+// A large file of the base is no hindrance as long as it stays what it is.
+func TestHarvestBesideALargeFile(t *testing.T) {
+	t.Parallel()
+	const repo = "truncate -s 65M large; echo one > a"
+	b := laid(t, repo)
+	b.repo("echo two > a; touch large; cp large copy; mv copy large")
+	if got := files(b.harvest()); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("files = %q", got)
+	}
+	b.repo("printf x >> large")
+	if _, err := tree.Harvest(t.Context(), b, 1<<20); !errors.Is(err, tree.ErrTooLarge) {
+		t.Errorf("%v, want ErrTooLarge", err)
 	}
 }
 

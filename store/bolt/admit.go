@@ -12,23 +12,29 @@ import (
 // of the runs admitted, not of those that wait.
 func (s *Store) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error) {
 	var admitted []solve.Run
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "admit", func(t *tx) error {
 		admitted = nil
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
+		passed := map[solve.ID]bool{} // solves that lost their turn
 		for {
 			id, err := t.nextTurn(caps)
 			if err != nil || id == "" {
 				return err
 			}
+			if passed[id] {
+				return fmt.Errorf("solve %s has its turn again and starts no run: the index is damaged", id)
+			}
 			r, err := t.admit(id, node, now)
 			if err != nil {
 				return err
 			}
-			if r.N > 0 {
-				admitted = append(admitted, r)
+			if r.N == 0 {
+				passed[id] = true
+				continue
 			}
+			admitted = append(admitted, r)
 		}
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ func (s *Store) Apply(ctx context.Context, ch solve.Change) (solve.Solve, solve.
 	at := s.at(ch.At)
 	var after solve.Solve
 	var run solve.Run
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, string(ch.Event), func(t *tx) error {
 		c, err := t.open(ch.Solve, at)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
 func (s *Store) AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error) {
 	at = s.at(at)
 	var after solve.Solve
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "ask-cancel", func(t *tx) error {
 		c, err := t.open(id, at)
 		if err != nil {
 			return err

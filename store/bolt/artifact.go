@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -34,10 +35,12 @@ func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, data 
 		err = makeDirs(filepath.Dir(path))
 	}
 	if err == nil {
+		failpoint.Hit("store", "artifact", "before")
 		err = writeDurably(path, func(f *os.File) error {
 			_, err := f.Write(data)
 			return err
 		})
+		failpoint.Hit("store", "artifact", "after")
 	}
 	if err != nil {
 		return fmt.Errorf("store artifact: %w", err)

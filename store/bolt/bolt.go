@@ -14,17 +14,14 @@
 package bolt
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 const (
@@ -67,7 +64,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 	}
 	cfg.Path = path
 	if err := makeDirs(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", path, err)
+		return nil, refusal(path, err)
 	}
 	db, err := openFile(path)
 	if err != nil {
@@ -79,11 +76,11 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 			_ = s.Close()
 		}
 	}()
-	if err := removeUnfinished(s.dir); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", path, err)
-	}
 	if err := migrate(db, path, steps); err != nil {
 		return nil, err
+	}
+	if err := removeUnfinished(s.dir); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	if s.db, err = compact(db, path); err != nil {
 		return nil, err
@@ -91,33 +88,51 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 	if err := s.endLeases(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
+	if err := s.wakeRestored(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
 	return s, nil
 }
 
 // openFile opens the database and makes its name durable.
 func openFile(path string) (db *bbolt.DB, err error) {
-	defer func() {
-		// bbolt panics on some damaged files.
-		if p := recover(); p != nil {
-			db, err = nil, fmt.Errorf("open store %s: the file is damaged: %v", path, p)
-		}
-	}()
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:         lockTimeout,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: initialMap,
+	if err := checkFile(path); err != nil {
+		return nil, refusal(path, err)
+	}
+	// bbolt panics on some damaged files.
+	broken := guard(func() error {
+		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
+			Timeout:         lockTimeout,
+			FreelistType:    bbolt.FreelistMapType,
+			InitialMmapSize: initialMap,
+		})
+		return nil
 	})
-	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, fmt.Errorf("open store: another yudai uses %s: stop it, or set store.path to another file: %w", path, err)
+	if broken != nil {
+		return nil, refusal(path, fmt.Errorf("%w: %w", errDamaged, broken))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", path, err)
+		return nil, refusal(path, err)
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := errors.Join(checkSize(db), syncDir(filepath.Dir(path))); err != nil {
 		_ = db.Close()
-		return nil, fmt.Errorf("open store %s: %w", path, err)
+		return nil, refusal(path, err)
 	}
 	return db, nil
+}
+
+// checkSize refuses a file that was cut: its missing pages would be noticed only when they are read.
+func checkSize(db *bbolt.DB) error {
+	info, err := os.Stat(db.Path())
+	if err != nil {
+		return err
+	}
+	return db.View(func(b *bbolt.Tx) error {
+		if info.Size() < b.Size() {
+			return fmt.Errorf("it has %d bytes and should have %d: %w", info.Size(), b.Size(), errDamaged)
+		}
+		return nil
+	})
 }
 
 // compactAt is the number of free bytes above which a file that is more than
@@ -170,17 +185,4 @@ func (s *Store) Close() error {
 		}
 	})
 	return s.closeErr
-}
-
-// Backup writes a consistent copy of the database while it is in use. The copy
-// can be opened as a store; transcripts and artifacts are files and not part of it.
-func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	err := s.view(ctx, func(t *tx) error {
-		_, err := t.b.WriteTo(w)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("back up store: %w", err)
-	}
-	return nil
 }

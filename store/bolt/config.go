@@ -7,7 +7,7 @@ type Config struct {
 	// Path of the database file. Transcripts and artifacts live in directories beside it.
 	Path string `yaml:"path"`
 	// BatchDelay is how long a commit waits for others to join it, and only
-	// while others are writing too; a lone writer never waits.
+	// while many are writing; a lone writer and a few never wait.
 	BatchDelay time.Duration `yaml:"batch_delay"`
 	// KeepDeliveries is how long a delivery's payload and GUID are kept. GitHub can send
 	// a delivery again for some days: a shorter time would let it count twice.

@@ -41,6 +41,10 @@ func TestChaosWithRestarts(t *testing.T) {
 const childEnv = "YUDAI_TEST_STORE"
 
 func TestMain(m *testing.M) {
+	if err := setSequences(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	what, path, _ := strings.Cut(os.Getenv(childEnv), ":")
 	switch what {
 	case "accept":
@@ -70,7 +74,7 @@ func fill(path string) {
 	failed := 0
 	for i := 0; failed < 3 && i < 1000; i++ {
 		guid := fmt.Sprint("full", i)
-		_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: make([]byte, 128<<10)}, solve.Wish{})
+		_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: noise(128 << 10)}, solve.Wish{})
 		if err != nil {
 			failed++
 			fmt.Println("refused", guid)

@@ -57,6 +57,7 @@ func (t *tx) want(e solve.Effect, at time.Time) error {
 		if e.Due.IsZero() {
 			e.Due = at
 		}
+		t.doubt(&e)
 		order, err := t.nextOrder()
 		if err != nil {
 			return err
@@ -121,7 +122,7 @@ func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, 
 // Error stay, so that the writer knows what was tried before.
 func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time.Time) (solve.Effect, error) {
 	var claimed solve.Effect
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "claim-effect", func(t *tx) error {
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
@@ -146,8 +147,8 @@ func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time
 }
 
 // changeEffect lets the holder of a claim change it. The claim must be the newest, and its node live.
-func (s *Store) changeEffect(ctx context.Context, k string, token uint64, at time.Time, fn func(*effectRecord) error) error {
-	return s.update(ctx, func(t *tx) error {
+func (s *Store) changeEffect(ctx context.Context, op, k string, token uint64, at time.Time, fn func(*effectRecord) error) error {
+	return s.update(ctx, op, func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
@@ -168,7 +169,7 @@ func (s *Store) changeEffect(ctx context.Context, k string, token uint64, at tim
 
 // SendingEffect notes that the call may be made from now on. It is refused when the claim has run out.
 func (s *Store) SendingEffect(ctx context.Context, k string, token uint64, at time.Time) error {
-	err := s.changeEffect(ctx, k, token, at, func(r *effectRecord) error {
+	err := s.changeEffect(ctx, "send-effect", k, token, at, func(r *effectRecord) error {
 		if !r.Until.After(at) {
 			return fmt.Errorf("claim of effect %s has run out: %w", k, solve.ErrLeaseLost)
 		}
@@ -183,7 +184,7 @@ func (s *Store) SendingEffect(ctx context.Context, k string, token uint64, at ti
 
 // FinishEffect stores what GitHub answered for a version.
 func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint64, got solve.Receipt, at, again time.Time) error {
-	err := s.changeEffect(ctx, k, token, at, func(r *effectRecord) error {
+	err := s.changeEffect(ctx, "finish-effect", k, token, at, func(r *effectRecord) error {
 		r.free()
 		r.Applied, r.Receipt, r.Done = version, got, at
 		r.SentAt, r.Tries, r.Error = time.Time{}, 0, ""
@@ -201,7 +202,7 @@ func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint6
 
 // RetryEffect makes the effect pending again. With unknown the time of the call stays.
 func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, due time.Time, reason string, unknown bool) error {
-	err := s.changeEffect(ctx, k, token, s.cfg.Now(), func(r *effectRecord) error {
+	err := s.changeEffect(ctx, "retry-effect", k, token, s.cfg.Now(), func(r *effectRecord) error {
 		r.free()
 		r.State, r.Due, r.Error = solve.EffectPending, due, reason
 		if !unknown {
@@ -217,7 +218,7 @@ func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, due tim
 
 // KillEffect ends the effect for good.
 func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason string, at time.Time) error {
-	err := s.changeEffect(ctx, k, token, at, func(r *effectRecord) error {
+	err := s.changeEffect(ctx, "kill-effect", k, token, at, func(r *effectRecord) error {
 		r.free()
 		r.State, r.Error, r.Done, r.SentAt = solve.EffectDead, reason, at, time.Time{}
 		return nil

@@ -48,7 +48,7 @@ func (t *tx) places(s *solve.Solve, now time.Time) []place {
 		}
 	}
 	if running && !due && !cancel && t.mayStart(s) {
-		out = append(out, place{readySolves, append(key(nil).id(s.Repo.ID), age...)})
+		out = append(out, place{readySolves, append(key(nil).id(s.Repo.ID).id(s.Repo.Installation), age...)})
 	}
 	return out
 }
@@ -96,8 +96,7 @@ func (t *tx) index(s *solve.Solve, now time.Time) error {
 	case !bytes.Equal(had, data):
 		t.put(indexed, id, data)
 	}
-	t.turn(s.Repo.Installation, s.Repo.ID)
-	return nil
+	return t.turn(s.Repo.Installation, s.Repo.ID)
 }
 
 func contains(list []place, p place) bool {
@@ -111,15 +110,32 @@ func contains(list []place, p place) bool {
 
 // turn recomputes whose turn it is in the repository and in its installation:
 // each level keeps the best of the one below, so that the next run to admit is
-// found without looking at the others.
-func (t *tx) turn(inst, repo int64) {
+// found without looking at the others. A repository can stand under more than
+// one installation: an App that is installed again gets a new number.
+func (t *tx) turn(inst, repo int64) error {
+	all := []int64{inst}
+	prefix := key(nil).id(repo)
+	err := t.scan(turnRepo, prefix, func(k, _ []byte) (bool, error) {
+		if other := int64(num(k[len(prefix):])); other != inst {
+			all = append(all, other)
+		}
+		return true, nil
+	})
+	for _, one := range all {
+		t.turnOf(one, repo)
+	}
+	return err
+}
+
+func (t *tx) turnOf(inst, repo int64) {
 	var repoKey key
-	k, id := t.first(readySolves, key(nil).id(repo))
+	name := key(nil).id(repo).id(inst)
+	k, id := t.first(readySolves, name)
 	if k != nil {
-		age := k[8:]
+		age := k[len(name):]
 		repoKey = append(key(nil).id(inst).small(t.count(countRepo(repo))), age...).id(repo)
 	}
-	t.replace(turnRepo, key(nil).id(repo), readyRepos, repoKey, id)
+	t.replace(turnRepo, name, readyRepos, repoKey, id)
 
 	var instKey key
 	k, id = t.first(readyRepos, key(nil).id(inst))

@@ -28,7 +28,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (acc
 		return false, err
 	}
 	k, at := guidKey(d.GUID), key(nil).time(d.Received)
-	err = s.update(ctx, func(t *tx) error {
+	err = s.update(ctx, "accept", func(t *tx) error {
 		accepted = false
 		if t.get(deliveries, k) != nil {
 			return nil
@@ -84,7 +84,7 @@ func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, 
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
 	}
 	n.Created = s.at(n.Created)
-	err = s.update(ctx, func(t *tx) error {
+	err = s.update(ctx, "create", func(t *tx) error {
 		stored, created, err = t.insert(n)
 		return err
 	})
@@ -149,7 +149,7 @@ func (s *Store) Asks(ctx context.Context) ([]solve.Ask, error) {
 // Answer removes an ask and queues its effects.
 func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
 	now := s.cfg.Now()
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "answer", func(t *tx) error {
 		if t.get(asks, []byte(askID)) == nil {
 			return nil
 		}

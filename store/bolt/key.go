@@ -30,6 +30,14 @@ func stamp(t time.Time) uint64 {
 	return uint64(t.UnixNano()) + 1<<63
 }
 
+// timeOf is the time of a stamp.
+func timeOf(n uint64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(n-1<<63)).UTC()
+}
+
 func num(b []byte) uint64 {
 	if len(b) < 8 {
 		return 0

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl t
 	if err := checkName("node", node); err != nil {
 		return err
 	}
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "heartbeat", func(t *tx) error {
 		known := t.get(nodes, []byte(node))
 		if t.get(gone, []byte(node)) != nil || known != nil && num(known) <= stamp(now) {
 			return fmt.Errorf("node %s: %w", node, solve.ErrLeaseLost)
@@ -32,7 +33,7 @@ func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl t
 
 // Leave ends a node's lease at once. A node nobody knows has none to end.
 func (s *Store) Leave(ctx context.Context, node string) error {
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "leave", func(t *tx) error {
 		if known := t.get(nodes, []byte(node)); num(known) > 0 {
 			t.put(nodes, []byte(node), key(nil).num(0))
 		}
@@ -46,7 +47,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 
 // endLeases ends the leases of all nodes: the file's lock says that their processes are gone.
 func (s *Store) endLeases() error {
-	return s.update(context.Background(), func(t *tx) error {
+	return s.update(context.Background(), "end-leases", func(t *tx) error {
 		var living []string
 		err := t.scan(nodes, nil, func(k, v []byte) (bool, error) {
 			if num(v) > 0 {
@@ -63,6 +64,9 @@ func (s *Store) endLeases() error {
 
 // mustLive returns ErrLeaseLost unless the node's lease is live.
 func (t *tx) mustLive(node string, at time.Time) error {
+	if failpoint.Mutated(failpoint.NoTokenCheck) {
+		return nil
+	}
 	if node == "" || num(t.get(nodes, []byte(node))) <= stamp(at) {
 		return fmt.Errorf("node %q is not live: %w", node, solve.ErrLeaseLost)
 	}
@@ -104,7 +108,7 @@ func (t *tx) reap(now time.Time) error {
 // ClaimSolve gives the node the oldest solve that waits for a worker.
 func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
 	var claimed solve.Solve
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "claim-solve", func(t *tx) error {
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
@@ -190,7 +194,7 @@ func (t *tx) oldestClaimable(now time.Time) (solve.ID, error) {
 // Rescue takes over the runs at work whose node is dead or gave them up.
 func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
 	var taken []solve.Run
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "rescue", func(t *tx) error {
 		taken = nil
 		if err := t.mustLive(node, now); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (t *tx) old(b bucket, before time.Time) (keys [][]byte, values []string, er
 func (s *Store) pruneDeliveries(ctx context.Context, before time.Time) error {
 	for {
 		var keys [][]byte
-		err := s.update(ctx, func(t *tx) (err error) {
+		err := s.update(ctx, "prune-deliveries", func(t *tx) (err error) {
 			if keys, _, err = t.old(payloads, before); err != nil {
 				return err
 			}
@@ -74,12 +74,13 @@ func (s *Store) pruneFiles(ctx context.Context, before time.Time) error {
 				return err
 			}
 		}
-		err = s.update(ctx, func(t *tx) error {
+		err = s.update(ctx, "prune-files", func(t *tx) error {
 			for i, k := range keys {
 				if err := t.forgetSegments(ids[i]); err != nil {
 					return err
 				}
 				t.del(ended, k)
+				t.del(restored, []byte(ids[i]))
 			}
 			return nil
 		})

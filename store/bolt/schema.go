@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	bbolt "go.etcd.io/bbolt"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // bucket names one sorted map of the file. Records first, then indexes: an
@@ -27,6 +30,7 @@ const (
 	segments   bucket = "segments"   // id, n, attempt, token: committed bytes of the transcript's file
 	nodes      bucket = "nodes"      // node: end of its lease
 	gone       bucket = "gone"       // node: end of its lease; dead and owner of nothing
+	restored   bucket = "restored"   // solve or ask: when it came back from a backup
 
 	byTrigger  bucket = "by_trigger"  // trigger key: id
 	byIssue    bucket = "by_issue"    // repo, issue: id of the newest
@@ -44,10 +48,10 @@ const (
 	effectDue  bucket = "effect_due"  // due or end of claim: effect key
 
 	// Admission: who is next. Each level holds the best of the level below.
-	readySolves bucket = "ready_solves" // repo, age: id, of solves that may start a run
+	readySolves bucket = "ready_solves" // repo, installation, age: id, of solves that may start a run
 	readyRepos  bucket = "ready_repos"  // installation, running, age, repo: turn
 	readyInsts  bucket = "ready_insts"  // running, age, installation: turn
-	turnRepo    bucket = "turn_repo"    // repo: its key in ready_repos
+	turnRepo    bucket = "turn_repo"    // repo, installation: its key in ready_repos
 	turnInst    bucket = "turn_inst"    // installation: its key in ready_insts
 )
 
@@ -70,7 +74,48 @@ func migrations() []migration {
 			}
 			return nil
 		},
+		func(t *bbolt.Tx) error {
+			if _, err := t.CreateBucket([]byte(restored)); err != nil {
+				return fmt.Errorf("create bucket %s: %w", restored, err)
+			}
+			return reindexTurns(t)
+		},
 	}
+}
+
+// reindexTurns rebuilds the indexes of admission: the first layout knew one
+// installation per repository.
+func reindexTurns(b *bbolt.Tx) error {
+	for _, name := range []bucket{readySolves, readyRepos, readyInsts, turnRepo, turnInst} {
+		if err := b.DeleteBucket([]byte(name)); err != nil {
+			return fmt.Errorf("empty bucket %s: %w", name, err)
+		}
+		if _, err := b.CreateBucket([]byte(name)); err != nil {
+			return fmt.Errorf("create bucket %s: %w", name, err)
+		}
+	}
+	t := &tx{b: b}
+	return t.run(func(t *tx) error {
+		var ids []solve.ID
+		err := t.scan(live, nil, func(_, v []byte) (bool, error) {
+			ids = append(ids, solve.ID(v))
+			return true, nil
+		})
+		for _, id := range ids {
+			var s solve.Solve
+			if s, err = t.solve(id); err != nil {
+				return err
+			}
+			now := time.Now()
+			for _, p := range t.places(&s, now) { // whatever is said to stand there
+				t.put(p.B, p.K, []byte(id))
+			}
+			if err = t.index(&s, now); err != nil {
+				return err
+			}
+		}
+		return err
+	})
 }
 
 // migrate brings the file to the newest layout, one transaction a step, each
@@ -81,7 +126,8 @@ func migrate(db *bbolt.DB, path string, steps []migration) error {
 		return err
 	}
 	if have > len(steps) {
-		return fmt.Errorf("store %s has layout %d, this yudai knows up to %d: use a newer yudai", path, have, len(steps))
+		return fmt.Errorf("open store %s: a newer yudai wrote it: it has layout %d, this yudai knows up to %d: "+
+			"start the newer yudai, or let store.path name another file (an older backup, or a new one)", path, have, len(steps))
 	}
 	if have > 0 && have < len(steps) {
 		if err := saveCopy(db, fmt.Sprintf("%s.v%d.bak", path, have)); err != nil {

@@ -14,18 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
-	"github.com/yudai-dev/yudai/store/storetest"
 )
-
-// same fails if two stores differ in a solve.
-func same(t testing.TB, a, b storetest.Store, ids ...solve.ID) {
-	t.Helper()
-	for _, id := range ids {
-		if diff := cmp.Diff(storetest.DumpOf(t, a, id), storetest.DumpOf(t, b, id)); diff != "" {
-			t.Errorf("solve %s differs (-a +b):\n%s", id, diff)
-		}
-	}
-}
 
 func TestOneFailedWriteDoesNotTouchTheOthers(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -61,11 +64,13 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 		return err
 	}
 	if len(lines) > 0 {
+		failpoint.Hit("store", "transcript", "before")
 		if err := appendDurably(g.path(s.dir), int64(old), lines); err != nil {
 			return err
 		}
+		failpoint.Hit("store", "transcript", "after")
 	}
-	return s.update(ctx, func(t *tx) error {
+	return s.update(ctx, "step", func(t *tx) error {
 		r, err := t.ownRun(id, n, token, at)
 		if err != nil {
 			return err
@@ -98,14 +103,18 @@ func appendDurably(path string, offset int64, data []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := f.Truncate(offset); err != nil {
-		return err
+	// A file that ends where it should is left alone: every change of its
+	// attributes is one more thing for the file system to make durable.
+	if st, err := f.Stat(); err != nil || st.Size() != offset {
+		if err := errors.Join(err, f.Truncate(offset)); err != nil {
+			return err
+		}
 	}
 	if _, err := f.WriteAt(data, offset); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	if err := unix.Fdatasync(int(f.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
 	}
 	if offset == 0 {
 		return syncDir(filepath.Dir(path))
@@ -154,6 +163,13 @@ func readPart(path string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if size < 0 || info.Size() < size {
+		return nil, fmt.Errorf("%s has %d bytes, the store counts %d", filepath.Base(path), info.Size(), size)
+	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, err

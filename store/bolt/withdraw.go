@@ -13,7 +13,7 @@ import (
 // whose outcome is unknown, or that is over.
 func (s *Store) WithdrawEffect(ctx context.Context, k, reason string, at time.Time) (bool, error) {
 	done := false
-	err := s.update(ctx, func(t *tx) error {
+	err := s.update(ctx, "withdraw-effect", func(t *tx) error {
 		done = false
 		old, err := t.effect(k)
 		if err != nil || old.State != solve.EffectPending || !old.SentAt.IsZero() {

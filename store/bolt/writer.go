@@ -3,11 +3,14 @@ package bolt
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
 // maxBatch bounds the writes of one transaction, and so the wait for its commit.
@@ -21,15 +24,17 @@ type writer struct {
 	waiting []*job
 	busy    bool
 	full    chan struct{} // closed when as many wait as are wanted; nil if nobody waits for that
-	want    int           // callers that wrote or waited at the last commit
+	want    int           // callers that wrote or waited at the last commit; 0 if they were few
 
 	ops atomic.Int64 // what all transactions cost so far, see tx.ops
 }
 
 // job is one caller's write.
 type job struct {
+	op   string // the operation's name, for failpoints
 	fn   func(*tx) error
 	err  error
+	did  bool // it changed something
 	lead bool // woken to lead, not because it is done
 	wake chan struct{}
 }
@@ -38,11 +43,11 @@ type job struct {
 // after the commit is durable. fn may be called more than once and must only
 // change what it is given and what it sets anew on every call. If fn fails
 // nothing of it is kept.
-func (s *Store) update(ctx context.Context, fn func(*tx) error) error {
+func (s *Store) update(ctx context.Context, op string, fn func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	j := &job{fn: fn, wake: make(chan struct{}, 1)}
+	j := &job{op: op, fn: fn, wake: make(chan struct{}, 1)}
 	w := &s.writer
 	w.mu.Lock()
 	w.waiting = append(w.waiting, j)
@@ -65,7 +70,7 @@ func (s *Store) update(ctx context.Context, fn func(*tx) error) error {
 	s.commit(batch)
 
 	w.mu.Lock()
-	w.want = len(batch) + len(w.waiting)
+	w.want = company(batch, w.waiting)
 	if len(w.waiting) > 0 {
 		next := w.waiting[0]
 		next.lead = true
@@ -82,7 +87,27 @@ func (s *Store) update(ctx context.Context, fn func(*tx) error) error {
 	return j.err
 }
 
-// gather takes the writes of the next transaction. When several callers were
+// crowd is how many callers make it likely that as many come back at once. The
+// few runs of a small server do not: between two steps each is busy for longer
+// than the wait, and would pay it at every step.
+const crowd = 8
+
+// company is how many callers the next commit waits for: those that wrote in this
+// one and those that wait already. Who only looked for work has no part in it.
+func company(batch, waiting []*job) int {
+	n := len(waiting)
+	for _, j := range batch {
+		if j.did {
+			n++
+		}
+	}
+	if n < crowd {
+		return 0
+	}
+	return n
+}
+
+// gather takes the writes of the next transaction. When many callers were
 // there at the last one, they are likely to come back at once: it waits a moment
 // for as many. Called, and returns, with the lock held.
 func (w *writer) gather(delay time.Duration) []*job {
@@ -134,6 +159,7 @@ func (s *Store) attempt(batch []*job) (bad int, err error) {
 	for i, j := range batch {
 		t := &tx{b: b}
 		j.err = t.run(j.fn)
+		j.did = t.dirty
 		s.writer.ops.Add(int64(t.ops))
 		if j.err != nil && t.dirty {
 			return i, nil
@@ -143,11 +169,20 @@ func (s *Store) attempt(batch []*job) (bad int, err error) {
 	if !dirty {
 		return -1, nil
 	}
+	hit(batch, "before")
 	if err := guard(b.Commit); err != nil {
 		return -1, fmt.Errorf("commit transaction: %w", err)
 	}
+	hit(batch, "after")
 	s.watchers.signal()
 	return -1, nil
+}
+
+// hit marks the failpoints of every write of a transaction.
+func hit(batch []*job, when string) {
+	for _, j := range batch {
+		failpoint.Hit("store", j.op, when)
+	}
 }
 
 // view runs fn in a reading transaction.
@@ -161,8 +196,10 @@ func (s *Store) view(ctx context.Context, fn func(*tx) error) error {
 	})
 }
 
-// guard turns a panic, as bbolt raises on a damaged page, into an error.
+// guard turns a panic, as bbolt raises on a damaged page, into an error; so it
+// does with a page that the file no longer has, or the disk cannot read.
 func guard(fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("transaction broke: %v", p)

@@ -14,6 +14,7 @@ func admitPromises() []Promise {
 		{"the repository with the fewest running runs goes first", admitFair},
 		{"every cap holds, over all nodes", admitCaps},
 		{"a full installation does not hold up others", admitFullInstallation},
+		{"a repository of two installations gets its turns", admitReinstalled},
 		{"room that is given back is used", admitAgain},
 		{"a solve that must end starts no run", admitEnding},
 	}
@@ -134,6 +135,27 @@ func admitFullInstallation(t testing.TB, s Store) {
 	w.ok(err)
 	w.same(solve.RunDispatched, list[0].State)
 	w.same(1, len(w.admit(n1, solve.Caps{Installation: 2})))
+}
+
+// admitReinstalled is an App that was installed again: the same repository has
+// solves under two numbers.
+func admitReinstalled(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	old, anew := repo(1), repo(1)
+	anew.Installation = 2
+	soon := w.now.Add(20 * time.Minute)
+	a := w.running(old, 2, func(s *solve.Solve) { s.Deadline = soon })
+	b := w.running(anew, 2, nil)
+	name := func(s solve.Solve, n int) string { return fmt.Sprintf("%s/%d", s.ID, n) }
+	got := w.admit(n1, solve.Caps{Installation: 1})
+	w.same([]string{name(a, 1), name(b, 1)}, names(got))
+	w.pass(got[0])
+	w.now = soon
+	w.same(0, len(w.admit(n1, solve.Caps{Installation: 1})))
+	w.same([]string{name(b, 2)}, names(w.admit(n1, solve.Caps{})))
+	w.same(0, len(w.admit(n1, solve.Caps{})))
+	w.same(solve.RunQueued, w.run(a.ID, 2).State)
 }
 
 func admitAgain(t testing.TB, s Store) {

@@ -1,0 +1,71 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yudai-dev/yudai/server"
+)
+
+func newBackup(s streams) *cobra.Command {
+	path, url := "", ""
+	c := &cobra.Command{
+		Use: "backup FILE.tar", Short: "Back up the store, of a running server too", Args: wants(1, "one file to write"),
+		Long: "Write a tar with a consistent copy of the database, the transcripts and the artifacts.\n" +
+			"A running server is asked for it (GET /admin/backup, with the API token); if none answers,\n" +
+			"the files are read. To restore it: stop the server, unpack the tar into an empty directory,\n" +
+			"let store.path name the database in it, start. See docs/operations.md.",
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := server.Load(path, os.Getenv)
+			if err != nil {
+				return exitError{exitUsage, err}
+			}
+			if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
+				return exitError{exitUsage, fmt.Errorf("%s is there already: name a new file", args[0])}
+			}
+			from, size := "", int64(0)
+			err = whole(args[0], func(f *os.File) error {
+				if from, err = server.Backup(c.Context(), cfg, url, os.Getenv, f); err != nil {
+					return err
+				}
+				info, err := f.Stat()
+				size = info.Size()
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(s.out, "%s: %d bytes, from %s\n", args[0], size, from)
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&path, "config", "c", "", "configuration file, as of `serve`")
+	c.Flags().StringVar(&url, "url", "", "where the server is (default: server.address)")
+	return c
+}
+
+// whole makes a file that is either there with all its content, safe from a
+// power cut, or not at all. Only its owner can read it.
+func whole(path string, write func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".yudai-backup-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

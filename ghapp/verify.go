@@ -1,0 +1,109 @@
+package ghapp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// doubt is an effect that was made again because it was not found, and has to be
+// looked for once more: GitHub's lists may have lagged longer than they should.
+type doubt struct {
+	key   string
+	check int64 // the check run that a pull request's effect made
+	due   time.Time
+	tries int
+}
+
+// maxVerify ends the looking for a double that GitHub does not let us look for.
+const maxVerify = 5
+
+// verifyLater looks for a double when lists had as much time again. It is kept in
+// memory only: what it guards against takes a lost answer and a late list already.
+func (w *Writer) verifyLater(a *attempt, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.doubts = append(w.doubts, doubt{key: a.e.Key, check: a.made, due: now.Add(w.cfg.Settle)})
+}
+
+// startVerifying looks at what is due, each in its installation's line.
+func (w *Writer) startVerifying(ctx context.Context, lanes *sync.WaitGroup) {
+	now := w.app.now()
+	w.mu.Lock()
+	var due, rest []doubt
+	for _, d := range w.doubts {
+		if now.Before(d.due) {
+			rest = append(rest, d)
+		} else {
+			due = append(due, d)
+		}
+	}
+	w.doubts = rest
+	w.mu.Unlock()
+	for _, d := range due {
+		lanes.Go(func() {
+			again, err := w.verify(ctx, d)
+			if err != nil {
+				again = d.tries < maxVerify
+				w.log(ctx, solve.Effect{Key: d.key}).Warn().Str("err", Redact(err.Error())).Msg("double not looked for")
+				d.tries++
+			}
+			if again && ctx.Err() == nil {
+				d.due = w.app.now().Add(tick)
+				w.mu.Lock()
+				w.doubts = append(w.doubts, d)
+				w.mu.Unlock()
+			}
+		})
+	}
+}
+
+// verify removes what stands beside the one that the effect's receipt names.
+// again says that this is not the moment: the effect is being written.
+func (w *Writer) verify(ctx context.Context, d doubt) (again bool, err error) {
+	e, err := w.store.Effect(ctx, d.key)
+	if err != nil {
+		return false, fmt.Errorf("read effect: %w", err)
+	}
+	l := w.lane(e.Repo.Installation)
+	if e.State == solve.EffectDead {
+		return false, nil
+	}
+	now := w.app.now()
+	if e.State == solve.EffectSending || now.Before(w.app.PausedUntil(l.installation)) || !w.occupy(l) {
+		return true, nil
+	}
+	defer w.leave(l)
+	a := &attempt{w: w, lane: l, e: e, verifying: true}
+	a.e.Until = now.Add(a.leaseTime())
+	if a.view, err = w.view(ctx, e); err != nil {
+		return false, err
+	}
+	switch e.Kind {
+	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
+		m, _ := a.commentText()
+		found, err := a.findComments(ctx, m)
+		if err != nil {
+			return false, err
+		}
+		return false, a.deleteOthers(ctx, found, e.Receipt.ID)
+	case solve.EffectCheck, solve.EffectRun:
+		return false, a.verifyCheck(ctx, a.checkRun(e.Receipt.SHA), e.Receipt.ID)
+	case solve.EffectPull:
+		return false, a.verifyCheck(ctx, a.headRun(e.Receipt), d.check)
+	default:
+		return false, nil
+	}
+}
+
+// verifyCheck supersedes all but the one to keep.
+func (a *attempt) verifyCheck(ctx context.Context, run checkRun, keep int64) error {
+	found, err := a.findChecks(ctx, run)
+	if err != nil || keep == 0 {
+		return err
+	}
+	return a.supersede(ctx, found, keep, run)
+}

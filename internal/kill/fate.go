@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
+)
+
+// strike kills or stops at a time, not at a place.
+func (e *episode) strike() {
+	if p := e.point; p.spec.Name == moment && !e.reached && !e.started.IsZero() &&
+		time.Since(e.started) >= time.Duration(p.spec.Nth)*time.Millisecond {
+		e.reached = true
+		if p.spec.Action == failpoint.Stop {
+			e.proc.signal(syscall.SIGSTOP)
+		} else {
+			e.proc.kill()
+		}
+	}
+	if !e.secondAt.IsZero() && time.Now().After(e.secondAt) {
+		e.secondAt = time.Time{}
+		e.proc.kill()
+	}
+}
+
+// died notes how the program ended when nobody asked it to.
+func (e *episode) died() {
+	p := e.proc
+	switch {
+	case p.killed, p.crashed():
+	case p.code() == exitLeaseLost: // also for want of processor time
+	default:
+		e.wrong("the program ended by itself, code %d: %s", p.code(), p.last())
+	}
+	e.crashes++
+	if p.armed {
+		e.reached = true
+	}
+	e.zombie(p)
+	e.continued = time.Time{}
+}
+
+// zombie finds visible writes by a process that had lost its lease. Writes are
+// made one at a time: one may have been on its way when the process was stopped,
+// unless it was stopped before the call, and no other may follow.
+func (e *episode) zombie(p *process) {
+	if e.continued.IsZero() {
+		return
+	}
+	var late []string
+	for _, r := range e.hub.History() {
+		write := r.Kind == "request" && r.Status < 300 && !strings.Contains(r.Path, "/access_tokens") && !strings.Contains(r.Path, "/installation/token")
+		object := strings.HasSuffix(r.Path, "/git/blobs") || strings.HasSuffix(r.Path, "/git/trees") || strings.HasSuffix(r.Path, "/git/commits")
+		if write && !object && !strings.HasSuffix(r.Path, "/git-upload-pack") && r.Time.After(e.continued) && r.Time.Before(p.ended) {
+			late = append(late, r.Method+" "+r.Path)
+		}
+	}
+	allowed := 1
+	if name := e.point.spec.Name; strings.HasPrefix(name, "store.claim-effect.") || strings.HasPrefix(name, "store.send-effect.") {
+		allowed = 0
+	}
+	if len(late) > allowed {
+		e.doubled = append(e.doubled, fmt.Sprintf("a process whose lease was over wrote to GitHub: %s", strings.Join(late, ", ")))
+	}
+}
+
+// wake continues a process that a point stopped, after longer than its lease.
+func (e *episode) wake(armed bool) {
+	if !armed && e.point.spec.Name != moment || !e.proc.stopped() {
+		return
+	}
+	e.reached = true
+	pause(context.Background(), e.pace.stall)
+	e.crashes++ // a call that was under way may be made again
+	e.continued = time.Now()
+	e.proc.signal(syscall.SIGCONT)
+}

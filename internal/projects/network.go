@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/solver/judge"
+)
+
+// privateHosts lists the private addresses that the registries of a repository
+// have on this machine: a mirror inside a company. yudai refuses such addresses
+// unless its operator allows them, which config does for exactly these.
+func privateHosts(ctx context.Context, repo string) ([]string, error) {
+	files, err := paths(repo)
+	if err != nil {
+		return nil, err
+	}
+	setup, err := judge.Detect(files, func(p string) ([]byte, error) { return os.ReadFile(filepath.Join(repo, filepath.FromSlash(p))) })
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, host := range setup.Hosts {
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			continue // the install will say so if it needs it
+		}
+		for _, a := range addrs {
+			if a = a.Unmap(); !egress.Public(a) {
+				out = append(out, netip.PrefixFrom(a, a.BitLen()).String())
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// config is the whole configuration of a solve: nothing, where registries are public.
+func config(private []string) string {
+	if len(private) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("sandbox:\n  local:\n    allow_private: [\"%s\"]\n", strings.Join(private, `", "`))
+}

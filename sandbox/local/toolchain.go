@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// toolchain is a language's programs as people install them for themselves, out
+// of a sandbox's sight: by rustup, nvm and the like. How Go is found is go_root's.
+type toolchain struct {
+	name, inside string
+	ask          []string // prints a path; its first word is the program that people call
+	up           int      // from that path to the toolchain's directory
+}
+
+func toolchains() []toolchain {
+	return []toolchain{
+		{name: "rust", inside: "/opt/rust", ask: []string{"rustc", "--print", "sysroot"}},
+		{name: "node", inside: "/opt/node", ask: []string{"node", "-p", "process.execPath"}, up: 2},
+	}
+}
+
+// findToolchains returns what is to be shown of the wanted ones: those that are
+// here and lie outside /usr, which is visible anyway.
+func findToolchains(wanted []string) []bind {
+	var out []bind
+	for _, t := range toolchains() {
+		if !slices.Contains(wanted, t.name) {
+			continue
+		}
+		if dir := t.find(); dir != "" {
+			out = append(out, bind{host: dir, inside: t.inside, dir: true})
+		}
+	}
+	return out
+}
+
+// find is the toolchain's directory, empty if there is none to show.
+func (t toolchain) find() string {
+	program, err := exec.LookPath(t.ask[0])
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, t.ask[1:]...)
+	cmd.Dir = "/" // no file of a directory we happen to be in chooses the version
+	cmd.Env = append(os.Environ(), "NODE_OPTIONS=")
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	dir, err := filepath.EvalSymlinks(strings.TrimSpace(string(out)))
+	for range t.up {
+		dir = filepath.Dir(dir)
+	}
+	if err != nil || dir == "/" || dir == "/usr" || strings.HasPrefix(dir, "/usr/") {
+		return ""
+	}
+	if st, err := os.Stat(filepath.Join(dir, "bin", t.ask[0])); err != nil || st.IsDir() {
+		return "" // a wrapper that belongs to something else
+	}
+	return dir
+}
+
+// checkToolchain says what is wrong with an entry of Toolchains, or nothing.
+func checkToolchain(name string) string {
+	var known []string
+	for _, t := range toolchains() {
+		if t.name == name {
+			return ""
+		}
+		known = append(known, t.name)
+	}
+	return fmt.Sprintf("%q is not one of %s", name, strings.Join(known, ", "))
+}

@@ -1,0 +1,47 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/local"
+)
+
+// TestToolchainsOfThePerson: what rustup and its kind install in a home is there
+// in sandboxes, first in PATH, unless it is switched off or is a mere wrapper.
+func TestToolchainsOfThePerson(t *testing.T) {
+	home := t.TempDir()
+	program := func(name, text string) {
+		file := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program("bin/rustc", "echo "+home+"/toolchain")
+	program("toolchain/bin/rustc", "echo my rustc")
+	program("toolchain/bin/cargo", "echo my cargo")
+	program("bin/node", "echo "+home+"/elsewhere/bin/wrapper") // no bin/node beside it
+	t.Setenv("PATH", filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
+	for name, c := range map[string]struct {
+		toolchains []string
+		want       string
+	}{
+		"by default": {local.DefaultConfig().Toolchains, "my rustc\nmy cargo\n/opt/rust/bin/cargo\n"},
+		"none":       {[]string{}, ""},
+	} {
+		d := setup(t, func(cfg *local.Config) { cfg.Toolchains = c.toolchains })
+		sb, err := d.Open(t.Context(), sandbox.Spec{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "{ rustc; cargo; command -v cargo; touch /opt/rust/x && echo writable; ls -d /opt/node; } 2>/dev/null; true"})
+		if err != nil || out != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, out, err, c.want)
+		}
+	}
+}

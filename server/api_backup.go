@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/rs/zerolog"
+)
+
+// backupPatience is how long one piece of a backup may take to be received: a
+// reader that stops holds old pages of the database, which then grows.
+const backupPatience = 30 * time.Second
+
+func (a API) backupOperation(api huma.API) huma.Operation {
+	o := a.operation(api, huma.Operation{
+		OperationID: "backup", Method: http.MethodGet, Path: "/admin/backup",
+		Summary: "Back up the store",
+		Description: "A tar with a consistent copy of the database, the transcripts and the artifacts, taken while the server works. " +
+			"Unpack it into the directory of store.path to restore it. The connection breaks off if the backup cannot be finished: keep no file of a call that failed.",
+		Metadata: map[string]any{"curl": `curl -sSf "$YUDAI_URL/admin/backup" \
+  -H "Authorization: Bearer $YUDAI_API_TOKEN" -o yudai.tar`},
+	})
+	o.Responses = map[string]*huma.Response{"200": {
+		Description: "The backup", Content: map[string]*huma.MediaType{"application/x-tar": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+	}}
+	return o
+}
+
+// backup streams. Once it has begun an error can only be told by breaking off.
+func (a API) backup(context.Context, *struct{}) (*huma.StreamResponse, error) {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		_, w := humago.Unwrap(ctx)
+		ctx.SetHeader("Content-Type", "application/x-tar")
+		ctx.SetHeader("Content-Disposition", `attachment; filename="yudai-`+a.Now().UTC().Format("20060102T150405Z")+`.tar"`)
+		ctx.SetStatus(http.StatusOK)
+		if err := a.Backup(ctx.Context(), patientWriter{w, http.NewResponseController(w)}); err != nil {
+			zerolog.Ctx(ctx.Context()).Error().Err(err).Msg("backup not finished")
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}
+
+// patientWriter gives every piece its own time instead of one for the whole answer.
+type patientWriter struct {
+	io.Writer
+	ctl *http.ResponseController
+}
+
+func (w patientWriter) Write(p []byte) (int, error) {
+	if err := w.ctl.SetWriteDeadline(time.Now().Add(backupPatience)); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}

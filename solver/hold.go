@@ -1,0 +1,143 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// holdPatience is how long a solve waits for a GitHub that does not answer, limits
+// us, or has suspended us. It is stored as it was all the while, and a cancel or
+// its own deadline ends it sooner.
+const holdPatience = 24 * time.Hour
+
+// The pauses between two tries, where GitHub does not name one.
+const (
+	firstHold   = time.Second
+	longestHold = time.Minute
+)
+
+// authTries is how often a git server may refuse a token that was made for this
+// very fetch. Mostly it means a limit: git does not tell the two apart.
+const authTries = 8
+
+// seat is a place among the solves that one process works on at a time.
+type seat struct {
+	seats chan struct{}
+	taken bool
+}
+
+// sit takes a place if there is one.
+func (e *Engine) sit() (*seat, bool) {
+	select {
+	case e.seats <- struct{}{}:
+		return &seat{e.seats, true}, true
+	default:
+		return nil, false
+	}
+}
+
+func (s *seat) leave() {
+	if s.taken {
+		<-s.seats
+		s.taken = false
+	}
+}
+
+// hold waits without the place, so that a solve that cannot go on stands in
+// nobody's way. It ends early with ctx.
+func (s *seat) hold(ctx context.Context, d time.Duration) {
+	s.leave()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+	}
+	select {
+	case <-ctx.Done():
+	case s.seats <- struct{}{}:
+		s.taken = true
+	}
+}
+
+// tries are the failures of one state of a solve.
+type tries struct {
+	state solve.State
+	first time.Time
+	n     int
+	last  error // other than that the time was over
+}
+
+// cause is what to tell people when the last try ended with err.
+func (t *tries) cause(err error) error {
+	if t.last != nil && errors.Is(err, context.DeadlineExceeded) {
+		return t.last
+	}
+	return err
+}
+
+// outside marks what GitHub, or its git server, answered. Its maker says whether
+// asking again can help.
+type outside struct{ error }
+
+func (o outside) Unwrap() error { return o.error }
+
+// after says how long to wait before the step is tried again; false ends the
+// solve. What may pass outside is tried again for long, as nothing but time helps.
+// What fails on this machine while the base is being prepared is tried as often as a run.
+func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts int) (time.Duration, bool) {
+	now := time.Now()
+	if t.state != s.State || t.n == 0 {
+		*t = tries{state: s.State, first: now}
+	}
+	t.n++
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.last = err
+	}
+	var no refusal
+	var world outside
+	over := !s.Deadline.IsZero() && !now.Before(s.Deadline)
+	if ctx.Err() != nil || over || errors.As(err, &no) || decided(err) {
+		return 0, false
+	}
+	wait := min(firstHold<<min(t.n-1, 10), longestHold)
+	switch {
+	case errors.As(err, &world):
+		wait = max(wait, retryAfter(err))
+		if !passing(err) || now.Add(wait).After(t.first.Add(holdPatience)) {
+			return 0, false
+		}
+	case s.State != solve.StatePreparing, t.n >= attempts && !errors.Is(err, git.ErrAuth), t.n >= authTries:
+		return 0, false
+	}
+	if !s.Deadline.IsZero() {
+		wait = min(wait, s.Deadline.Sub(now))
+	}
+	zerolog.Ctx(ctx).Warn().Err(err).Str("state", string(s.State)).Dur("duration", wait).Msg("solve waits")
+	return wait, true
+}
+
+// retryAfter is what the error says of itself, 0 if nothing.
+func retryAfter(err error) time.Duration {
+	var limited interface{ RetryAfter() time.Duration }
+	if errors.As(err, &limited) {
+		return limited.RetryAfter()
+	}
+	return 0
+}
+
+// passing reports whether the maker of the error says that a retry can help.
+func passing(err error) bool {
+	var t interface{ Temporary() bool }
+	if errors.As(err, &t) {
+		return t.Temporary()
+	}
+	return retryAfter(err) > 0
+}

@@ -1,0 +1,101 @@
+package solver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// install runs the install command with the allow-listed network and freezes the result.
+func (p *preparation) install(ctx context.Context) (string, error) {
+	sb, err := p.Driver.Open(ctx, p.spec(installName(p.solve.ID), "", p.setup.Hosts))
+	if err != nil {
+		return "", err
+	}
+	defer closeSandbox(ctx, sb) // after Freeze it does nothing
+	if err := p.lay(ctx, sb); err != nil {
+		return "", err
+	}
+	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
+		Shell: p.setup.Install, Path: sandbox.ToolPath(), Env: p.cfg.Tests.InstallEnv, Timeout: p.cfg.Tests.InstallTime, MaxOutput: int64(p.cfg.Tests.Output) << 20,
+	})
+	if err != nil {
+		return "", fmt.Errorf("install: %w", err)
+	}
+	if err := p.Store.PutArtifact(ctx, p.solve.ID, installLog, []byte(out)); err != nil {
+		return "", err
+	}
+	if res.ExitCode != 0 {
+		return "", refuseLate(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s%s",
+			p.setup.Install, res.ExitCode, timedOut(res), lastLine(out), closed(sb, p.setup.Hosts)))
+	}
+	return p.forker.Freeze(ctx, sb)
+}
+
+func timedOut(res sandbox.Result) string {
+	if res.TimedOut {
+		return ", timed out"
+	}
+	return ""
+}
+
+// lastLine is the last non-empty line, cut.
+func lastLine(out string) string {
+	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
+	last := string(lines[len(lines)-1])
+	if len(last) > 200 {
+		last = last[:200]
+	}
+	return "`" + last + "`"
+}
+
+// maxClosed is how many hosts are named that an install could not reach.
+const maxClosed = 5
+
+// closed names the hosts that the install asked for and did not get, with the
+// setting that opens each kind; "" if there were none.
+func closed(sb sandbox.Sandbox, allowed []string) string {
+	r, ok := sb.(sandbox.Refuser)
+	if !ok {
+		return ""
+	}
+	var unlisted, private []string
+	for _, host := range r.Refused() {
+		switch {
+		case !isHost(host):
+		case slices.Contains(allowed, host):
+			private = append(private, "`"+host+"`")
+		default:
+			unlisted = append(unlisted, "`"+host+"`")
+		}
+	}
+	var text string
+	if len(unlisted) > 0 {
+		text += ". It asked for " + strings.Join(unlisted[:min(len(unlisted), maxClosed)], ", ") + ": solver.tests.hosts can allow that"
+	}
+	if len(private) > 0 {
+		text += ". Here " + strings.Join(private[:min(len(private), maxClosed)], ", ") + " leads to a private address: sandbox.local.allow_private can allow that"
+	}
+	return text
+}
+
+// hostsIn lists the hosts of the URLs in variables: naming a mirror is reason
+// enough to let the install reach it.
+func hostsIn(env map[string]string) []string {
+	var out []string
+	for _, value := range env {
+		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {
+			u, err := url.Parse(strings.TrimPrefix(word, "sparse+"))
+			if err == nil && (u.Scheme == "https" || u.Scheme == "http") && isHost(u.Hostname()) {
+				out = append(out, u.Hostname())
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

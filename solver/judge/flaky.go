@@ -1,0 +1,211 @@
+package judge
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// Trial is how tests are run, and how often a run that fails is made.
+type Trial struct {
+	Test solve.TestCommand
+	// Timeout and MaxOutput (bytes) bound each run of the tests.
+	Timeout   time.Duration
+	MaxOutput int64
+	// Tries is how often at most a run is made in which a test fails; 0 is 1.
+	// docs/decisions/0008-flaky-tests.md has the reasons.
+	Tries int
+}
+
+// RunBase runs the base's own tests in the sandbox and settles its work tree.
+// Where one fails, they are run again until Tries is reached or no test fails
+// each time; what differs between the runs is [Flaky]. log is the output of all
+// runs. An error means that the sandbox failed.
+func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, error) {
+	var all Report
+	var log bytes.Buffer
+	for n := 1; ; n++ {
+		r, err := t.run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n))
+		if err == nil && r.NoVerdict == "" {
+			err = tree.Settle(ctx, sb)
+		}
+		switch {
+		case err != nil:
+			return r, log.Bytes(), err
+		case n == 1:
+			all = r
+		case r.NoVerdict == "": // a repeat that says nothing leaves what the others said
+			all = all.join(r)
+		}
+		if all.NoVerdict != "" || n >= t.Tries || all.Counts.Failed == 0 && all.Counts.Exit == 0 {
+			return all, log.Bytes(), nil
+		}
+	}
+}
+
+// run makes one run and puts its output into the log.
+func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
+	fmt.Fprintf(log, "==> %s: %s\n", title, t.Test.Command)
+	r, text, err := RunTests(ctx, sb, t.Test, t.Timeout, t.MaxOutput)
+	log.Write(text)
+	fmt.Fprintf(log, "\n==> exit code %d\n", r.Counts.Exit)
+	return r, err
+}
+
+// join is what r and another run on the same tree say together: a test whose
+// outcomes differ, or that only one of them has, is Flaky. A command that can
+// succeed has succeeded.
+func (r Report) join(other Report) Report {
+	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1)}
+	for name, s := range r.Tests {
+		if other.Tests[name] != s {
+			s = Flaky
+		}
+		out.set(name, s)
+	}
+	for name := range other.Tests {
+		if _, known := r.Tests[name]; !known {
+			out.set(name, Flaky)
+		}
+	}
+	if len(out.Tests) > 0 {
+		out.count()
+		if out.Counts.Passed+out.Counts.Failed == 0 && out.Counts.Flaky > 0 {
+			out.NoVerdict = "no test has the same result in every run"
+		}
+	} else if (r.Counts.Exit == 0) != (other.Counts.Exit == 0) {
+		out.Counts.Flaky = 1
+	}
+	if other.Counts.Exit == 0 {
+		out.Counts.Exit = 0
+	}
+	return out
+}
+
+// set gives a test its status.
+func (r *Report) set(name string, s Status) {
+	if r.Tests == nil {
+		r.Tests = map[string]Status{}
+	}
+	r.Tests[name] = s
+}
+
+// without is r as if it did not have these tests.
+func (r Report) without(names []string) Report {
+	out := Report{Counts: r.Counts}
+	for name, s := range r.Tests {
+		if !slices.Contains(names, name) {
+			out.set(name, s)
+		}
+	}
+	return out
+}
+
+// kind is one of the two runs that a verdict is made of.
+type kind struct {
+	title string
+	own   bool // the candidate's own tests, not the base's
+}
+
+var (
+	regressionRun = kind{title: "the base's tests on the candidate's code"}
+	ownRun        = kind{title: "the candidate's own tests", own: true}
+)
+
+// against lists the tests of a run that stand against the candidate. Code that
+// does not build is no matter of chance.
+func (k kind) against(base, now Report) []string {
+	d := compare(base, now)
+	if len(d.builds) > 0 {
+		return nil
+	}
+	bad := slices.Clone(d.newFail)
+	for _, name := range d.broken {
+		if !k.own || now.Tests[name] == Fail {
+			bad = append(bad, name)
+		}
+	}
+	return bad
+}
+
+// onlyExit reports that nothing but the exit code stands against the candidate.
+func onlyExit(base, now Report) bool {
+	return now.Counts.Exit != 0 && base.Counts.Exit == 0 && now.Counts.Failed == 0 && !now.Empty
+}
+
+// confirm repeats a run that would fail the candidate. What does not fail each
+// time is flaky and left out from then on. If the base was run only once, its
+// turn comes last: what fails there now is not the candidate's doing either.
+func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, error) {
+	for n := 1; n < j.Tries && (len(k.against(j.Base, now)) > 0 || onlyExit(j.Base, now)); n++ {
+		again, err := j.repeat(ctx, k)
+		if err != nil {
+			return now, err
+		}
+		if again.NoVerdict != "" {
+			break // the first result stands
+		}
+		j.leaveOut(slices.DeleteFunc(k.against(j.Base, now), func(name string) bool {
+			is := again.Tests[name]
+			return is == Fail || is != Pass && j.Base.Tests[name] == Pass // skipped or gone is broken, too
+		}))
+		if again.Counts.Exit == 0 {
+			now.Counts.Exit = 0
+		}
+	}
+	if len(k.against(j.Base, now)) == 0 {
+		return now, nil
+	}
+	return now, j.control(ctx)
+}
+
+// control runs the base's tests once more in the judge's box, if that was not
+// done before, and learns from it which of them are flaky.
+func (j *judging) control(ctx context.Context) error {
+	if j.Base.Runs > 1 || j.Tries < 2 {
+		return nil
+	}
+	if err := tree.Reset(ctx, j.sb); err != nil {
+		return err
+	}
+	r, err := j.run(ctx, j.sb, &j.log, "the base's tests on the base")
+	if err == nil && r.NoVerdict == "" {
+		j.learned, j.Base = j.learned.join(r), j.Base.join(r)
+	}
+	return err
+}
+
+// leaveOut makes tests flaky for the rest of this verdict.
+func (j *judging) leaveOut(names []string) {
+	tests := maps.Clone(j.Base.Tests)
+	for _, name := range names {
+		tests[name] = Flaky
+	}
+	j.Base.Tests = tests
+}
+
+// repeat makes one of the two runs again, on a work tree that is laid anew.
+func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
+	if err := j.lay(ctx, k); err != nil {
+		return Report{}, err
+	}
+	return j.run(ctx, j.sb, &j.log, k.title+", once more")
+}
+
+// lay puts the candidate on a work tree in which tests ran.
+func (j *judging) lay(ctx context.Context, k kind) error {
+	if err := tree.Reset(ctx, j.sb); err != nil {
+		return err
+	}
+	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil || k.own {
+		return err
+	}
+	return tree.RestoreTests(ctx, j.sb, j.own)
+}

@@ -1,0 +1,326 @@
+package judge_test
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+)
+
+// player is a sandbox in which the test command gives one prepared result after
+// another; all else succeeds and does nothing.
+type player struct {
+	sandbox.Sandbox
+	t     *testing.T
+	plays []string // "a+ b- c~": passes, fails, skipped; "!3" the exit code, "hang" the timeout
+	made  int      // runs
+}
+
+// Exec plays one command.
+func (p *player) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if c.Shell == "" {
+		if c.Stdout != nil && p.made > 0 {
+			c.Stdout.Write(archive(p.t, tar.TypeReg, results(p.plays[p.made-1])))
+		}
+		return sandbox.Result{}, nil
+	}
+	if p.made++; p.made > len(p.plays) {
+		p.t.Errorf("a run of the tests too many: %d", p.made)
+		p.made = len(p.plays)
+	}
+	play := p.plays[p.made-1]
+	if play == "hang" {
+		return sandbox.Result{ExitCode: -1, TimedOut: true}, nil
+	}
+	if _, code, ok := strings.Cut(play, "!"); ok {
+		return sandbox.Result{ExitCode: int(code[0] - '0')}, nil
+	}
+	if strings.Contains(play, "-") {
+		return sandbox.Result{ExitCode: 1}, nil
+	}
+	return sandbox.Result{}, nil
+}
+
+// results is the JUnit file of one play.
+func results(play string) string {
+	var b strings.Builder
+	b.WriteString("<testsuite>")
+	for word := range strings.FieldsSeq(play) {
+		name, inner := word[:len(word)-1], map[byte]string{'-': "<failure/>", '~': "<skipped/>"}[word[len(word)-1]]
+		if !strings.HasPrefix(word, "!") {
+			fmt.Fprintf(&b, "<testcase name=%q>%s</testcase>", name, inner)
+		}
+	}
+	b.WriteString("</testsuite>")
+	return b.String()
+}
+
+// trial plays the base's runs and then the candidate's, and reports how many of each were made.
+func trial(t *testing.T, format string, tries int, own bool, base, runs []string) (rep judge.Report, v solve.Verdict, made [2]int) {
+	t.Helper()
+	how := judge.Trial{Test: solve.TestCommand{Command: "t", Format: format, Report: "r.xml"}, Tries: tries}
+	b := &player{t: t, plays: base}
+	rep, _, err := judge.RunBase(t.Context(), b, how)
+	must(t, err)
+	c := &player{t: t, plays: runs}
+	in := judge.Input{Trial: how, Base: rep, RequireFix: true, Patch: []byte("x")}
+	if own {
+		in.Changes = []solve.FileChange{{Path: "a_test.py", Op: "modify", Test: true}}
+	}
+	res, err := judge.Judge(t.Context(), c, in)
+	must(t, err)
+	return rep, res.Verdict, [2]int{b.made, c.made}
+}
+
+func TestFlakyTestsDecideNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tries      int // 2
+		own        bool
+		base, runs []string
+		outcome    solve.Outcome
+		reason     string
+		flaky      []string
+		made       [2]int
+	}{
+		"nothing flaky, green base": {
+			base: []string{"a+ b+"}, runs: []string{"a+ b+"}, made: [2]int{1, 1},
+			outcome: solve.Passed, reason: "keeps 2 passing tests; no test shows the fix",
+		},
+		"nothing flaky, red base": {
+			base: []string{"a+ b-", "a+ b-"}, runs: []string{"a+ b+"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test",
+		},
+		"the base's failure is flaky": {
+			base: []string{"a+ b-", "a+ b+"}, runs: []string{"a+ b+"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"a flaky test is no fix": {
+			base: []string{"a- b- c+", "a- b+ c+"}, runs: []string{"a- b+ c+"}, made: [2]int{2, 1},
+			outcome: solve.Failed, reason: "the test that fails on the base still fails, and no new test passes; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"a flaky test is not broken": {
+			base: []string{"a- b- c+", "a- b+ c+"}, runs: []string{"a+ b- c+"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"sometimes skipped, sometimes gone": {
+			base: []string{"a- b~ c+ d+", "a- b+ d+"}, runs: []string{"a+ d+"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 2 flaky tests are left out", flaky: []string{"b", "c"},
+		},
+		"more tries find more": {
+			tries: 4, base: []string{"a- b- c+", "a- b- c+", "a- b+ c-", "a- b- c+"}, runs: []string{"a+ b- c-"}, made: [2]int{4, 1},
+			outcome: solve.Passed, reason: "fixes 1 test; 2 flaky tests are left out", flaky: []string{"b", "c"},
+		},
+		"no more tries than needed": {
+			tries: 4, base: []string{"a+ b-", "a+ b+"}, runs: []string{"a- b+", "a- b+", "a- b+", "a- b+"}, made: [2]int{2, 4},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"one try believes what it sees": {
+			tries: 1, base: []string{"a- b+"}, runs: []string{"a+ b-"}, made: [2]int{1, 1},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base",
+		},
+		"a hanging repeat of the base says nothing": {
+			base: []string{"a- b+", "hang"}, runs: []string{"a+ b+"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test",
+		},
+		"fails once with the candidate": {
+			base: []string{"a+ b+"}, runs: []string{"a+ b-", "a+ b+"}, made: [2]int{1, 2},
+			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"fails each time with the candidate": {
+			base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b-", "a+ b-"}, made: [2]int{2, 2},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base",
+		},
+		"another one fails each time": {
+			base: []string{"a- b+ c+", "a- b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c-"}, made: [2]int{2, 2},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"gone each time is broken": {
+			base: []string{"a- b+", "a- b+"}, runs: []string{"a+", "a+ b~"}, made: [2]int{2, 2},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base",
+		},
+		"a hanging repeat leaves the failure": {
+			base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b-", "hang"}, made: [2]int{2, 2},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base",
+		},
+		"a test that works once only": { // it leaves something behind
+			base: []string{"a+ b+"}, runs: []string{"a+ b-", "a+ b-", "a+ b-"}, made: [2]int{1, 3},
+			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"broken on a base that was run once": {
+			base: []string{"a+ b+"}, runs: []string{"a+ b-", "a+ b-", "a+ b+"}, made: [2]int{1, 3},
+			outcome: solve.Failed, reason: "breaks 1 test that passes on the base",
+		},
+		"a name that is never the same": {
+			base: []string{"a+ t17+"}, runs: []string{"a+ t18+", "a+ t19+", "a+ t20+"}, made: [2]int{1, 3},
+			outcome: solve.Passed, reason: "keeps 1 passing test and brings 1 new passing test; 2 flaky tests are left out", flaky: []string{"t17", "t20"},
+		},
+		"its own test fails once": {
+			own: true, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine+"}, made: [2]int{2, 3},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"mine"},
+		},
+		"its own test fails each time": {
+			own: true, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine-"}, made: [2]int{2, 3},
+			outcome: solve.Failed, reason: "its own tests fail: 1 of 3",
+		},
+		"flaky in the first run, so in the second": {
+			own: true, base: []string{"a- b+ c+", "a- b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c+", "a+ b- c+"}, made: [2]int{2, 3},
+			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"the exit code is bad once": {
+			base: []string{"a+"}, runs: []string{"a+ !3", "a+"}, made: [2]int{1, 2},
+			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix",
+		},
+		"the exit code is bad each time": {
+			base: []string{"a+"}, runs: []string{"a+ !3", "a+ !3"}, made: [2]int{1, 2},
+			outcome: solve.Failed, reason: "the test command exits with 3 although no test fails",
+		},
+		"only the flaky test makes the exit code": {
+			base: []string{"a+ b-", "a+ b+"}, runs: []string{"a+ b-"}, made: [2]int{2, 1},
+			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix; 1 flaky test is left out", flaky: []string{"b"},
+		},
+		"no test is left": {
+			base: []string{"a+"}, runs: []string{"a-", "a+"}, made: [2]int{1, 2},
+			outcome: solve.NoVerdict, reason: "no test is left that has the same result in every run; 1 flaky test is left out", flaky: []string{"a"},
+		},
+		"no test of the base is steady": {
+			base: []string{"a- b+", "a+ b-"}, runs: []string{"a+ b+"}, made: [2]int{2, 0},
+			outcome: solve.NoVerdict, reason: "the base's own tests give no verdict: no test has the same result in every run",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, v, made := trial(t, "junit", max(c.tries, map[bool]int{true: 2}[c.tries == 0]), c.own, c.base, c.runs)
+			want := solve.Verdict{Outcome: c.outcome, Reason: c.reason, Flaky: len(c.flaky), FlakyTests: c.flaky}
+			only := cmp.FilterPath(func(p cmp.Path) bool {
+				return !slices.Contains([]string{"", "Outcome", "Reason", "Flaky", "FlakyTests"}, strings.TrimPrefix(p.Last().String(), ".")) && len(p) == 2
+			}, cmp.Ignore())
+			if diff := cmp.Diff(want, v, only, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+			if made != c.made {
+				t.Errorf("runs of the base and with the candidate: %v, want %v", made, c.made)
+			}
+		})
+	}
+}
+
+func TestFlakyExitCode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		base, runs []string
+		outcome    solve.Outcome
+		reason     string
+		made       [2]int
+	}{
+		"green":                     {[]string{"!0"}, []string{"!0"}, solve.Passed, "the tests pass, as they did on the base", [2]int{1, 1}},
+		"red, then green":           {[]string{"!0"}, []string{"!1", "!0"}, solve.Passed, "the tests pass, as they did on the base", [2]int{1, 2}},
+		"red each time":             {[]string{"!0"}, []string{"!1", "!1", "!0"}, solve.Failed, "the tests fail (exit code 1) and passed on the base", [2]int{1, 3}},
+		"red, and so is the base":   {[]string{"!0"}, []string{"!1", "!1", "!1"}, solve.NoVerdict, "the tests fail (exit code 1), but on the base they fail at random", [2]int{1, 3}},
+		"red base, mended":          {[]string{"!1", "!1"}, []string{"!0"}, solve.Passed, "the tests, which failed on the base, pass", [2]int{2, 1}},
+		"red base, not mended":      {[]string{"!1", "!1"}, []string{"!1", "!1"}, solve.Failed, "the tests still fail (exit code 1)", [2]int{2, 2}},
+		"flaky base":                {[]string{"!1", "!0"}, []string{"!0"}, solve.Passed, "the tests pass; on the base they fail at random", [2]int{2, 1}},
+		"flaky base, red each time": {[]string{"!1", "!0"}, []string{"!1", "!1"}, solve.NoVerdict, "the tests fail (exit code 1), but on the base they fail at random", [2]int{2, 2}},
+	} {
+		_, v, made := trial(t, "exit", 2, false, c.base, c.runs)
+		if v.Outcome != c.outcome || v.Reason != c.reason || made != c.made {
+			t.Errorf("%s: %s: %s, runs %v", name, v.Outcome, v.Reason, made)
+		}
+	}
+}
+
+// Whatever tests fail at random: what a verdict calls fixed failed on every run
+// of the base, what it calls broken never passed with the candidate, and what
+// differs between runs is in no list but its own.
+func TestFlakyTestsNeverDecideAtRandom(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		tries := 1 + r.IntN(4)
+		count := 1 + r.IntN(6)
+		chance := make([][2]float64, count) // of failing on the base and with the candidate
+		for i := range chance {
+			for k := range chance[i] {
+				chance[i][k] = []float64{0, 0, 1, r.Float64()}[r.IntN(4)]
+			}
+		}
+		plays := func(k, n int) []string {
+			var out []string
+			for range n {
+				var words []string
+				for i := range chance {
+					mark := "+"
+					if r.Float64() < chance[i][k] {
+						mark = "-"
+					}
+					words = append(words, fmt.Sprint("t", i, mark))
+				}
+				out = append(out, strings.Join(words, " "))
+			}
+			return out
+		}
+		base := plays(0, tries)
+		runs := append(plays(1, tries), plays(0, 1)...)
+		rep, v, made := trial(t, "junit", tries, false, base, runs)
+		base, runs = base[:made[0]], runs[:min(made[1], tries)]
+		had := func(plays []string, name, mark string) bool {
+			return slices.ContainsFunc(plays, func(p string) bool { return slices.Contains(strings.Fields(p), name+mark) })
+		}
+		for name, s := range rep.Tests {
+			if differs := had(base, name, "+") && had(base, name, "-"); differs != (s == judge.Flaky) {
+				t.Errorf("seed %d: base says %s of %s after %q", seed, s, name, base)
+			}
+		}
+		for _, name := range v.FixedTests {
+			if had(base, name, "+") || !had(runs[:1], name, "+") {
+				t.Errorf("seed %d: %s is fixed: base %q, candidate %q", seed, name, base, runs)
+			}
+		}
+		for _, name := range append(slices.Clone(v.BrokenTests), v.NewFailTests...) {
+			if had(base, name, "-") || had(runs, name, "+") {
+				t.Errorf("seed %d: %s is broken: base %q, candidate %q", seed, name, base, runs)
+			}
+		}
+		for _, name := range v.FlakyTests {
+			for _, list := range [][]string{v.FixedTests, v.BrokenTests, v.StillTests, v.NewFailTests} {
+				if slices.Contains(list, name) {
+					t.Errorf("seed %d: %s is flaky and in %q", seed, name, list)
+				}
+			}
+		}
+		if v.Outcome == solve.Passed && v.Broken+v.NewFail > 0 {
+			t.Errorf("seed %d: passed with something broken: %+v", seed, v)
+		}
+	}
+}
+
+// What another run of the base shows is handed on; what only the candidate's runs show is not.
+func TestControlIsLearned(t *testing.T) {
+	t.Parallel()
+	how := judge.Trial{Test: junitTests, Tries: 2}
+	base, _, err := judge.RunBase(t.Context(), &player{t: t, plays: []string{"a+ b+ c+"}}, how)
+	must(t, err)
+	for name, c := range map[string]struct {
+		runs []string
+		want judge.Report
+	}{
+		"control":    {[]string{"a+ b- c-", "a+ b- c+", "a+ b- c+"}, judge.Report{Runs: 2, Tests: map[string]judge.Status{"a": judge.Pass, "b": judge.Flaky, "c": judge.Pass}}},
+		"no control": {[]string{"a+ b- c+", "a+ b+ c+"}, base},
+	} {
+		res, err := judge.Judge(t.Context(), &player{t: t, plays: c.runs}, judge.Input{Trial: how, Base: base, Patch: []byte("x")})
+		must(t, err)
+		if diff := cmp.Diff(c.want, res.Base, cmpopts.IgnoreFields(judge.Report{}, "Counts")); diff != "" || res.Verdict.Outcome != solve.Passed {
+			t.Errorf("%s: %s %s", name, res.Verdict.Reason, diff)
+		}
+	}
+}

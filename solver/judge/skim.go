@@ -1,0 +1,175 @@
+package judge
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxAttr is how much of one attribute's value is read, in bytes.
+const maxAttr = 64 << 10
+
+// skim reads an XML file without what is not needed of it: text, CDATA and
+// comments, which hold the tests' output and can be larger than memory, and the
+// ends of long attribute values. What XML does not allow and test output holds
+// nevertheless, control characters and bytes that are no UTF-8, is replaced.
+type skim struct {
+	in      *bufio.Reader
+	foreign bool // the file says that it is in another encoding
+	pending []byte
+	state   skimState
+	quote   rune
+	value   int  // bytes of the open attribute value
+	entity  bool // a reference is open in it
+	nested  int  // open < of a directive
+	last    [2]rune
+	any     bool // something that is no white space was read
+}
+
+type skimState int
+
+const (
+	skimText skimState = iota
+	skimTag
+	skimInstruction // <? ... ?>
+	skimDirective   // <!DOCTYPE ... >
+	skimData        // <![CDATA[ ... ]]>
+	skimComment     // <!-- ... -->
+)
+
+func newSkim(in io.Reader) *skim {
+	s := &skim{in: bufio.NewReaderSize(in, 32<<10)}
+	head, _ := s.in.Peek(200) // what is there
+	first, _, _ := bytes.Cut(bytes.ToLower(head), []byte("?>"))
+	s.foreign = bytes.Contains(first, []byte("encoding=")) && !bytes.Contains(first, []byte("utf-8"))
+	return s
+}
+
+// Read is io.Reader.
+func (s *skim) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		c, err := s.ReadByte()
+		if err != nil {
+			if n > 0 {
+				return n, nil
+			}
+			return 0, err
+		}
+		p[n] = c
+		n++
+	}
+	return n, nil
+}
+
+// ReadByte is io.ByteReader.
+func (s *skim) ReadByte() (byte, error) {
+	for len(s.pending) == 0 {
+		s.skip()
+		c, size, err := s.in.ReadRune()
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case c == utf8.RuneError && size == 1 && s.foreign:
+			c = '?'
+		case c < ' ' && c != '\n' && c != '\r' && c != '\t', c == 0xFFFE, c == 0xFFFF:
+			c = '?'
+		}
+		s.any = s.any || !strings.ContainsRune(" \t\r\n", c)
+		if s.wanted(c) {
+			s.pending = utf8.AppendRune(s.pending[:0], c)
+		}
+	}
+	c := s.pending[0]
+	s.pending = s.pending[1:]
+	return c, nil
+}
+
+// skip passes over what is in memory already and cannot be of interest.
+func (s *skim) skip() {
+	part, _ := s.in.Peek(s.in.Buffered()) // it is there
+	n := 0
+	switch s.state {
+	case skimText:
+		if n = bytes.IndexByte(part, '<'); n < 0 {
+			n = len(part)
+		}
+		s.any = s.any || len(bytes.TrimSpace(part[:n])) > 0
+	case skimData, skimComment: // all but the two characters before a bracket
+		if n = bytes.IndexByte(part, '>'); n < 0 {
+			n = len(part)
+		}
+		n = max(0, n-2)
+	}
+	_, _ = s.in.Discard(n) // it is there
+}
+
+// wanted reports whether the character is passed on.
+func (s *skim) wanted(c rune) bool {
+	was := s.last
+	s.last = [2]rune{was[1], c}
+	switch s.state {
+	case skimText:
+		return c == '<' && s.open()
+	case skimData, skimComment:
+		end := map[skimState]rune{skimData: ']', skimComment: '-'}[s.state]
+		if c == '>' && was == [2]rune{end, end} {
+			s.state = skimText
+		}
+		return false
+	case skimInstruction:
+		if c == '>' && was[1] == '?' {
+			s.state = skimText
+		}
+	case skimDirective:
+		s.nested += map[rune]int{'<': 1, '>': -1}[c]
+		if s.nested == 0 {
+			s.state = skimText
+		}
+	case skimTag:
+		return s.tag(c)
+	}
+	return true
+}
+
+// open looks at what a < in text begins, and reports whether it is passed on.
+func (s *skim) open() bool {
+	next, _ := s.in.Peek(8)
+	s.state, s.quote, s.last = skimTag, 0, [2]rune{}
+	switch {
+	case bytes.HasPrefix(next, []byte("![CDATA[")):
+		s.state = skimData
+		_, _ = s.in.Discard(8) // peeked
+		return false
+	case bytes.HasPrefix(next, []byte("!--")):
+		s.state = skimComment
+		_, _ = s.in.Discard(3)
+		return false
+	case bytes.HasPrefix(next, []byte("?")):
+		s.state = skimInstruction
+	case bytes.HasPrefix(next, []byte("!")):
+		s.state, s.nested = skimDirective, 1
+	}
+	return true
+}
+
+// tag follows the quotes of a tag and cuts long values, never inside a reference.
+func (s *skim) tag(c rune) bool {
+	switch {
+	case s.quote == 0 && (c == '"' || c == '\''):
+		s.quote, s.value, s.entity = c, 0, false
+	case s.quote == 0 && c == '>':
+		s.state = skimText
+	case s.quote == c:
+		s.quote = 0
+	case s.quote != 0:
+		s.value += utf8.RuneLen(c)
+		open := s.entity
+		s.entity = c == '&' && s.value <= maxAttr || open && c != ';'
+		return s.value <= maxAttr || open && s.value <= 2*maxAttr
+	}
+	return true
+}

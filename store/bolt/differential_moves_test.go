@@ -1,0 +1,303 @@
+package bolt_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/storetest"
+)
+
+// pair is the model and the engine under test, which get the same operations.
+type pair struct {
+	a, b   storetest.Store
+	ctx    context.Context
+	now    time.Time // the clock of both
+	Helper func()
+	Fatalf func(format string, args ...any)
+}
+
+// nothing is the answer of operations that return only an error.
+type nothing struct{}
+
+// do performs an operation that returns only an error on both.
+func (p *pair) do(what string, op func(s storetest.Store) error) {
+	p.Helper()
+	_, _ = ask(p, what, func(s storetest.Store) (nothing, error) { return nothing{}, op(s) })
+}
+
+func (p *pair) ids() []solve.ID {
+	return []solve.ID{"s1", "s2", "s3", "s4", "s5", "s6"}
+}
+
+func artifactNames() []string { return []string{"a.patch", "b", "No"} }
+
+func pick[T any](t *rapid.T, name string, list ...T) T { return rapid.SampledFrom(list).Draw(t, name) }
+
+func (p *pair) node(t *rapid.T) string { return pick(t, "node", "n1", "n2", "n1", "n3", "", "../n") }
+
+func (p *pair) id(t *rapid.T) solve.ID { return pick(t, "solve", p.ids()...) }
+
+// wish is a solve as somebody asks for it; most names are used more than once.
+func (p *pair) wish(t *rapid.T) solve.Solve {
+	s := solve.Solve{ID: p.id(t), Issue: solve.Issue{Number: pick(t, "issue", 1, 2, 3), Title: "title"}}
+	s.Repo = solve.Repo{ID: pick(t, "repo", int64(1), 2), Owner: "owner", Name: "name"}
+	// An App that is installed again has another number for the same repository.
+	s.Repo.Installation = pick(t, "installation", int64(1), 1, 2)
+	s.Trigger = solve.Trigger{Key: pick(t, "trigger", string(s.ID), string(s.ID), "k1", "k2", ""), Actor: "me", CommentID: 7}
+	s.Created = pick(t, "created", time.Time{}, p.now, p.now.Add(-time.Second))
+	return s
+}
+
+// moves are the operations, by name.
+func (p *pair) moves() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"tick":  func(t *rapid.T) { p.now = p.now.Add(time.Duration(pick(t, "seconds", 1, 1, 3, 8)) * time.Second) },
+		"":      func(*rapid.T) {},
+		"beat1": p.heartbeat, "beat2": p.heartbeat, "leave": p.leave,
+		"accept": p.accept, "create1": p.create, "create2": p.create, "answer": p.answerAsk,
+		"ready1": p.ready, "ready2": p.ready,
+		"claim1": p.claim, "claim2": p.claim, "admit1": p.admit, "admit2": p.admit, "rescue": p.rescue,
+		"solve1": p.applySolve, "solve2": p.applySolve, "solve3": p.applySolve,
+		"run1": p.applyRun, "run2": p.applyRun, "run3": p.applyRun,
+		"cancel": p.cancel, "step": p.step, "artifact": p.artifact,
+		"write1": p.write, "write2": p.write, "write3": p.write, "write4": p.write,
+	}
+}
+
+func (p *pair) heartbeat(t *rapid.T) {
+	node, ttl := p.node(t), pick(t, "ttl", 5*time.Second, time.Minute)
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, node, p.now, ttl) })
+}
+
+func (p *pair) leave(t *rapid.T) {
+	if node := p.node(t); rapid.Bool().Draw(t, "leave") {
+		p.do("leave", func(s storetest.Store) error { return s.Leave(p.ctx, node) })
+	}
+}
+
+func (p *pair) accept(t *rapid.T) {
+	d := solve.Delivery{GUID: pick(t, "guid", "g1", "g2", "g3", "g4", "g5", ""), Payload: []byte("{}")}
+	var w solve.Wish
+	switch pick(t, "wish", "solve", "solve", "ask", "none") {
+	case "solve":
+		one := p.wish(t)
+		w.Solve = &one
+	case "ask":
+		w.Ask = &solve.Ask{ID: pick(t, "ask", "", "g1", "g9"), Kind: solve.AskHelp, Issue: 1, At: pick(t, "at", p.now, p.now.Add(-time.Second))}
+	}
+	_, _ = ask(p, "accept", func(s storetest.Store) (bool, error) { return s.Accept(p.ctx, d, w) })
+}
+
+func (p *pair) create(t *rapid.T) {
+	wish := p.wish(t)
+	type made struct {
+		solve.Solve
+		Made bool
+	}
+	_, _ = ask(p, "create", func(s storetest.Store) (made, error) {
+		got, created, err := s.Create(p.ctx, wish)
+		return made{got, created}, err
+	})
+}
+
+func (p *pair) answerAsk(t *rapid.T) {
+	id := pick(t, "ask", "g1", "g2", "g3", "g9")
+	kind := pick(t, "kind", solve.EffectReply, solve.EffectNotice)
+	e := solve.Effect{Key: pick(t, "owner", id, "s1") + "/" + string(kind), Kind: kind, Priority: solve.Priority(kind), Text: "text"}
+	p.do("answer", func(s storetest.Store) error { return s.Answer(p.ctx, id, []solve.Effect{e, e}) })
+}
+
+// ready takes a new solve to where its runs are admitted, as workers do.
+func (p *pair) ready(t *rapid.T) {
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", p.now, time.Minute) })
+	p.create(t)
+	parallel, deadline := pick(t, "parallel", 0, 1, 2), pick(t, "deadline", time.Time{}, time.Time{}, p.now.Add(10*time.Second))
+	for range 2 {
+		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1", p.now) })
+		if err != nil || s.State != solve.StateQueued {
+			return
+		}
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed, At: p.now, Set: func(s *solve.Solve, _ *solve.Run) {
+			s.Started, s.Deadline, s.Plan.Limits.Parallel = p.now, deadline, parallel
+		}})
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: p.now, Runs: []solve.Run{{N: 1}, {N: 2}, {N: 3}}, Release: true})
+	}
+}
+
+func (p *pair) claim(t *rapid.T) {
+	node := p.node(t)
+	_, _ = ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, node, p.now) })
+}
+
+func (p *pair) admit(t *rapid.T) {
+	node, few := p.node(t), rapid.SampledFrom([]int{0, 1, 2, 3})
+	caps := solve.Caps{Process: few.Draw(t, "process"), Installation: few.Draw(t, "installation"), Repository: few.Draw(t, "repository")}
+	p.admitWith(node, caps)
+}
+
+func (p *pair) admitWith(node string, caps solve.Caps) {
+	_, _ = ask(p, "admit", func(s storetest.Store) ([]solve.Run, error) {
+		list, err := s.Admit(p.ctx, node, p.now, caps)
+		return append([]solve.Run{}, list...), err
+	})
+}
+
+func (p *pair) rescue(t *rapid.T) { p.rescueAs(p.node(t)) }
+
+// rescueAs compares what was rescued, in whatever order.
+func (p *pair) rescueAs(node string) {
+	_, _ = ask(p, "rescue", func(s storetest.Store) ([]solve.Run, error) {
+		list, err := s.Rescue(p.ctx, node, p.now)
+		slices.SortFunc(list, func(a, b solve.Run) int { return cmp.Or(cmp.Compare(a.Solve, b.Solve), cmp.Compare(a.N, b.N)) })
+		return append([]solve.Run{}, list...), err
+	})
+}
+
+// token is mostly the record's own.
+func token(t *rapid.T, own uint64) uint64 {
+	return pick(t, "token", own, own, own, own, own, 0, own+1, own-1)
+}
+
+// apply does a change on both.
+func (p *pair) apply(ch solve.Change) {
+	type after struct {
+		S solve.Solve
+		R solve.Run
+	}
+	_, _ = ask(p, fmt.Sprintf("%s of %s/%d", ch.Event, ch.Solve, ch.Run), func(s storetest.Store) (after, error) {
+		one, run, err := s.Apply(p.ctx, ch)
+		return after{one, run}, err
+	})
+}
+
+func (p *pair) applySolve(t *rapid.T) {
+	id := p.id(t)
+	now, _ := p.a.Solve(p.ctx, id)
+	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason", Release: rapid.Bool().Draw(t, "release")}
+	var likely []solve.Event
+	for _, step := range solve.SolveSteps() {
+		if step.From == now.State && (!step.To.Final() || pick(t, "end", false, false, true)) {
+			likely = append(likely, step.On)
+		}
+	}
+	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
+		likely = solve.Events()
+	}
+	ch.Event = pick(t, "event", likely...)
+	switch ch.Event {
+	case solve.EventClaimed:
+		parallel, minutes := pick(t, "parallel", 0, 1, 2), pick(t, "seconds", 0, 4, 30)
+		ch.Set = func(s *solve.Solve, _ *solve.Run) {
+			s.Started, s.Plan.Limits.Parallel, s.State, s.Plan.Experiments = ch.At, parallel, solve.StateSolved, make([]solve.Experiment, 3)
+			if minutes > 0 {
+				s.Deadline = ch.At.Add(time.Duration(minutes) * time.Second)
+			}
+		}
+	case solve.EventBaseReady:
+		for n := range pick(t, "runs", 3, 2, 0) {
+			ch.Runs = append(ch.Runs, solve.Run{N: n + pick(t, "from", 1, 1, 1, 0)})
+		}
+	case solve.EventChampion:
+		ch.Set = func(s *solve.Solve, _ *solve.Run) { s.Decision, s.CancelBy = &solve.Decision{}, "somebody" }
+	}
+	p.apply(ch)
+}
+
+func (p *pair) applyRun(t *rapid.T) {
+	id, n := p.id(t), pick(t, "run", 1, 2, 3, 1, 2, 4)
+	now, _ := p.a.Run(p.ctx, id, n)
+	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason", Release: pick(t, "release", false, false, true)}
+	var likely []solve.Event
+	for _, step := range solve.RunSteps() {
+		if step.From == now.State {
+			likely = append(likely, step.On)
+		}
+	}
+	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
+		likely = solve.Events()
+	}
+	ch.Event = pick(t, "event", likely...)
+	ch.Set = func(s *solve.Solve, r *solve.Run) { s.Reason, r.Sandbox, r.N = "changed", "box", 9 }
+	p.apply(ch)
+}
+
+func (p *pair) cancel(t *rapid.T) {
+	id := p.id(t)
+	if pick(t, "cancel", true, false, false) {
+		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.AskCancel(p.ctx, id, "me", p.now) })
+	}
+}
+
+func (p *pair) step(t *rapid.T) {
+	id, n := p.id(t), pick(t, "run", 1, 2, 3)
+	now, _ := p.a.Run(p.ctx, id, n)
+	k, line := token(t, now.Lease.Token), pick(t, "line", "one\n", "", "two\nthree\n")
+	p.do("step", func(s storetest.Store) error {
+		return s.Step(p.ctx, id, n, k, []byte(line), solve.Progress{Steps: 1, At: p.now})
+	})
+}
+
+func (p *pair) artifact(t *rapid.T) {
+	id, name, text := p.id(t), pick(t, "name", artifactNames()...), pick(t, "text", "", "one", "two")
+	p.do("artifact", func(s storetest.Store) error { return s.PutArtifact(p.ctx, id, name, []byte(text)) })
+}
+
+// write does one step of the life of an effect: mostly of one that is due.
+func (p *pair) write(t *rapid.T) {
+	keys := []string{"none/comment", "s1/comment", "s2/check"}
+	due, _ := p.a.DueEffects(p.ctx, p.now.Add(5*time.Second))
+	for _, e := range due {
+		keys = append(keys, e.Key, e.Key)
+	}
+	k := pick(t, "effect", keys...)
+	now, _ := p.a.Effect(p.ctx, k)
+	tok, later := token(t, now.Token), p.now.Add(time.Duration(pick(t, "later", 0, 2, 5))*time.Second)
+	switch pick(t, "write", "claim", "claim", "send", "finish", "retry", "kill", "withdraw") {
+	case "claim":
+		node := p.node(t)
+		_, _ = ask(p, "claim effect", func(s storetest.Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, p.now, later) })
+	case "send":
+		p.do("send effect", func(s storetest.Store) error { return s.SendingEffect(p.ctx, k, tok, p.now) })
+	case "finish":
+		version := now.Wanted - uint64(pick(t, "behind", 0, 0, 1))
+		p.do("finish effect", func(s storetest.Store) error {
+			return s.FinishEffect(p.ctx, k, tok, version, solve.Receipt{ID: 5}, p.now, later)
+		})
+	case "retry":
+		unknown := rapid.Bool().Draw(t, "unknown")
+		p.do("retry effect", func(s storetest.Store) error { return s.RetryEffect(p.ctx, k, tok, later, "again", unknown) })
+	case "kill":
+		p.do("kill effect", func(s storetest.Store) error { return s.KillEffect(p.ctx, k, tok, "refused", p.now) })
+	default:
+		_, _ = ask(p, "withdraw effect", func(s storetest.Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop", p.now) })
+	}
+}
+
+// drain lets a new node do all that is left, so that what only an index knows shows.
+func (p *pair) drain() {
+	p.now = p.now.Add(time.Minute)
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "last", p.now, time.Hour) })
+	for range 8 {
+		p.rescueAs("last")
+		p.admitWith("last", solve.Caps{Process: 3, Installation: 2})
+		for _, id := range p.ids() {
+			runs, _ := p.a.Runs(p.ctx, id)
+			for _, r := range runs {
+				if r.State.Active() {
+					p.apply(solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.EventFailed, At: p.now})
+					break
+				}
+			}
+		}
+		claimed, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last", p.now) })
+		if err == nil {
+			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.EventFailed, At: p.now})
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Inspect opens a store that no process has open, for reading: nothing is
+// migrated, ended or removed, and writes fail. It is for those who judge what a
+// process left behind.
+func Inspect(path string) (_ *Store, err error) {
+	defer func() {
+		// bbolt panics on some damaged files.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("inspect store %s: the file is damaged: %v", path, p)
+		}
+	}()
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("inspect store: %w", err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, fmt.Errorf("inspect store: a yudai still uses %s: %w", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect store %s: %w", path, err)
+	}
+	have, err := schemaVersion(db)
+	if want := len(migrations()); err == nil && have != want {
+		err = fmt.Errorf("inspect store %s: it has layout %d, this yudai reads %d", path, have, want)
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return &Store{cfg: Config{Path: path, Now: time.Now}, dir: filepath.Dir(path), db: db}, nil
+}
+
+// Solves returns every solve, ended ones too, by ID.
+func (s *Store) Solves(ctx context.Context) (out []solve.Solve, err error) {
+	err = s.view(ctx, func(t *tx) error {
+		return t.scan(solves, nil, func(k, v []byte) (bool, error) {
+			one, err := t.decodeSolve(solve.ID(k), v)
+			out = append(out, one)
+			return true, err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list solves: %w", err)
+	}
+	return out, nil
+}
+
+// Effects returns every effect, those of asks too, by key.
+func (s *Store) Effects(ctx context.Context) (out []solve.Effect, err error) {
+	err = s.view(ctx, func(t *tx) error {
+		return t.scan(effects, nil, func(k, v []byte) (bool, error) {
+			var r effectRecord
+			err := decode("effect "+string(k), v, &r)
+			out = append(out, r.Effect)
+			return true, err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list effects: %w", err)
+	}
+	return out, nil
+}

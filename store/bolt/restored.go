@@ -1,0 +1,79 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// wakeRestored prepares a store that was a backup until now: the process that
+// went on after the backup may have written to GitHub what this copy believes
+// still to be written. The outcome of all that is unknown from here on, both of
+// the effects that wait and of those that the living solves and asks will want,
+// so each is looked up before it is made. The note goes last: after a crash in
+// between all of this is done again.
+func (s *Store) wakeRestored() error {
+	note := s.cfg.Path + noteSuffix
+	if _, err := os.Stat(note); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	at := s.cfg.Now()
+	if err := s.update(context.Background(), "wake-restored", func(t *tx) error { return t.wakeRestored(at) }); err != nil {
+		return fmt.Errorf("prepare the restored store: %w", err)
+	}
+	if err := os.Remove(note); err != nil {
+		return fmt.Errorf("prepare the restored store: %w", err)
+	}
+	return syncDir(filepath.Dir(note))
+}
+
+func (t *tx) wakeRestored(at time.Time) error {
+	var owners, waiting []string
+	collect := func(into *[]string, fromKey bool) func(k, v []byte) (bool, error) {
+		return func(k, v []byte) (bool, error) {
+			if fromKey {
+				v = k
+			}
+			*into = append(*into, string(v))
+			return true, nil
+		}
+	}
+	err := errors.Join(t.scan(live, nil, collect(&owners, false)), t.scan(asks, nil, collect(&owners, true)),
+		t.scan(effectDue, nil, collect(&waiting, false)))
+	if err != nil {
+		return err
+	}
+	for _, id := range owners {
+		t.put(restored, []byte(id), key(nil).time(at))
+	}
+	for _, k := range waiting {
+		old, err := t.effect(k)
+		if err != nil {
+			return err
+		}
+		r := old
+		r.SentAt = at
+		if err := t.putEffect(&old, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// doubt marks a new effect whose owner came back from a backup: it may have been
+// made before.
+func (t *tx) doubt(e *solve.Effect) {
+	owner, _, _ := strings.Cut(e.Key, "/")
+	if at := t.get(restored, []byte(owner)); at != nil {
+		e.SentAt = timeOf(num(at))
+	}
+}

@@ -1,0 +1,150 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Accept stores a delivery and what follows from it.
+func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error) {
+	if d.GUID == "" || len(d.GUID) > 200 || strings.Contains(d.GUID, "\x00") {
+		return false, fmt.Errorf("accept delivery %q: not a usable GUID", d.GUID)
+	}
+	if w.Solve != nil {
+		if err := checkNew(*w.Solve); err != nil {
+			return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
+		}
+	}
+	d.Received = s.at(d.Received)
+	d.Payload = bytes.Clone(d.Payload)
+	err = s.update(ctx, func(all *data) error {
+		if _, known := all.deliveries[d.GUID]; known {
+			return nil
+		}
+		accepted = true
+		set(all, all.deliveries, d.GUID, d)
+		return all.grant(d, w)
+	})
+	if err != nil {
+		return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
+	}
+	return accepted, nil
+}
+
+// grant stores what a delivery asks for.
+func (d *data) grant(from solve.Delivery, w solve.Wish) error {
+	switch {
+	case w.Solve != nil:
+		wish := *w.Solve
+		if wish.Created.IsZero() {
+			wish.Created = from.Received
+		}
+		stored, created, err := d.insert(wish)
+		if err != nil || created || stored.Trigger.Key == wish.Trigger.Key {
+			return err
+		}
+		set(d, d.asks, from.GUID, solve.Ask{
+			ID: from.GUID, Kind: solve.AskRunning, Repo: wish.Repo, Issue: wish.Issue.Number,
+			Actor: wish.Trigger.Actor, CommentID: wish.Trigger.CommentID, At: from.Received,
+		})
+	case w.Ask != nil:
+		ask := *w.Ask
+		ask.ID = cmp.Or(ask.ID, from.GUID)
+		set(d, d.asks, ask.ID, ask)
+	}
+	return nil
+}
+
+// Create stores a queued solve, or returns the one that stands for the same wish.
+func (s *Store) Create(ctx context.Context, wish solve.Solve) (stored solve.Solve, created bool, err error) {
+	if err := checkNew(wish); err != nil {
+		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
+	}
+	wish.Created = s.at(wish.Created)
+	err = s.update(ctx, func(d *data) error {
+		stored, created, err = d.insert(wish)
+		return err
+	})
+	if err != nil {
+		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", wish.ID, err)
+	}
+	return stored, created, nil
+}
+
+// insert stores a new solve, unless its trigger key is known or the issue has a
+// live solve; then that one is returned.
+func (d *data) insert(s solve.Solve) (stored solve.Solve, created bool, err error) {
+	for _, old := range d.solves {
+		if old.Trigger.Key == s.Trigger.Key {
+			return private(old), false, nil
+		}
+	}
+	for _, old := range d.solves {
+		if !old.State.Final() && old.Repo.ID == s.Repo.ID && old.Issue.Number == s.Issue.Number {
+			return private(old), false, nil
+		}
+	}
+	if _, taken := d.solves[s.ID]; taken {
+		return solve.Solve{}, false, fmt.Errorf("solve %s: the ID is taken", s.ID)
+	}
+	s = private(s)
+	s.V, s.State, s.Lease, s.Seq = recordVersion, solve.StateQueued, solve.Lease{}, 0
+	set(d, d.solves, s.ID, s)
+	set(d, d.latest, issueKey{s.Repo.ID, s.Issue.Number}, s.ID)
+	return private(s), true, nil
+}
+
+// Asks returns the unanswered asks, oldest first, by ID among those of one instant.
+func (s *Store) Asks(ctx context.Context) (out []solve.Ask, err error) {
+	err = s.view(ctx, func(d *data) error {
+		for _, a := range d.asks {
+			out = append(out, a)
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b solve.Ask) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return out, err
+}
+
+// Answer removes an ask and queues its effects.
+func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
+	now := s.now()
+	return s.update(ctx, func(d *data) error {
+		if _, known := d.asks[askID]; !known {
+			return nil
+		}
+		delete(d.asks, askID)
+		d.changed = true
+		for _, e := range list {
+			d.want(e, now)
+		}
+		return nil
+	})
+}
+
+func checkNew(s solve.Solve) error {
+	if err := checkName(string(s.ID)); err != nil {
+		return fmt.Errorf("solve ID: %w", err)
+	}
+	if s.Trigger.Key == "" {
+		return errors.New("the trigger key is empty")
+	}
+	return nil
+}
+
+// checkName refuses what cannot be the name of a file.
+func checkName(name string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	const allowed = letters + "0123456789._-"
+	if name == "" || len(name) > 200 || name[0] == '.' || strings.Trim(name, allowed+strings.ToUpper(letters)) != "" {
+		return fmt.Errorf("%q is not a usable name", name)
+	}
+	return nil
+}
