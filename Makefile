@@ -91,7 +91,7 @@ race-short: deps
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|judge|tree)$$')
 
 .PHONY: check
-check: ## what CI runs: lint, test, race (not all packages), demo, a short fuzz
-	@for part in lint test race-short demo fuzz; do \
+check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
+	@for part in lint test race-short demo kill kill-mutations projects-sample fuzz; do \
 	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

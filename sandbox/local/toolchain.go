@@ -66,7 +66,40 @@ func (t toolchain) find() string {
 	if st, err := os.Stat(filepath.Join(dir, "bin", t.ask[0])); err != nil || st.IsDir() {
 		return "" // a wrapper that belongs to something else
 	}
+	if !unpacked(dir) {
+		return ""
+	}
 	return dir
+}
+
+// unpacked says whether a directory holds what a toolchain's release holds, and
+// no more: a program installed as ~/bin/node or ~/.local/bin/node must not show
+// a home, or what other programs keep there.
+func unpacked(dir string) bool {
+	for _, held := range []string{os.Getenv("HOME"), "/root", "/home"} {
+		if held = filepath.Clean(held); held == dir || strings.HasPrefix(held, dir+"/") {
+			return false
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	known := []string{"bin", "lib", "libexec", "include", "etc", "share", "CHANGELOG.md", "README.md", "LICENSE", "corepack", "LICENSE-APACHE", "LICENSE-MIT"}
+	for _, e := range entries {
+		if !slices.Contains(known, e.Name()) {
+			return false
+		}
+	}
+	if entries, err = os.ReadDir(filepath.Join(dir, "share")); err != nil {
+		return os.IsNotExist(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"doc", "man", "systemtap", "zsh", "bash-completion"}, e.Name()) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkToolchain says what is wrong with an entry of Toolchains, or nothing.

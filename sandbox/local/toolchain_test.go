@@ -45,3 +45,40 @@ func TestToolchainsOfThePerson(t *testing.T) {
 		}
 	}
 }
+
+// TestToolchainShowsNoHome: a program that lies in a home, or beside what other
+// programs keep, is not reason to show all of that to a sandbox.
+func TestToolchainShowsNoHome(t *testing.T) {
+	for name, where := range map[string]struct{ program, secret string }{
+		"bin of the home":    {"bin/node", ".netrc"},
+		"another bin":        {"tools/bin/node", "tools/tokens.txt"},
+		"the user's .local":  {".local/bin/node", ".local/share/keyrings/login"},
+		"beside the configs": {".local/bin/node", ".local/state/history"},
+	} {
+		home := t.TempDir()
+		t.Setenv("HOME", home)
+		write := func(file, text string) string {
+			file = filepath.Join(home, file)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}
+		node := write(where.program, "")
+		write(where.program, "#!/bin/sh\necho "+node+"\n")
+		write(where.secret, "secret")
+		t.Setenv("PATH", filepath.Dir(node)+":"+os.Getenv("PATH"))
+		d := setup(t, func(cfg *local.Config) { cfg.Toolchains = []string{"node"} })
+		sb, err := d.Open(t.Context(), sandbox.Spec{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "ls -a /opt/node 2>/dev/null; true"})
+		if err != nil || out != "" {
+			t.Errorf("%s: a sandbox sees %q, %v", name, out, err)
+		}
+	}
+}
