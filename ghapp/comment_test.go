@@ -195,6 +195,38 @@ func TestDoubleIsLookedForOnceMore(t *testing.T) {
 	}
 }
 
+// TestSecondNeutralCheckRunIsSuperseded: a solve without a champion ends its
+// check run as neutral, which does not make a second one of them the old one.
+func TestSecondNeutralCheckRunIsSuperseded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultSecondary429, Method: "POST", Path: "/check-runs$", Retry: time.Minute})
+		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "/check-runs$", Nth: 2})
+		stop := w.write("node-1")
+		s := w.newSolve(id1)
+		w.store.put(s, solve.EventClaimed)
+		pass(30 * time.Second) // the branch is there, its check run is not
+		s.State = solve.StateUnsolved
+		w.store.put(s, solve.EventNoChampion)
+		pass(4 * time.Minute)
+		stop()
+		receipt := w.store.given(id1, solve.EffectCheck, 0).Receipt
+		got := w.checks(w.store.given(id1, solve.EffectClaim, 0).Receipt.SHA, "yudai:"+id1)
+		if len(got) != 2 {
+			t.Fatalf("%d check runs: the test does not make what it is about", len(got))
+		}
+		for _, c := range got {
+			if c.GetConclusion() != "neutral" {
+				t.Errorf("check run %d is %q", c.GetID(), c.GetConclusion())
+			}
+			if live := c.GetID() == receipt.ID; live == (c.GetOutput().GetTitle() == "superseded") {
+				t.Errorf("check run %d is %q, the receipt is %d", c.GetID(), c.GetOutput().GetTitle(), receipt.ID)
+			}
+		}
+	})
+}
+
 func TestStalledWriterDoesNotCallWhenItsClaimEnds(t *testing.T) {
 	t.Parallel()
 	for name, stall := range map[string]time.Duration{"lists could not settle": 11 * time.Second, "claim over": time.Minute} {

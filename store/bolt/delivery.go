@@ -46,8 +46,8 @@ const packFrom = 1 << 10
 
 // deliveryRow is the stored form of a delivery: one line of JSON, then the
 // payload, compressed if that makes it smaller. Of many deliveries at once the
-// bytes are what a commit takes long for; S2 costs a tenth of what it saves, and
-// is done here, before the writer's turn.
+// bytes are what a commit takes long for; S2 is quick beside their writing, and is
+// done here, before the writer's turn.
 func deliveryRow(d solve.Delivery) ([]byte, error) {
 	r := deliveryRecord{V: recordVersion, GUID: d.GUID, Event: d.Event, Action: d.Action, Received: d.Received}
 	payload := d.Payload
