@@ -84,11 +84,14 @@ projects-sample: deps build ## the same for one project of each language, withou
 	$(GO) run ./internal/projects -yudai bin/yudai -sample
 
 # Left out here, to keep check under half an hour on two cores: packages whose
-# tests wait for sandboxes and test runners, not for goroutines of ours.
+# tests wait for sandboxes and test runners, not for goroutines of ours, and the
+# fault matrix and the campaigns, which check runs without the detector.
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|judge|tree)$$')
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
+	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0|Killed'
+	$(GO) test -race -timeout 20m ./internal/simulation -run TestSingles
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz

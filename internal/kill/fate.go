@@ -76,6 +76,8 @@ func (e *episode) wake(armed bool) {
 	e.reached = true
 	pause(context.Background(), e.pace.stall)
 	e.crashes++ // a call that was under way may be made again
-	e.continued = time.Now()
+	if e.proc.address() != "" { // before it listens it has no lease to lose
+		e.continued = time.Now()
+	}
 	e.proc.signal(syscall.SIGCONT)
 }
