@@ -141,12 +141,17 @@ func TestKilledInEachState(t *testing.T) {
 	}
 }
 
-// awaitTranscript waits until a run's stored transcript has that many messages.
+// awaitTranscript waits until a run's transcript has that many messages, written
+// so long ago that the commit which counts them is done, too.
 func (w *world) awaitTranscript(messages int, limit time.Duration) {
 	w.t.Helper()
 	w.poll(limit, func() bool {
 		files, _ := filepath.Glob(filepath.Join(w.dir, "store", "transcripts", "*", "*", "*.jsonl"))
 		for _, f := range files {
+			info, err := os.Stat(f)
+			if err != nil || time.Since(info.ModTime()) < 700*time.Millisecond {
+				continue
+			}
 			if data, err := os.ReadFile(f); err == nil && bytes.Count(data, []byte("\n")) >= messages {
 				return true
 			}
