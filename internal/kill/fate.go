@@ -75,7 +75,7 @@ func (e *episode) wake(armed bool) {
 	}
 	e.reached = true
 	pause(context.Background(), e.pace.stall)
-	e.crashes++ // a call that was under way may be made again
+	e.crashes++                 // a call that was under way may be made again
 	if e.proc.address() != "" { // before it listens it has no lease to lose
 		e.continued = time.Now()
 	}
