@@ -15,7 +15,8 @@ func machine(dir string) string {
 	var u unix.Utsname
 	kernel := "unknown kernel"
 	if unix.Uname(&u) == nil {
-		kernel = "Linux " + unix.ByteSliceToString(u.Release[:])
+		release, _, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // without the distribution's suffix
+		kernel = "Linux " + release
 	}
 	load := "?"
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
