@@ -39,8 +39,27 @@ func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
 	ctx, cancel := closing(ctx, 10*time.Second)
 	defer cancel()
 	for _, name := range []string{baseName(s.ID), installName(s.ID)} {
-		if err := forker.Thaw(ctx, name); err != nil {
+		if err := thawSoon(ctx, forker, name); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
+		}
+	}
+}
+
+// thawSoon tries for two seconds: a run's end is stored before its sandbox is
+// closed, so the last one may still stand on the base.
+func thawSoon(ctx context.Context, forker sandbox.Forker, name string) error {
+	const tries, pause = 20, 100 * time.Millisecond
+	for i := 1; ; i++ {
+		err := forker.Thaw(ctx, name)
+		if err == nil || i == tries {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
 		}
 	}
 }
