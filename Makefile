@@ -29,7 +29,7 @@ build: ## build bin/yudai, a static binary
 
 .PHONY: test
 test: deps ## run the tests; a required sandbox that cannot run is a failure
-	$(GO) test $(GOFLAGS_TEST) $(PKGS)
+	$(GO) test -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
