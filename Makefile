@@ -90,7 +90,7 @@ projects-sample: deps build ## the same for one project of each language, withou
 race-short: deps
 	@scripts/deps gcc
 	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
-	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0|Killed'
+	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
