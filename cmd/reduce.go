@@ -30,7 +30,7 @@ func newReduce(s streams) *cobra.Command {
 			if explain {
 				fmt.Fprintln(s.out, text)
 			}
-			d := solve.Reduce(rec.Runs, rec.Rule())
+			d := solve.Decide(rec.Solve, rec.Runs, rec.Rule())
 			if !same {
 				return fmt.Errorf("the record's champion is run %d, recomputed it is run %d", stored(rec), d.Champion)
 			}

@@ -47,6 +47,7 @@ func (s scope) options() *github.InstallationTokenOptions {
 		opts.Permissions.Checks = write
 	default:
 		opts.Permissions.Issues = read
+		opts.Permissions.PullRequests = read
 		opts.Permissions.Contents = read
 	}
 	opts.RepositoryIDs = []int64{s.repo}

@@ -87,27 +87,59 @@ func (a *App) Permission(ctx context.Context, repo solve.Repo, login string) (le
 	return level, canWrite, nil
 }
 
-// Issue reads an issue as it is now. pull says that the number is a pull
-// request's; locked, that comments may be refused.
-func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (issue solve.Issue, open, pull, locked bool, err error) {
+// Issue reads an issue as it is now.
+func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
 	var answer *github.Issue
-	err = a.do(ctx, readScope(repo), "read the issue", func(ctx context.Context, c *github.Client) (err error) {
+	err := a.do(ctx, readScope(repo), "read the issue", func(ctx context.Context, c *github.Client) (err error) {
 		answer, _, err = c.Issues.Get(ctx, repo.Owner, repo.Name, number)
 		return err
 	})
 	if err != nil {
-		return solve.Issue{}, false, false, false, err
+		return solve.IssueNow{}, err
 	}
 	if answer.GetNumber() != number { // moved to another repository, and the redirect followed
-		return solve.Issue{}, false, false, false, fmt.Errorf("read issue %s#%d: moved away: %w", repo, number, solve.ErrNotFound)
+		return solve.IssueNow{}, fmt.Errorf("read issue %s#%d: moved away: %w", repo, number, solve.ErrNotFound)
 	}
-	issue = solve.Issue{
+	now := solve.IssueNow{
+		Issue: solve.Issue{
+			Number: number,
+			Title:  answer.GetTitle(),
+			Body:   answer.GetBody(),
+			Author: answer.GetUser().GetLogin(),
+		},
+		Open:   answer.GetState() == "open",
+		Pull:   answer.IsPullRequest(),
+		Locked: answer.GetLocked(),
+	}
+	for _, l := range answer.Labels {
+		now.Labels = append(now.Labels, l.GetName())
+	}
+	return now, nil
+}
+
+// Pull reads a pull request as it is now.
+func (a *App) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
+	var answer *github.PullRequest
+	err := a.do(ctx, readScope(repo), "read the pull request", func(ctx context.Context, c *github.Client) (err error) {
+		answer, _, err = c.PullRequests.Get(ctx, repo.Owner, repo.Name, number)
+		return err
+	})
+	if err != nil {
+		return solve.PullNow{}, err
+	}
+	if answer.GetNumber() != number || answer.GetHead().GetSHA() == "" {
+		return solve.PullNow{}, malformed("pull request")
+	}
+	head := answer.GetHead()
+	return solve.PullNow{
 		Number: number,
-		Title:  answer.GetTitle(),
-		Body:   answer.GetBody(),
-		Author: answer.GetUser().GetLogin(),
-	}
-	return issue, answer.GetState() == "open", answer.IsPullRequest(), answer.GetLocked(), nil
+		Open:   answer.GetState() == "open",
+		Merged: answer.GetMerged(),
+		Fork:   head.GetRepo().GetID() != repo.ID,
+		Branch: head.GetRef(),
+		SHA:    head.GetSHA(),
+		Base:   answer.GetBase().GetRef(),
+	}, nil
 }
 
 // Repo finds a repository and the installation that serves it. It is

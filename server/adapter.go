@@ -17,9 +17,12 @@ func (h hub) Permission(ctx context.Context, repo solve.Repo, login string) (str
 	return h.app.Permission(ctx, repo, login)
 }
 
-func (h hub) Open(ctx context.Context, repo solve.Repo, number int) (bool, error) {
-	_, open, pull, _, err := h.app.Issue(ctx, repo, number)
-	return open && !pull, err
+func (h hub) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
+	return h.app.Issue(ctx, repo, number)
+}
+
+func (h hub) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
+	return h.app.Pull(ctx, repo, number)
 }
 
 func (h hub) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {

@@ -20,16 +20,16 @@ func (h apiHub) Repo(ctx context.Context, owner, name string) (solve.Repo, error
 }
 
 func (h apiHub) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Issue, error) {
-	issue, open, pull, _, err := h.app.Issue(ctx, repo, number)
+	issue, err := h.app.Issue(ctx, repo, number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
 		return solve.Issue{}, Refusal("there is no such issue")
 	case err != nil:
 		return solve.Issue{}, err
-	case pull:
+	case issue.Pull:
 		return solve.Issue{}, Refusal("is a pull request, not an issue")
-	case !open:
+	case !issue.Open:
 		return solve.Issue{}, Refusal("is closed; reopen it first")
 	}
-	return issue, nil
+	return issue.Issue, nil
 }

@@ -108,6 +108,11 @@ func StatusText(v View) string {
 	return finish(b.String(), MaxComment)
 }
 
+// WhyText answers /yudai why: the decision against the runner-up.
+func WhyText(v View) string {
+	return finish(v.why(), MaxComment)
+}
+
 // RunningText answers a trigger for an issue that already has a live solve.
 func RunningText(v View) string {
 	return finish("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+

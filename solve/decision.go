@@ -3,6 +3,10 @@ package solve
 // Decision is the reducer's result: who won and every comparison that says why.
 type Decision struct {
 	Champion int `json:"champion"` // run number; 0: no candidate passed
+	// PickedBy is who made it the champion, "" if the rule did; First is the rule's own
+	// choice then.
+	PickedBy string `json:"picked_by,omitempty"`
+	First    int    `json:"first,omitempty"`
 	// Ranking lists all runs, best first.
 	Ranking []int `json:"ranking"`
 	// Rule is the order of criteria that was used, in words.

@@ -17,6 +17,8 @@ const (
 	EffectFinal  EffectKind = "result"    // the final comment
 	EffectReply  EffectKind = "reply"     // the answer to an ask, or a refusal
 	EffectDone   EffectKind = "outcome"   // the closing reaction on the trigger
+	// EffectRelease deletes the solve's branch where the claim is all that is on it.
+	EffectRelease EffectKind = "release"
 )
 
 // EffectState is where a write stands.

@@ -34,6 +34,12 @@ func EffectsOf(s Solve, run *Run, ev Event) []Effect {
 	}
 	claimed := !s.Started.IsZero()
 	switch {
+	case ev == EventGreeted:
+		out := []Effect{s.reaction(EffectReact, ReactionSeen)}
+		if s.Place > 0 {
+			out = append(out, s.effect(EffectNotice))
+		}
+		return out
 	case ev == EventClaimed:
 		return []Effect{
 			s.reaction(EffectReact, ReactionSeen),
@@ -43,6 +49,9 @@ func EffectsOf(s Solve, run *Run, ev Event) []Effect {
 		}
 	case s.State.Final() && s.Refused && !claimed:
 		reply := s.effect(EffectReply)
+		if s.Denied {
+			reply.Key = RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
+		}
 		reply.Text = reasons(s.Reason)
 		return []Effect{s.reaction(EffectReact, ReactionRefuse), reply}
 	case s.State.Final():
@@ -60,8 +69,14 @@ func finalEffects(s Solve, claimed bool) []Effect {
 		name = ReactionSolved
 	}
 	out := []Effect{s.effect(EffectFinal), s.reaction(EffectDone, name)}
+	if !claimed && s.Place > 0 {
+		out = append(out, s.effect(EffectNotice))
+	}
 	if !claimed {
 		return out
+	}
+	if s.State != StateSolved && s.Follows.target() == nil {
+		out = append(out, s.effect(EffectRelease))
 	}
 	out = append(out, s.effect(EffectNotice), s.effect(EffectCheck))
 	if s.Decision == nil {

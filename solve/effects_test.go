@@ -31,9 +31,11 @@ func TestEffectsOfSolve(t *testing.T) {
 		ev   solve.Event
 		want string
 	}{
-		"claimed": {solve.Solve{State: solve.StatePreparing, Started: began}, solve.EventClaimed, "react=eyes claim comment check"},
-		"base":    {solve.Solve{State: solve.StateRunning, Started: began}, solve.EventBaseReady, "comment check"},
-		"ended":   {solve.Solve{State: solve.StateReducing, Started: began}, solve.EventRunsEnded, "comment check"},
+		"greeted":              {solve.Solve{State: solve.StateQueued}, solve.EventGreeted, "react=eyes"},
+		"greeted, and waiting": {solve.Solve{State: solve.StateQueued, Place: 3}, solve.EventGreeted, "react=eyes comment"},
+		"claimed":              {solve.Solve{State: solve.StatePreparing, Started: began}, solve.EventClaimed, "react=eyes claim comment check"},
+		"base":                 {solve.Solve{State: solve.StateRunning, Started: began}, solve.EventBaseReady, "comment check"},
+		"ended":                {solve.Solve{State: solve.StateReducing, Started: began}, solve.EventRunsEnded, "comment check"},
 		"champion": {
 			solve.Solve{State: solve.StatePublishing, Started: began, Decision: &solve.Decision{Champion: 1}},
 			solve.EventChampion, "pull comment check",
@@ -48,18 +50,18 @@ func TestEffectsOfSolve(t *testing.T) {
 			solve.Solve{
 				State: solve.StateUnsolved, Started: began, Decision: &solve.Decision{},
 				Plan: solve.Plan{Experiments: make([]solve.Experiment, 1)},
-			}, solve.EventNoChampion, "result outcome=confused comment check run_check/1",
+			}, solve.EventNoChampion, "result outcome=confused release comment check run_check/1",
 		},
-		"expired":             {solve.Solve{State: solve.StateExpired, Started: began}, solve.EventExpired, "result outcome=confused comment check"},
-		"cancelled":           {solve.Solve{State: solve.StateCancelled, Started: began}, solve.EventCancelled, "result outcome=confused comment check"},
-		"failed":              {solve.Solve{State: solve.StateFailed, Started: began}, solve.EventFailed, "result outcome=confused comment check"},
+		"expired":             {solve.Solve{State: solve.StateExpired, Started: began}, solve.EventExpired, "result outcome=confused release comment check"},
+		"cancelled":           {solve.Solve{State: solve.StateCancelled, Started: began}, solve.EventCancelled, "result outcome=confused release comment check"},
+		"failed":              {solve.Solve{State: solve.StateFailed, Started: began}, solve.EventFailed, "result outcome=confused release comment check"},
 		"failed, never begun": {solve.Solve{State: solve.StateFailed}, solve.EventFailed, "result outcome=confused"},
 		"refused": {
 			solve.Solve{State: solve.StateFailed, Refused: true, Reason: "no rights, @octocat"},
 			solve.EventFailed, "react=-1 reply=no rights, @\u200boctocat",
 		},
 		"refused after a crash in preparing": {
-			solve.Solve{State: solve.StateFailed, Refused: true, Started: began}, solve.EventFailed, "result outcome=confused comment check",
+			solve.Solve{State: solve.StateFailed, Refused: true, Started: began}, solve.EventFailed, "result outcome=confused release comment check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +126,7 @@ func TestLevelKinds(t *testing.T) {
 	for kind, want := range map[solve.EffectKind]bool{
 		solve.EffectNotice: true, solve.EffectCheck: true, solve.EffectRun: true,
 		solve.EffectReact: false, solve.EffectClaim: false, solve.EffectPull: false, solve.EffectFinal: false,
-		solve.EffectReply: false, solve.EffectDone: false,
+		solve.EffectReply: false, solve.EffectDone: false, solve.EffectRelease: false,
 	} {
 		if kind.Level() != want {
 			t.Errorf("%s: %v", kind, kind.Level())
@@ -137,6 +139,9 @@ func TestLevelKinds(t *testing.T) {
 func TestEveryEndUpdatesCommentAndCheck(t *testing.T) {
 	t.Parallel()
 	for _, step := range solve.SolveSteps() {
+		if step.On == solve.EventGreeted {
+			continue // there is neither yet
+		}
 		s := solve.Solve{ID: "s1", State: step.To, Started: time.Unix(1, 0)}
 		got := keys(solve.EffectsOf(s, nil, step.On))
 		if !strings.Contains(got, "comment check") {

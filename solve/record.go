@@ -115,7 +115,7 @@ func Explain(rec Record) (text string, same bool) {
 	fmt.Fprintf(&b, "Solve %s of %s, issue %d: %s\n", oneLine(string(rec.Solve.ID)), oneLine(rec.Solve.Repo.String()), rec.Solve.Issue.Number, clip(oneLine(rec.Solve.Issue.Title), 100))
 
 	stored := rec.Solve.Decision
-	d := Reduce(rec.Runs, rec.Rule())
+	d := Decide(rec.Solve, rec.Runs, rec.Rule())
 
 	b.WriteString("\nRule:\n")
 	for i, words := range d.Rule {

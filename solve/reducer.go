@@ -66,12 +66,14 @@ func Reduce(runs []Run, rule Rule) Decision {
 	return d
 }
 
-// RunnerUp is the run ranked behind the champion, 0 if there is none.
+// RunnerUp is the best-ranked run that is not the champion, 0 if there is none.
 func (d Decision) RunnerUp() int {
-	if d.Champion == 0 || len(d.Ranking) < 2 {
-		return 0
+	for _, n := range d.Ranking {
+		if d.Champion != 0 && n != d.Champion {
+			return n
+		}
 	}
-	return d.Ranking[1]
+	return 0
 }
 
 // Against is the comparison of the champion with another run: the first

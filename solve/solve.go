@@ -59,6 +59,10 @@ const (
 	TriggerLabel   TriggerKind = "label"
 	TriggerCommand TriggerKind = "command"
 	TriggerAPI     TriggerKind = "api"
+	// TriggerButton is a button or the re-run of one of our check runs.
+	TriggerButton TriggerKind = "button"
+	// TriggerReview is a review of the champion's pull request that requests changes.
+	TriggerReview TriggerKind = "review"
 	// TriggerLocal is a person's own command on a repository of this machine: there is no GitHub.
 	TriggerLocal TriggerKind = "local"
 )
@@ -74,12 +78,15 @@ type Trigger struct {
 	Key       string    `json:"key"`
 	Actor     string    `json:"actor"`                // login; rights are looked up for it
 	CommentID int64     `json:"comment_id,omitempty"` // of a command
+	Label     string    `json:"label,omitempty"`      // of TriggerLabel
 	Delivery  string    `json:"delivery,omitempty"`   // GUID
 	At        time.Time `json:"at"`
 }
 
 // Request is what a person asked for; an empty field means the configured default.
 type Request struct {
+	// Profile names configured values that stand for the fields left empty.
+	Profile    string        `json:"profile,omitempty"`
 	Models     []string      `json:"models,omitempty"`
 	Temps      []float64     `json:"temps,omitempty"`
 	Edits      []int         `json:"edits,omitempty"`
@@ -178,22 +185,37 @@ type Solve struct {
 
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"` // a short public sentence, for final states
-	// Refused: failed because the actor may not ask; people get the reason and nothing else.
-	Refused bool  `json:"refused,omitempty"`
-	Lease   Lease `json:"lease"`
+	// Refused: failed before it was claimed, for a reason that is the asker's to mend;
+	// people get the reason and nothing else.
+	Refused bool `json:"refused,omitempty"`
+	// Denied: refused because the actor may not ask at all. That is told once for
+	// each person and issue.
+	Denied bool  `json:"denied,omitempty"`
+	Lease  Lease `json:"lease"`
 
 	Plan Plan `json:"plan"`
 	Base Base `json:"base"`
 	// Branch is the solve's branch on GitHub (claim, then champion).
 	Branch string `json:"branch,omitempty"`
 
-	CancelBy string    `json:"cancel_by,omitempty"` // login; set once cancel was asked for
-	CancelAt time.Time `json:"cancel_at,omitzero"`
+	CancelBy string `json:"cancel_by,omitempty"` // login; set once cancel was asked for
+	// CancelWhy is what happened instead of a command, a public clause without a
+	// full stop ("the issue was closed by alice"); "" if somebody asked for the cancel.
+	CancelWhy string    `json:"cancel_why,omitempty"`
+	CancelAt  time.Time `json:"cancel_at,omitzero"`
+
+	// Follows says from which earlier solve this one goes on; nil for most.
+	Follows *Follow `json:"follows,omitempty"`
 
 	Decision *Decision `json:"decision,omitempty"`
 	Pull     *Pull     `json:"pull,omitempty"`
 
-	Created  time.Time `json:"created"`
+	Created time.Time `json:"created"`
+	// Greeted is when the actor's rights were looked up for the first time and were
+	// enough: the trigger carries our reaction since.
+	Greeted time.Time `json:"greeted,omitzero"`
+	// Place is the place in the queue that people were told last, 1 for the next; 0 if none was.
+	Place    int       `json:"place,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // claimed for the first time
 	Deadline time.Time `json:"deadline,omitzero"` // started + the time budget
 	Ended    time.Time `json:"ended,omitzero"`
@@ -232,6 +254,8 @@ type Run struct {
 	N          int        `json:"n"`
 	Repo       Repo       `json:"repo"`
 	Experiment Experiment `json:"experiment"`
+	// From is set on a run that was carried over, ended, from an earlier solve.
+	From *Origin `json:"from,omitempty"`
 
 	State   RunState `json:"state"`
 	Reason  string   `json:"reason,omitempty"`
@@ -366,35 +390,4 @@ type Delivery struct {
 	Action   string    `json:"action"`
 	Payload  []byte    `json:"payload"`
 	Received time.Time `json:"received"`
-}
-
-// AskKind is a wish that is not a solve.
-type AskKind string
-
-// The kinds of asks. AskUnknown carries the reply's text already (nearest word, usage).
-const (
-	AskStatus  AskKind = "status"
-	AskCancel  AskKind = "cancel"
-	AskHelp    AskKind = "help"
-	AskUnknown AskKind = "unknown"
-	// AskRunning stands for a solve trigger that found a live solve of the issue.
-	AskRunning AskKind = "running"
-)
-
-// Ask is one command of a person, answered by the solver's clerk.
-type Ask struct {
-	ID        string    `json:"id"` // the delivery's GUID
-	Kind      AskKind   `json:"kind"`
-	Repo      Repo      `json:"repo"`
-	Issue     int       `json:"issue"`
-	Actor     string    `json:"actor"`
-	CommentID int64     `json:"comment_id,omitempty"`
-	Text      string    `json:"text,omitempty"` // of AskUnknown: the reply
-	At        time.Time `json:"at"`
-}
-
-// Wish is what a delivery asks for: at most one of the two is set.
-type Wish struct {
-	Solve *Solve // to be queued, unless the issue has a live solve
-	Ask   *Ask
 }

@@ -72,6 +72,7 @@ type Event string
 
 // Events of a solve.
 const (
+	EventGreeted    Event = "greeted"     // the actor may ask; or its place in the queue changed
 	EventClaimed    Event = "claimed"     // a worker planned it
 	EventBaseReady  Event = "base_ready"  // the base is prepared and its tests were run
 	EventRunsEnded  Event = "runs_ended"  // the last run ended

@@ -28,7 +28,7 @@ func RunStates() []RunState {
 // Events returns every event, those of a solve first.
 func Events() []Event {
 	return []Event{
-		EventClaimed, EventBaseReady, EventRunsEnded, EventChampion, EventNoChampion,
+		EventGreeted, EventClaimed, EventBaseReady, EventRunsEnded, EventChampion, EventNoChampion,
 		EventPublished, EventExpired, EventCancelled, EventFailed,
 		EventAdmitted, EventStarted, EventAdopted, EventRequeued, EventLost, EventAgentEnded,
 		EventHarvested, EventEmpty, EventTimedOut, EventPassed, EventTestsFail, EventNoVerdict,
@@ -70,6 +70,7 @@ func (s RunState) Active() bool {
 // nothing else does. A pair that is not here is refused by [NextSolve].
 func SolveSteps() []Step[State] {
 	return []Step[State]{
+		{StateQueued, EventGreeted, StateQueued},
 		{StateQueued, EventClaimed, StatePreparing},
 		{StateQueued, EventExpired, StateExpired},
 		{StateQueued, EventCancelled, StateCancelled},

@@ -21,7 +21,12 @@ type Check struct {
 	Title      string
 	Summary    string // Markdown
 	Text       string // Markdown
+	Actions    []Action
 }
+
+// Action is a button of a check run; GitHub takes three at most. Label has 20
+// characters at most, Description 40, Identifier 20.
+type Action struct{ Label, Description, Identifier string }
 
 // runs are the runs by number, whatever order the view has.
 func (v View) runs() []Run {
@@ -110,6 +115,8 @@ func (v View) headline() string {
 // reason is the solve's own reason as safe Markdown, "" if it has none.
 func (v View) reason() string {
 	switch s := v.Solve; {
+	case s.State == StateCancelled && s.CancelWhy != "":
+		return "Stopped: " + sentence(Neutralise(clip(s.CancelWhy, 300)))
 	case s.State == StateCancelled && s.CancelBy != "":
 		return "Stopped by " + code(s.CancelBy) + "."
 	case s.State.Final() && s.State != StateSolved && s.Reason != "":

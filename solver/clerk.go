@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -30,7 +31,7 @@ func (e *clerk) answerAsks(ctx context.Context) {
 			continue
 		}
 		delete(e.later, a.ID)
-		reply, reaction, err := e.answer(ctx, a)
+		said, err := e.answer(ctx, a)
 		if err != nil && passing(err) && time.Since(a.At) < time.Hour {
 			e.Log.Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
 			e.later[a.ID] = time.Now().Add(max(askPause, retryAfter(err)))
@@ -38,75 +39,108 @@ func (e *clerk) answerAsks(ctx context.Context) {
 		}
 		if err != nil {
 			e.Log.Error().Err(err).Str("delivery_id", a.ID).Msg("ask failed")
-			reply, reaction = "Sorry @"+a.Actor+", yudai could not do that: "+public(err), "confused"
+			said = answer{reply: "Sorry @" + a.Actor + ", yudai could not do that: " + public(err), reaction: "confused"}
 		}
-		e.complain(ctx, e.Store.Answer(ctx, a.ID, replies(a, reply, reaction)), "ask not answered")
+		e.complain(ctx, e.Store.Answer(ctx, a.ID, said.effects(a)), "ask not answered")
 	}
 }
 
-// replies are the effects that answer an ask.
-func replies(a solve.Ask, reply, reaction string) []solve.Effect {
-	base := solve.Effect{Repo: a.Repo, Issue: a.Issue, CommentID: a.CommentID}
+// answer is what somebody gets for an ask; each part may be empty.
+type answer struct {
+	reply    string
+	reaction string
+	// owner of the reply; "" is the ask. A second reply of one owner is not written.
+	owner string
+	// issue is where the reply goes; 0 is where the ask came from.
+	issue int
+}
+
+// effects are the writes that answer an ask.
+func (n answer) effects(a solve.Ask) []solve.Effect {
 	var out []solve.Effect
-	if reaction != "" {
-		f := base
-		f.Key, f.Kind, f.Text, f.Priority = a.ID+"/"+string(solve.EffectReact), solve.EffectReact, reaction, solve.Priority(solve.EffectReact)
-		out = append(out, f)
+	add := func(owner string, kind solve.EffectKind, text string) {
+		if text != "" {
+			out = append(out, solve.Effect{
+				Key: owner + "/" + string(kind), Kind: kind, Text: text, Priority: solve.Priority(kind),
+				Repo: a.Repo, Issue: cmp.Or(n.issue, a.Issue), CommentID: a.CommentID,
+			})
+		}
 	}
-	if reply != "" {
-		f := base
-		f.Key, f.Kind, f.Text, f.Priority = a.ID+"/"+string(solve.EffectReply), solve.EffectReply, reply, solve.Priority(solve.EffectReply)
-		out = append(out, f)
+	if !a.Button { // nothing is there to react on
+		add(a.ID, solve.EffectReact, n.reaction)
 	}
+	add(cmp.Or(n.owner, a.ID), solve.EffectReply, n.reply)
 	return out
 }
 
-// answer returns the reply's text and the reaction's name, either may be empty.
-func (e *Engine) answer(ctx context.Context, a solve.Ask) (reply, reaction string, err error) {
+// answer decides what an ask gets. Rights are looked up for all that a person asks.
+func (e *Engine) answer(ctx context.Context, a solve.Ask) (answer, error) {
+	switch a.Kind {
+	case solve.AskStop:
+		return answer{}, e.stop(ctx, a)
+	case solve.AskRenew:
+		return answer{}, e.renewComment(ctx, a)
+	}
 	role, write, err := e.Hub.Permission(ctx, a.Repo, a.Actor)
 	if err != nil {
-		return "", "", err
+		return answer{}, err
 	}
 	if !write {
-		return solve.RefusedText(a.Actor, role), "-1", nil
+		return answer{solve.RefusedText(a.Actor, role), "-1", solve.RefusalID(a.Repo, a.Issue, a.Actor), 0}, nil
 	}
 	switch a.Kind {
 	case solve.AskHelp:
-		return solve.HelpText(), "eyes", nil
+		return answer{reply: solve.HelpText(), reaction: "eyes"}, nil
 	case solve.AskUnknown:
-		return a.Text, "confused", nil
+		return answer{reply: a.Text, reaction: "confused"}, nil
 	}
-	s, err := e.Store.LatestSolve(ctx, a.Repo.ID, a.Issue)
+	s, err := e.meant(ctx, a)
 	if errors.Is(err, solve.ErrNotFound) {
-		return "There is no solve of this issue yet. Add the label or comment the solve command to start one.", "confused", nil
+		return answer{reply: "There is no solve of this issue yet. Add the label or comment the solve command to start one.", reaction: "confused"}, nil
 	}
 	if err != nil {
-		return "", "", err
+		return answer{}, err
 	}
 	switch a.Kind {
 	case solve.AskCancel:
 		return e.cancel(ctx, a, s)
+	case solve.AskRetry, solve.AskPick, solve.AskRevise:
+		return e.follow(ctx, a, s)
 	case solve.AskRunning:
 		return e.describe(ctx, s, solve.RunningText)
+	case solve.AskWhy:
+		return e.describe(ctx, s, solve.WhyText)
 	default:
 		return e.describe(ctx, s, solve.StatusText)
 	}
 }
 
-func (e *Engine) cancel(ctx context.Context, a solve.Ask, s solve.Solve) (reply, reaction string, err error) {
-	if s.State.Final() {
-		return "The last solve of this issue has already ended: " + string(s.State) + ".", "confused", nil
+// meant is the solve that an ask is about: the one it names, or the newest of the issue.
+func (e *Engine) meant(ctx context.Context, a solve.Ask) (solve.Solve, error) {
+	if a.Solve == "" {
+		return e.Store.LatestSolve(ctx, a.Repo.ID, a.Issue)
 	}
-	if _, err := e.Store.AskCancel(ctx, s.ID, a.Actor, time.Now()); err != nil {
-		return "", "", err
+	s, err := e.Store.Solve(ctx, a.Solve)
+	if err == nil && s.Repo.ID != a.Repo.ID {
+		err = solve.ErrNotFound
 	}
-	return "", "+1", nil // the progress comment tells the rest
+	return s, err
 }
 
-func (e *Engine) describe(ctx context.Context, s solve.Solve, text func(solve.View) string) (string, string, error) {
+func (e *Engine) cancel(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+	if s.State.Final() {
+		return answer{reply: "The last solve of this issue has already ended: " + string(s.State) + ".", reaction: "confused"}, nil
+	}
+	if _, err := e.Store.AskCancel(ctx, s.ID, a.Actor, "", time.Now()); err != nil {
+		return answer{}, err
+	}
+	return answer{reaction: "+1"}, nil // the progress comment tells the rest
+}
+
+func (e *Engine) describe(ctx context.Context, s solve.Solve, text func(solve.View) string) (answer, error) {
 	runs, err := e.Store.Runs(ctx, s.ID)
 	if err != nil {
-		return "", "", err
+		return answer{}, err
 	}
-	return text(solve.View{Solve: s, Runs: runs}), "eyes", nil
+	return answer{reply: text(solve.View{Solve: s, Runs: runs}), reaction: "eyes"}, nil
 }

@@ -24,8 +24,10 @@ func (w *world) say(kind solve.AskKind, issue int, text string) (reply, reaction
 		list, err := w.store.Asks(w.Context())
 		return err == nil && len(list) == 0
 	})
-	if f, err := w.store.Effect(w.Context(), guid+"/reply"); err == nil {
-		reply = f.Text
+	for _, owner := range []string{guid, solve.RefusalID(a.Repo, issue, a.Actor)} {
+		if f, err := w.store.Effect(w.Context(), owner+"/reply"); err == nil {
+			reply = f.Text
+		}
 	}
 	if f, err := w.store.Effect(w.Context(), guid+"/react"); err == nil {
 		reaction = f.Text

@@ -40,7 +40,7 @@ type records interface {
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
-	AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error)
+	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error)
 	Watch(ctx context.Context) <-chan struct{}
@@ -70,8 +70,10 @@ type asks interface {
 type Hub interface {
 	// Permission tells the login's role in the repository, and whether it may write.
 	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
-	// Open reports whether the issue is open and is no pull request.
-	Open(ctx context.Context, repo solve.Repo, number int) (bool, error)
+	// Issue is an issue as it is now; solve.ErrNotFound if it is gone, also to another repository.
+	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
+	// Pull is a pull request as it is now; solve.ErrNotFound if there is none.
+	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
 	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
 	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
 	// Clone returns where and with which narrow credentials to clone. release ends them.
@@ -113,6 +115,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	solves map[solve.ID]*task // being worked on here
+	greets map[solve.ID]*task // being greeted
 	runs   map[runKey]*task
 	purses map[solve.ID]*purse
 }
@@ -131,7 +134,7 @@ func New(cfg Config, parts Parts) *Engine {
 	parts.Store = patient{parts.Store, cfg.LeaseTime}
 	return &Engine{
 		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
-		solves: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
+		solves: map[solve.ID]*task{}, greets: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
 	}
 }
 
@@ -199,6 +202,7 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		e.complain(ctx, err, "live solves not read")
 		return
 	}
+	defer e.greetWaiting(ctx, work)
 	for place, ok := e.sit(); ok; place, ok = e.sit() {
 		s, err := e.Store.ClaimSolve(ctx, e.Node, now)
 		if err != nil {

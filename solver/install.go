@@ -31,7 +31,7 @@ func (p *preparation) install(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if res.ExitCode != 0 {
-		return "", refuseLate(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s%s",
+		return "", refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s%s",
 			p.setup.Install, res.ExitCode, timedOut(res), lastLine(out), closed(sb, p.setup.Hosts)))
 	}
 	return p.forker.Freeze(ctx, sb)

@@ -18,6 +18,8 @@ type hub struct {
 	role     string
 	write    bool
 	open     bool
+	labels   []string      // of every issue
+	pull     solve.PullNow // every pull request
 	url, sha string
 	calls    map[string]int
 	faults   map[string][]error // answered first, one a call
@@ -70,10 +72,18 @@ func (h *hub) Permission(ctx context.Context, _ solve.Repo, _ string) (string, b
 	return h.role, h.write, h.begin(ctx, "permission")
 }
 
-func (h *hub) Open(ctx context.Context, _ solve.Repo, _ int) (bool, error) {
+func (h *hub) Issue(ctx context.Context, _ solve.Repo, number int) (solve.IssueNow, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.open, h.begin(ctx, "open")
+	return solve.IssueNow{Issue: solve.Issue{Number: number}, Open: h.open, Labels: h.labels}, h.begin(ctx, "issue")
+}
+
+func (h *hub) Pull(ctx context.Context, _ solve.Repo, number int) (solve.PullNow, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.pull
+	now.Number = number
+	return now, h.begin(ctx, "pull")
 }
 
 func (h *hub) Branch(ctx context.Context, _ solve.Repo, name string) (string, error) {

@@ -13,11 +13,16 @@ import (
 )
 
 // refusal is a reason to say no that is the asker's to mend; its text is public.
-type refusal struct{ text string }
+type refusal struct {
+	text   string
+	denied bool // the actor may not ask at all
+}
 
 func (r refusal) Error() string { return r.text }
 
-func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
+func refuse(text string) error { return refusal{text: text} }
+
+func refusef(format string, args ...any) error { return refuse(fmt.Sprintf(format, args...)) }
 
 // work carries a claimed solve as far as it goes without waiting for runs. A step
 // that failed for a reason that may pass is done again later, from its start.
@@ -78,18 +83,21 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	read, cancel := closing(ctx, 10*time.Second)
 	defer cancel()
 	if now, err := e.Store.Solve(read, s.ID); err == nil {
-		s.CancelAt, s.CancelBy = now.CancelAt, now.CancelBy
+		s.CancelAt, s.CancelBy, s.CancelWhy = now.CancelAt, now.CancelBy, now.CancelWhy
 	}
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token}
 	var no refusal
 	switch {
 	case !s.CancelAt.IsZero():
 		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
+		if s.CancelWhy != "" {
+			c.Reason = s.CancelWhy
+		}
 	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), hindrance(cause))
 	case errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventFailed, no.text
-		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused = s.State == solve.StateQueued }
+		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused, s.Denied = s.State == solve.StateQueued, no.denied }
 	default:
 		zerolog.Ctx(ctx).Error().Err(cause).Msg("solve failed")
 		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
@@ -130,26 +138,20 @@ func public(err error) string {
 
 // plan checks rights and the request, fixes matrix and base commit, and claims the solve.
 func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
-	if err := e.allowed(ctx, s); err != nil {
+	s, err := e.greet(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if err := e.solvable(ctx, s); err != nil {
+		return s, err
+	}
+	branch, sha, err := e.base(ctx, s)
+	if err != nil {
 		return s, err
 	}
 	plan, err := e.matrix(s)
 	if err != nil {
 		return s, err
-	}
-	branch := s.Request.Base
-	if branch == "" {
-		branch = s.Repo.DefaultBranch
-	}
-	sha, err := e.Hub.Branch(ctx, s.Repo, branch)
-	if errors.Is(err, solve.ErrNoCommit) {
-		return s, refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
-	}
-	if errors.Is(err, solve.ErrNotFound) {
-		return s, refusal{noBranch(s, branch)}
-	}
-	if err != nil {
-		return s, outside{err}
 	}
 	name, err := solve.BranchName(e.cfg.Branch, s)
 	if err != nil {
@@ -169,6 +171,24 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	return s, err
 }
 
+// base is the branch to start from and its commit.
+func (e *Engine) base(ctx context.Context, s solve.Solve) (branch, sha string, err error) {
+	branch = s.Request.Base
+	if branch == "" {
+		branch = s.Repo.DefaultBranch
+	}
+	sha, err = e.Hub.Branch(ctx, s.Repo, branch)
+	switch {
+	case errors.Is(err, solve.ErrNoCommit):
+		return branch, "", refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
+	case errors.Is(err, solve.ErrNotFound):
+		return branch, "", refuse(noBranch(s, branch))
+	case err != nil:
+		return branch, "", outside{err}
+	}
+	return branch, sha, nil
+}
+
 // noBranch says that a base is no branch, and what it could have been meant as.
 func noBranch(s solve.Solve, branch string) string {
 	text := fmt.Sprintf("The base branch %q does not exist in %s. Name an existing one with base=BRANCH", branch, s.Repo)
@@ -178,24 +198,15 @@ func noBranch(s solve.Solve, branch string) string {
 	return text + "; tags and commits are no branches."
 }
 
-// allowed looks the asker's rights and the issue up, live. The API's token is the operator's own.
-func (e *Engine) allowed(ctx context.Context, s solve.Solve) error {
-	if !s.Trigger.Kind.Operator() {
-		role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
-		if err != nil {
-			return outside{err}
-		}
-		if !write {
-			return refusal{solve.RefusedText(s.Trigger.Actor, role)}
-		}
-	}
-	open, err := e.Hub.Open(ctx, s.Repo, s.Issue.Number)
+// solvable looks the issue up, live.
+func (e *Engine) solvable(ctx context.Context, s solve.Solve) error {
+	issue, err := e.Hub.Issue(ctx, s.Repo, s.Issue.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
 		return refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
 	case err != nil:
 		return outside{err}
-	case !open:
+	case !issue.Open || issue.Pull:
 		return refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
 	}
 	return nil
@@ -214,7 +225,7 @@ func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
 		KnownModels: e.Models.Names(), KnownAgents: agents,
 	}, e.Models.Temperature)
 	if err != nil {
-		return plan, refusal{err.Error()}
+		return plan, refuse(err.Error())
 	}
 	if note := s.Issue.Note(); note != "" {
 		plan.Notes = append(plan.Notes, note)
@@ -226,7 +237,7 @@ func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
 		}
 		seen[x.Model] = true
 		if err := e.Models.Ready(x.Model); err != nil {
-			return plan, refusal{err.Error()}
+			return plan, refuse(err.Error())
 		}
 		if money := plan.Limits.RunMoney > 0 || plan.Limits.SolveMoney > 0; money && !e.Models.Metered(x.Model) {
 			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s has no price in the configuration: money limits do not stop it", x.Model))

@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"no rights":         {func(w *world) { w.hub.role, w.hub.write = "read", false }, times(1), "ann has the permission"},
 		"closed issue":      {func(w *world) { w.hub.open = false }, times(1), "Issue #1 is not open"},
-		"no such issue":     {func(w *world) { w.hub.always["open"] = solve.ErrNotFound }, times(1), "Issue #1 is not there any more"},
+		"no such issue":     {func(w *world) { w.hub.always["issue"] = solve.ErrNotFound }, times(1), "Issue #1 is not there any more"},
 		"unknown branch":    {nil, branch("nowhere"), `"nowhere" does not exist in octo/project`},
 		"unknown model":     {nil, with("unheard-of"), "unheard-of"},
 		"model without key": {func(w *world) { w.models.unready["good"] = errors.New("set OPENAI_API_KEY") }, times(1), "set OPENAI_API_KEY"},
@@ -72,7 +72,7 @@ func TestOperatorNeedsNoRights(t *testing.T) {
 func TestPassingFaultsAreWaitedFor(t *testing.T) {
 	bubble(t, func(w *world) {
 		soon, later := fault{passes: true}, fault{passes: true, after: 2 * time.Hour}
-		for _, method := range []string{"permission", "open", "branch", "clone"} {
+		for _, method := range []string{"permission", "issue", "branch", "clone"} {
 			w.hub.fail(method, soon, soon)
 		}
 		w.hub.fail("branch", later)
@@ -89,7 +89,7 @@ func TestPassingFaultsAreWaitedFor(t *testing.T) {
 func TestLastingFaultsEndTheSolve(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"permanent": fault{}, "too far away": fault{passes: true, after: 25 * time.Hour}} {
-		for _, method := range []string{"permission", "open", "branch", "clone"} {
+		for _, method := range []string{"permission", "issue", "branch", "clone"} {
 			t.Run(name+" "+method, func(t *testing.T) {
 				bubble(t, func(w *world) {
 					w.cfg.Limits.SolveTime = 0
@@ -170,15 +170,18 @@ func TestDeadlineNamesTheHindrance(t *testing.T) {
 // solves at work or the bases being prepared, can be cancelled, and survives a crash.
 func TestWaitingSolvesStandInNobodysWay(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"permission", "clone"} {
+	for method, calls := range map[string]int{
+		"permission": 3, // of the claimed one, of the waiting one before it is claimed, and after
+		"clone":      2,
+	} {
 		t.Run(method, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.cfg.MaxSolves, w.cfg.Preparing = 1, 1
 				w.writer()
-				w.hub.fail(method, slices.Repeat([]error{fault{passes: true, after: 30 * time.Minute}}, 2)...)
+				w.hub.fail(method, slices.Repeat([]error{fault{passes: true, after: 30 * time.Minute}}, calls)...)
 				p := w.process("a").run()
 				waiting, cancelled := w.ask(), w.ask(in(2, "other"))
-				w.await(time.Minute, "both to wait", func() bool { return w.hub.count(method) == 2 })
+				w.await(time.Minute, "both to wait", func() bool { return w.hub.count(method) == calls })
 				began := time.Now()
 				w.final(w.ask(in(3, "third")), solve.StateSolved)
 				if d := time.Since(began); d > 5*time.Minute {

@@ -97,13 +97,10 @@ func (e *Engine) setup(ctx context.Context, m *git.Mirror, sha string) (judge.Se
 	}
 	setup.Hosts = slices.Concat(setup.Hosts, t.Hosts, hostsIn(t.InstallEnv))
 	if err != nil {
-		return setup, refuseLate(err.Error())
+		return setup, refuse(err.Error())
 	}
 	return setup, nil
 }
-
-// refuseLate is a public reason found after the claim.
-func refuseLate(text string) error { return refusal{text} }
 
 // preparation is one base being made.
 type preparation struct {
@@ -178,8 +175,8 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 		return report, err
 	}
 	if report.NoVerdict != "" {
-		return report, refuseLate(fmt.Sprintf("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
-			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report)))
+		return report, refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
+			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report))
 	}
 	data, err := report.Encode()
 	if err != nil {

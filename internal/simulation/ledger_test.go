@@ -113,8 +113,8 @@ func (l *ledger) Apply(ctx context.Context, c solve.Change) (s solve.Solve, r so
 	return s, r, nil
 }
 
-func (l *ledger) AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error) {
-	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.AskCancel(ctx, id, by, at) })
+func (l *ledger) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
+	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.AskCancel(ctx, id, by, why, at) })
 }
 
 func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (gone bool, err error) {

@@ -174,9 +174,12 @@ func (e eyes) Permission(ctx context.Context, repo solve.Repo, login string) (st
 	return e.app.Permission(ctx, repo, login)
 }
 
-func (e eyes) Open(ctx context.Context, repo solve.Repo, number int) (bool, error) {
-	_, open, pull, _, err := e.app.Issue(ctx, repo, number)
-	return open && !pull, err
+func (e eyes) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
+	return e.app.Issue(ctx, repo, number)
+}
+
+func (e eyes) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
+	return e.app.Pull(ctx, repo, number)
 }
 
 func (e eyes) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {

@@ -63,7 +63,7 @@ func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
 
 // AskCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once; owners see the flag when they read the solve again.
-func (s *Store) AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error) {
+func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
 	at = s.at(at)
 	var after solve.Solve
 	err := s.update(ctx, "ask-cancel", func(t *tx) error {
@@ -76,7 +76,7 @@ func (s *Store) AskCancel(ctx context.Context, id solve.ID, by string, at time.T
 			return nil
 		}
 		if c.s.CancelAt.IsZero() {
-			c.s.CancelBy, c.s.CancelAt = by, at
+			c.s.CancelBy, c.s.CancelWhy, c.s.CancelAt = by, why, at
 		}
 		if err := c.stopIdle(); err != nil {
 			return err

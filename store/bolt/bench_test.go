@@ -187,7 +187,7 @@ func finish(t testing.TB, s *bolt.Store, n int) {
 				one.Issue.Number, one.Trigger.Key = i, fmt.Sprint("over", i)
 				_, _, err := s.Create(ctx, one)
 				if err == nil {
-					_, err = s.AskCancel(ctx, one.ID, "me", now)
+					_, err = s.AskCancel(ctx, one.ID, "me", "", now)
 				}
 				if err != nil {
 					t.Errorf("finish: %v", err)

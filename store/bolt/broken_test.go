@@ -98,7 +98,7 @@ func (s twoWriters) ClaimEffect(ctx context.Context, k, node string, now, until 
 	return e, err
 }
 
-func (s deafCancel) AskCancel(ctx context.Context, id solve.ID, _ string, _ time.Time) (solve.Solve, error) {
+func (s deafCancel) AskCancel(ctx context.Context, id solve.ID, _, _ string, _ time.Time) (solve.Solve, error) {
 	return s.Solve(ctx, id)
 }
 

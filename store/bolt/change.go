@@ -143,10 +143,14 @@ func (c *change) settle() error {
 }
 
 func (c *change) cancelReason() string {
-	if c.s.CancelBy == "" {
+	switch {
+	case c.s.CancelWhy != "":
+		return c.s.CancelWhy
+	case c.s.CancelBy == "":
 		return "cancelled"
+	default:
+		return "cancelled by " + c.s.CancelBy
 	}
-	return "cancelled by " + c.s.CancelBy
 }
 
 // moveSolve applies an event to the solve, creates its runs, and ends those that
@@ -168,6 +172,9 @@ func (c *change) moveSolve(ch solve.Change) error {
 	if err := c.create(ch.Runs); err != nil {
 		return err
 	}
+	if p := c.s.Pull; p != nil { // its number is one of the repository's issues, too
+		c.t.put(byIssue, issueKey(c.s.Repo.ID, p.Number), []byte(c.s.ID))
+	}
 	if to.Final() {
 		c.s.Ended, c.s.Reason = c.at, ch.Reason
 		c.t.put(ended, key(nil).time(c.at).text(string(c.s.ID)), []byte(c.s.ID))
@@ -178,7 +185,10 @@ func (c *change) moveSolve(ch solve.Change) error {
 	if err := c.note(0, ch.Event, string(from), string(to), ch.Reason); err != nil {
 		return err
 	}
-	return c.wantAll(solve.EffectsOf(c.s, nil, ch.Event))
+	if err := c.wantAll(solve.EffectsOf(c.s, nil, ch.Event)); err != nil || len(ch.Runs) == 0 {
+		return err
+	}
+	return c.settle() // all of them may have been carried over
 }
 
 func (c *change) create(list []solve.Run) error {
@@ -186,7 +196,10 @@ func (c *change) create(list []solve.Run) error {
 		if r.N < 1 || c.t.get(runs, runKey(c.s.ID, r.N)) != nil {
 			return fmt.Errorf("create run %d of solve %s: the number is taken or not positive", r.N, c.s.ID)
 		}
-		r.V, r.Solve, r.Repo, r.State, r.Lease = recordVersion, c.s.ID, c.s.Repo, solve.RunQueued, solve.Lease{}
+		r.V, r.Solve, r.Repo, r.Lease = recordVersion, c.s.ID, c.s.Repo, solve.Lease{}
+		if r.From == nil || !r.State.Final() {
+			r.State = solve.RunQueued
+		}
 		if r.Created.IsZero() {
 			r.Created = c.at
 		}

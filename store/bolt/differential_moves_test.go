@@ -230,7 +230,7 @@ func (p *pair) applyRun(t *rapid.T) {
 func (p *pair) cancel(t *rapid.T) {
 	id := p.id(t)
 	if pick(t, "cancel", true, false, false) {
-		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.AskCancel(p.ctx, id, "me", p.now) })
+		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.AskCancel(p.ctx, id, "me", "", p.now) })
 	}
 }
 

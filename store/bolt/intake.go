@@ -125,6 +125,9 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 	t.put(solves, []byte(s.ID), data)
 	t.put(byTrigger, []byte(s.Trigger.Key), []byte(s.ID))
 	t.put(byIssue, issue, []byte(s.ID))
+	if p := s.Target(); p != nil { // asked about there, too
+		t.put(byIssue, issueKey(s.Repo.ID, p.Number), []byte(s.ID))
+	}
 	return s, true, t.index(&s, s.Created)
 }
 

@@ -164,7 +164,7 @@ func use(ctx context.Context, s *bolt.Store) {
 		_, _ = s.Runs(ctx, id)
 		_, _ = s.Events(ctx, id, 0)
 		_, _ = s.SolveEffects(ctx, id)
-		_, _ = s.AskCancel(ctx, id, "somebody", now)
+		_, _ = s.AskCancel(ctx, id, "somebody", "", now)
 	}
 	_ = s.Prune(ctx, now.Add(10000*time.Hour))
 }

@@ -53,7 +53,7 @@ func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
 
 // AskCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once.
-func (s *Store) AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (after solve.Solve, err error) {
+func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (after solve.Solve, err error) {
 	at = s.at(at)
 	err = s.update(ctx, func(d *data) error {
 		c, err := d.open(id, at)
@@ -65,7 +65,7 @@ func (s *Store) AskCancel(ctx context.Context, id solve.ID, by string, at time.T
 			return nil
 		}
 		if c.s.CancelAt.IsZero() {
-			c.s.CancelBy, c.s.CancelAt = by, at
+			c.s.CancelBy, c.s.CancelWhy, c.s.CancelAt = by, why, at
 		}
 		err = c.stopIdle()
 		after = c.end()

@@ -96,6 +96,9 @@ func (c *change) settle() error {
 }
 
 func (c *change) cancelReason() string {
+	if c.s.CancelWhy != "" {
+		return c.s.CancelWhy
+	}
 	if c.s.CancelBy == "" {
 		return "cancelled"
 	}
@@ -121,6 +124,9 @@ func (c *change) moveSolve(ch solve.Change) error {
 	if err := c.create(ch.Runs); err != nil {
 		return err
 	}
+	if c.s.Pull != nil {
+		set(c.d, c.d.latest, issueKey{c.s.Repo.ID, c.s.Pull.Number}, c.s.ID)
+	}
 	if to.Final() {
 		c.s.Ended, c.s.Reason = c.at, ch.Reason
 		end := solve.Change{Event: solve.EventCancelled, Reason: ch.Reason}
@@ -133,6 +139,9 @@ func (c *change) moveSolve(ch solve.Change) error {
 	}
 	c.note(0, ch.Event, string(from), string(to), ch.Reason)
 	c.wantAll(nil, ch.Event)
+	if len(ch.Runs) > 0 {
+		return c.settle()
+	}
 	return nil
 }
 
@@ -141,7 +150,11 @@ func (c *change) create(list []solve.Run) error {
 		if _, taken := c.d.runs[runKey{c.s.ID, r.N}]; taken || r.N < 1 {
 			return fmt.Errorf("create run %d: the number is taken or not positive", r.N)
 		}
-		r.V, r.Solve, r.Repo, r.State, r.Lease = recordVersion, c.s.ID, c.s.Repo, solve.RunQueued, solve.Lease{}
+		carried := r.From != nil && r.State.Final()
+		if !carried {
+			r.State = solve.RunQueued
+		}
+		r.V, r.Solve, r.Repo, r.Lease = recordVersion, c.s.ID, c.s.Repo, solve.Lease{}
 		if r.Created.IsZero() {
 			r.Created = c.at
 		}

@@ -98,6 +98,9 @@ func (d *data) insert(s solve.Solve) (stored solve.Solve, created bool, err erro
 	s.V, s.State, s.Lease, s.Seq = recordVersion, solve.StateQueued, solve.Lease{}, 0
 	set(d, d.solves, s.ID, s)
 	set(d, d.latest, issueKey{s.Repo.ID, s.Issue.Number}, s.ID)
+	if p := s.Target(); p != nil {
+		set(d, d.latest, issueKey{s.Repo.ID, p.Number}, s.ID)
+	}
 	return private(s), true, nil
 }
 

@@ -201,7 +201,7 @@ func (c *chaos) holds(g grip) bool {
 
 func (c *chaos) cancelAny() {
 	if len(c.ids) > 0 && c.rnd.IntN(4) == 0 {
-		_, err := c.s.AskCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", c.now)
+		_, err := c.s.AskCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", "", c.now)
 		c.ok(err)
 	}
 }

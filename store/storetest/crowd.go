@@ -18,7 +18,7 @@ func crowdPromises() []Promise {
 		{"many admitters keep the caps", crowdAdmit},
 		{"many appenders keep one order", crowdSteps},
 		{"random work of dying nodes keeps every invariant", func(t testing.TB, s Store) {
-			Chaos(t, s, 1, 400, nil)
+			Chaos(t, s, 2, 400, nil)
 		}},
 	}
 }

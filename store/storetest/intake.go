@@ -111,7 +111,7 @@ func acceptLiveIssue(t testing.TB, s Store) {
 	if len(w.live()) != 1 {
 		t.Error("the issue has two live solves")
 	}
-	_, err := s.AskCancel(w.ctx, first.ID, "me", w.tick())
+	_, err := s.AskCancel(w.ctx, first.ID, "me", "", w.tick())
 	w.ok(err)
 	w.accept("g3", solve.Wish{Solve: &second})
 	w.state(second.ID, solve.StateQueued)

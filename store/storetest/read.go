@@ -31,7 +31,7 @@ func readMissing(t testing.TB, s Store) {
 		"Transcript":  func() error { _, err := s.Transcript(w.ctx, made.ID, 1); return err },
 		"Artifact":    func() error { _, err := s.Artifact(w.ctx, made.ID, "none"); return err },
 		"Effect":      func() error { _, err := s.Effect(w.ctx, "none"); return err },
-		"AskCancel":   func() error { _, err := s.AskCancel(w.ctx, "none", "me", w.now); return err },
+		"AskCancel":   func() error { _, err := s.AskCancel(w.ctx, "none", "", "me", w.now); return err },
 		"Apply": func() error {
 			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.EventFailed})
 			return err
@@ -79,7 +79,7 @@ func readLive(t testing.TB, s Store) {
 		_, _, err := s.Create(w.ctx, one)
 		w.ok(err)
 	}
-	_, err := s.AskCancel(w.ctx, b.ID, "me", w.now)
+	_, err := s.AskCancel(w.ctx, b.ID, "me", "", w.now)
 	w.ok(err)
 	var ids []solve.ID
 	for _, one := range w.live() {

@@ -41,7 +41,8 @@ type Store interface {
 	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 	// LiveSolves are those in no final state, oldest first.
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
-	// LatestSolve is the newest solve of an issue; solve.ErrNotFound if none.
+	// LatestSolve is the newest solve of an issue, or of a pull request that one opened
+	// or goes on with; solve.ErrNotFound if none.
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	// Watch returns a channel that gets a value, coalesced, after every committed
 	// change. A hint only: readers read the rows again. Closed when ctx ends.
@@ -73,12 +74,15 @@ type Store interface {
 	// of the solve). It appends the event, queues the effects of solve.EffectsOf,
 	// and, when a run's change leaves no run of the solve unfinished, applies
 	// EventRunsEnded to the solve (state running) in the same transaction.
+	// Runs of a change that ended in an earlier solve (From is set) keep their state; if
+	// no other is among them, the solve moves on as if the last had ended now.
 	// Cancelling, failing or expiring a solve also applies EventCancelled (for expiry: EventTimedOut) to all its unfinished runs.
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
 	// AskCancel sets the cancel flag of a live solve, ends its queued runs, and, if
 	// the solve itself is queued and unclaimed, or running with no unfinished run left, cancels it. It returns the solve.
 	// For a solve in a final state it changes nothing.
-	AskCancel(ctx context.Context, id solve.ID, by string, at time.Time) (solve.Solve, error)
+	// by is who caused it; why is a clause for people where nobody asked for it, else "".
+	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
 	// The transcript is durable before the progress says so.
 	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error

@@ -1,0 +1,83 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// rightsHold is how long a look at somebody's rights is good for: who waited longer
+// in the queue is looked up again at the start.
+const rightsHold = time.Minute
+
+// maxGreets is how many waiting solves are greeted at a time.
+const maxGreets = 8
+
+// greet looks up whether the actor may ask, and lets people see that the trigger was
+// heard before anything slow begins. The API's token and this machine's user are the
+// operator's own.
+func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	if !s.Greeted.IsZero() && time.Since(s.Greeted) < rightsHold {
+		return s, nil
+	}
+	if !s.Trigger.Kind.Operator() {
+		role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
+		if err != nil {
+			return s, outside{err}
+		}
+		if !write {
+			return s, refusal{solve.RefusedText(s.Trigger.Actor, role), true}
+		}
+	}
+	if !s.Greeted.IsZero() {
+		return s, nil
+	}
+	now := time.Now()
+	after, _, err := e.apply(ctx, solve.Change{
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventGreeted,
+		Set: func(s *solve.Solve, _ *solve.Run) { s.Greeted = now },
+	})
+	if err != nil {
+		return s, err
+	}
+	return after, nil
+}
+
+// greetWaiting greets the solves that found no worker: somebody who asked is
+// answered at once, however long the queue is.
+func (e *Engine) greetWaiting(ctx, work context.Context) {
+	live, err := e.Store.LiveSolves(ctx)
+	e.complain(ctx, err, "live solves not read")
+	for _, s := range live {
+		if s.State != solve.StateQueued || s.Lease.Node != "" || !s.Greeted.IsZero() || !s.CancelAt.IsZero() {
+			continue
+		}
+		e.mu.Lock()
+		_, known := e.greets[s.ID]
+		full := len(e.greets) >= maxGreets
+		e.mu.Unlock()
+		if full {
+			return
+		}
+		if known {
+			continue
+		}
+		s.Lease.Token = 0 // nobody's: whoever claims it meanwhile changes nothing about who asked
+		log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
+		start(e, log.WithContext(work), e.greets, s.ID, func(ctx context.Context) { e.greetOne(ctx, s) })
+	}
+}
+
+// greetOne ends a solve whose actor may not ask. What fails otherwise is left to
+// the one who claims the solve.
+func (e *Engine) greetOne(ctx context.Context, s solve.Solve) {
+	_, err := e.greet(ctx, s)
+	if errors.As(err, &refusal{}) {
+		_, err = e.giveUp(ctx, s, err)
+	}
+	if err != nil && !stopping(ctx) && !decided(err) {
+		e.Log.Warn().Err(err).Str("solve_id", string(s.ID)).Msg("solve not greeted yet")
+	}
+}
