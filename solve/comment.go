@@ -108,9 +108,21 @@ func StatusText(v View) string {
 	return finish(b.String(), MaxComment)
 }
 
-// WhyText answers /yudai why: the decision against the runner-up.
+// WhyText answers /yudai why: the decision, the runner-up first.
 func WhyText(v View) string {
-	return finish(v.why(), MaxComment)
+	var b strings.Builder
+	switch _, won := v.champion(); {
+	case won:
+		paragraph(&b, v.why())
+		paragraph(&b, v.ruleText())
+	case v.Solve.State.Final():
+		paragraph(&b, "There is no champion. **"+v.headline()+"** "+v.reason())
+		paragraph(&b, v.runsTable())
+		paragraph(&b, v.failures())
+	default:
+		paragraph(&b, "There is no decision yet. **"+v.headline()+"**")
+	}
+	return finish(b.String(), MaxComment)
 }
 
 // RunningText answers a trigger for an issue that already has a live solve.
@@ -177,7 +189,11 @@ func (v View) askedBy() string {
 	case TriggerLabel:
 		return "Asked for by " + code(t.Actor) + " with a label."
 	case TriggerCommand:
-		return "Asked for by " + code(t.Actor) + " with a comment."
+		return "Asked for by " + code(t.Actor) + " with a comment." + v.goesOn()
+	case TriggerButton:
+		return "Asked for by " + code(t.Actor) + " with a button." + v.goesOn()
+	case TriggerReview:
+		return "Asked for by " + code(t.Actor) + " with a review." + v.goesOn()
 	default:
 		return "Asked for by " + code(t.Actor) + " through the API."
 	}

@@ -1,6 +1,9 @@
 package solve
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // MaxRunChecks is how many runs of a solve get a check run of their own; the
 // others are rows of the solve's check run. A commit page with more is unreadable.
@@ -107,7 +110,7 @@ func (s Solve) effect(kind EffectKind) Effect {
 		Key:      string(s.ID) + "/" + string(kind),
 		Kind:     kind,
 		Repo:     s.Repo,
-		Issue:    s.Issue.Number,
+		Issue:    cmp.Or(s.Trigger.Thread, s.Issue.Number),
 		Solve:    s.ID,
 		Priority: Priority(kind),
 		State:    EffectPending,

@@ -1,5 +1,7 @@
 package solve
 
+import "fmt"
+
 // FollowKind is how a solve goes on from an earlier one.
 type FollowKind string
 
@@ -37,6 +39,12 @@ type Origin struct {
 // Picked says whether a person chose the champion.
 func (s Solve) Picked() bool { return s.Follows != nil && s.Follows.Kind == FollowPick }
 
+// Carries says whether runs of the earlier solve count in this one.
+func (s Solve) Carries() bool { return s.Follows != nil && s.Follows.Kind != FollowRevise }
+
+// Revises says whether the solve works on the champion's pull request.
+func (s Solve) Revises() bool { return s.Follows != nil && s.Follows.Kind == FollowRevise }
+
 // Decide is the champion of a solve: the reducer's, or the run a person picked.
 // A picked run that cannot win (its tests do not pass, or its patch is refused)
 // makes no champion.
@@ -69,3 +77,31 @@ func (f *Follow) target() *Pull {
 // Target is the open pull request that the solve's champion goes to; nil if the
 // solve opens one of its own.
 func (s Solve) Target() *Pull { return s.Follows.target() }
+
+// goesOn says from which solve this one goes on, and what for; "" for most.
+func (v View) goesOn() string {
+	f := v.Solve.Follows
+	if f == nil {
+		return ""
+	}
+	of := " solve " + code(string(f.Of)) + "."
+	switch f.Kind {
+	case FollowPick:
+		return fmt.Sprintf(" It makes run %d the champion of", f.N) + of
+	case FollowRevise:
+		return fmt.Sprintf(" It revises #%d, the champion of", f.Pull.Number) + of
+	default:
+		return " It runs the experiments again that did not pass in" + of
+	}
+}
+
+// Task is what the agents read: the issue, and what a revision is asked to do,
+// both without what a reader of the page does not see.
+func (s Solve) Task() string {
+	task := CleanIssue(s.Issue.Title, s.Issue.Body)
+	if !s.Revises() {
+		return task
+	}
+	return task + "\n\nThe repository already holds a proposed change for this issue. A reviewer asks for this on top of it:\n\n" +
+		CleanIssue("", s.Follows.Text)
+}

@@ -33,7 +33,11 @@ func subject(issue Issue) string {
 // own: GitHub signs what the App writes. People are named without the sign that calls them.
 func CommitMessage(v View) string {
 	var b strings.Builder
-	b.WriteString(subject(v.Solve.Issue) + "\n\n")
+	title := subject(v.Solve.Issue)
+	if v.Solve.Revises() {
+		title = fmt.Sprintf("fix: address the review of #%d", v.Solve.Follows.Pull.Number)
+	}
+	b.WriteString(title + "\n\n")
 	if v.Solve.Trigger.Kind != TriggerLocal { // no number of GitHub's
 		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
 	}

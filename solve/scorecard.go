@@ -67,6 +67,8 @@ func (v View) stateText(r Run) string {
 		return "champion"
 	case r.State == RunPassed && r.Candidate != nil && r.Candidate.Refused != "":
 		return "refused"
+	case r.From != nil:
+		return r.State.Words() + ", carried over"
 	default:
 		return r.State.Words()
 	}
@@ -208,6 +210,10 @@ func (v View) why() string {
 		return ""
 	}
 	var b strings.Builder
+	if d.PickedBy != "" {
+		b.WriteString(v.picked(best) + "\n\n")
+		return b.String()
+	}
 	fmt.Fprintf(&b, "Run %d (%s) is the champion. Two runs are told apart by the first criterion of the rule in which they differ.\n", best.N, experimentText(best.Experiment))
 	if d.RunnerUp() == 0 {
 		b.WriteString("\nThere was no other run to compare it with.\n")
@@ -228,6 +234,21 @@ func (v View) why() string {
 		fmt.Fprintf(&b, "\nAgreement: %s produced the same patch, byte for byte (%s).\n", count(len(same), "other run"), runList(same))
 	}
 	return b.String()
+}
+
+// picked says who chose a champion that the rule did not, and what the rule says of the two.
+func (v View) picked(best Run) string {
+	d := v.Solve.Decision
+	text := fmt.Sprintf("Run %d (%s) is the champion because %s picked it.", best.N, experimentText(best.Experiment), code(d.PickedBy))
+	if d.First == best.N {
+		return text + " The rule names it, too."
+	}
+	for _, c := range d.Comparisons {
+		if c.Winner == d.First && c.Loser == best.N {
+			return text + fmt.Sprintf(" By the rule run %d ranks before it: %s", d.First, sentence(Neutralise(v.against(c))))
+		}
+	}
+	return text
 }
 
 // against says in foreign, unsafe text why the champion ranks before another

@@ -75,12 +75,15 @@ func (k TriggerKind) Operator() bool { return k == TriggerAPI || k == TriggerLoc
 type Trigger struct {
 	Kind TriggerKind `json:"kind"`
 	// Key is unique among all solves: a second trigger with the same key is the same wish.
-	Key       string    `json:"key"`
-	Actor     string    `json:"actor"`                // login; rights are looked up for it
-	CommentID int64     `json:"comment_id,omitempty"` // of a command
-	Label     string    `json:"label,omitempty"`      // of TriggerLabel
-	Delivery  string    `json:"delivery,omitempty"`   // GUID
-	At        time.Time `json:"at"`
+	Key       string `json:"key"`
+	Actor     string `json:"actor"`                // login; rights are looked up for it
+	CommentID int64  `json:"comment_id,omitempty"` // of a command
+	Label     string `json:"label,omitempty"`      // of TriggerLabel
+	// Thread is the number under which it was asked, where that is not the issue's: the
+	// champion's pull request. Comments go there.
+	Thread   int       `json:"thread,omitempty"`
+	Delivery string    `json:"delivery,omitempty"` // GUID
+	At       time.Time `json:"at"`
 }
 
 // Request is what a person asked for; an empty field means the configured default.

@@ -54,11 +54,13 @@ func (v View) champion() (Run, bool) {
 	return v.run(v.Solve.Decision.Champion)
 }
 
-// cost is what all runs have cost so far.
+// cost is what all runs have cost so far, without those that an earlier solve paid for.
 func (v View) cost() Money {
 	var sum Money
 	for _, r := range v.Runs {
-		sum += r.Progress.Usage.Cost
+		if r.From == nil {
+			sum += r.Progress.Usage.Cost
+		}
 	}
 	return sum
 }
@@ -102,6 +104,9 @@ func (v View) headline() string {
 	case StateSolved:
 		return "Solved: the champion's pull request is open."
 	case StateUnsolved:
+		if t := v.Solve.Target(); t != nil {
+			return fmt.Sprintf("Not solved: no candidate passed, so #%d is as it was.", t.Number)
+		}
 		return "Not solved: no candidate passed, so there is no pull request."
 	case StateCancelled:
 		return "Cancelled: nothing was published."

@@ -12,11 +12,23 @@ import (
 // say stores an ask as a comment would, and waits for its answer.
 func (w *world) say(kind solve.AskKind, issue int, text string) (reply, reaction string) {
 	w.Helper()
+	return w.sayAs(kind, issue, text, nil)
+}
+
+// nextGUID is that of the next ask.
+func (w *world) nextGUID() string { return "guid" + string(rune('a'+w.said+1)) }
+
+// sayAs is say with what only some kinds of asks have.
+func (w *world) sayAs(kind solve.AskKind, issue int, text string, change func(*solve.Ask)) (reply, reaction string) {
+	w.Helper()
+	guid := w.nextGUID()
 	w.said++
-	guid := "guid" + string(rune('a'+w.said))
 	a := solve.Ask{
 		Kind: kind, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project", DefaultBranch: "main"},
 		Issue: issue, Actor: "ann", CommentID: 55, Text: text, At: time.Now(),
+	}
+	if change != nil {
+		change(&a)
 	}
 	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: guid, Received: time.Now()}, solve.Wish{Ask: &a})
 	w.must(err)

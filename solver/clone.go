@@ -41,6 +41,12 @@ func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 	failpoint.Hit("git", "mirror", "before")
 	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
 	failpoint.Hit("git", "mirror", "after")
+	if err == nil && s.Base.SHA != "" && !mirror.Has(ctx, s.Base.SHA) { // no branch holds it any more
+		err = mirror.FetchCommit(ctx, url, auth, s.Base.SHA)
+		if errors.Is(err, git.ErrMissing) {
+			return mirror, nil
+		}
+	}
 	if err == nil {
 		return mirror, nil
 	}

@@ -39,6 +39,7 @@ type records interface {
 	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
 	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)

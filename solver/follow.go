@@ -2,13 +2,176 @@ package solver
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/xid"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// follow starts a solve that goes on from an earlier one.
+// follow starts a solve that goes on from an earlier one: retry, pick, revise.
+// What was asked for is stored before the ask is answered, under the ask's own key, so
+// that a crash between the two starts nothing twice.
 func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
-	return answer{}, nil
+	if s.Trigger.Key == followKey(a) {
+		return answer{}, nil // created before a crash; it is the newest of the issue since
+	}
+	if !s.State.Final() {
+		return e.describe(ctx, s, solve.RunningText)
+	}
+	child, err := e.child(ctx, a, s)
+	var no refusal
+	if errors.As(err, &no) {
+		return answer{reply: no.text, reaction: "confused"}, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	stored, _, err := e.Store.Create(ctx, child)
+	if err != nil {
+		return answer{}, err
+	}
+	if stored.Trigger.Key != child.Trigger.Key { // somebody was faster
+		return e.describe(ctx, stored, solve.RunningText)
+	}
+	return answer{}, nil // it reacts by itself
 }
 
-func (e *Engine) renewComment(ctx context.Context, a solve.Ask) error { return nil }
+func followKey(a solve.Ask) string { return "ask:" + a.ID }
+
+// child is the solve that an ask wants, or a refusal with the reason.
+func (e *Engine) child(ctx context.Context, a solve.Ask, s solve.Solve) (solve.Solve, error) {
+	s, runs, err := e.ancestor(ctx, s)
+	if err != nil {
+		return solve.Solve{}, err
+	}
+	now := time.Now()
+	child := solve.Solve{
+		ID: solve.ID(xid.New().String()), Repo: s.Repo, Issue: s.Issue, Request: s.Request,
+		State: solve.StateQueued, Created: now,
+		Trigger: solve.Trigger{
+			Kind: solve.TriggerCommand, Key: followKey(a), Actor: a.Actor, CommentID: a.CommentID, Delivery: a.ID, At: a.At,
+		},
+	}
+	switch {
+	case a.Button:
+		child.Trigger.Kind = solve.TriggerButton
+	case a.Review:
+		child.Trigger.Kind = solve.TriggerReview
+	}
+	if a.Issue != s.Issue.Number {
+		child.Trigger.Thread = a.Issue
+	}
+	f := solve.Follow{Of: s.ID, Kind: solve.FollowKind(a.Kind), Text: a.Text}
+	switch a.Kind {
+	case solve.AskRetry:
+		if err := retryable(s, runs); err != nil {
+			return child, err
+		}
+		if len(runs) == 0 { // it failed before there was anything to carry over
+			return child, nil
+		}
+	case solve.AskPick:
+		if f.N, err = pickable(s, runs, a.N); err != nil {
+			return child, err
+		}
+	}
+	if f.Pull, err = e.target(ctx, a, s); err != nil {
+		return child, err
+	}
+	child.Follows = &f
+	if f.Pull != nil {
+		child.Branch = s.Branch
+	}
+	return child, nil
+}
+
+// ancestor is the solve whose runs an ask is about: one that went on from another
+// and failed before it had runs of its own is passed over.
+func (e *Engine) ancestor(ctx context.Context, s solve.Solve) (solve.Solve, []solve.Run, error) {
+	for {
+		runs, err := e.Store.Runs(ctx, s.ID)
+		if err != nil || len(runs) > 0 || s.Follows == nil {
+			return s, runs, err
+		}
+		of, err := e.Store.Solve(ctx, s.Follows.Of)
+		if errors.Is(err, solve.ErrNotFound) {
+			return s, runs, nil
+		}
+		if err != nil {
+			return s, nil, err
+		}
+		s = of
+	}
+}
+
+func retryable(s solve.Solve, runs []solve.Run) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	for _, r := range runs {
+		if r.State != solve.RunPassed {
+			return nil
+		}
+	}
+	return refusef("All %d experiments of the last solve passed: there is none to run again.", len(runs))
+}
+
+// pickable is the number of the run that is to be the champion; 0 asks for the runner-up.
+func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
+	var can []string
+	for _, r := range runs {
+		if solve.Eligible(r) && (s.Decision == nil || r.N != s.Decision.Champion) {
+			can = append(can, fmt.Sprintf("run %d", r.N))
+		}
+	}
+	if n == 0 && s.Decision != nil {
+		n = s.Decision.RunnerUp()
+	}
+	others := "No other run can be picked"
+	if len(can) > 0 {
+		others = "These can: " + strings.Join(can, ", ")
+	}
+	switch {
+	case s.Decision != nil && n != 0 && n == s.Decision.Champion:
+		return 0, refusef("Run %d is the champion already. %s.", n, others)
+	case n < 1 || n > len(runs):
+		return 0, refusef("The last solve has no run %d to pick. %s.", n, others)
+	case !solve.Eligible(runs[n-1]):
+		return 0, refusef("Run %d cannot be picked: %s. %s.", n, runs[n-1].State.Words(), others)
+	}
+	return n, nil
+}
+
+// target is the pull request to go on with, as it is now; nil if there is none yet.
+func (e *Engine) target(ctx context.Context, a solve.Ask, s solve.Solve) (*solve.Pull, error) {
+	known := s.Pull
+	if known == nil {
+		known = s.Target()
+	}
+	if known == nil {
+		if a.Kind == solve.AskRevise {
+			return nil, refuse("There is no pull request of mine to revise.")
+		}
+		return nil, nil
+	}
+	now, err := e.Hub.Pull(ctx, s.Repo, known.Number)
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return nil, refusef("Pull request #%d is not there any more.", known.Number)
+	case err != nil:
+		return nil, err
+	case now.Merged:
+		return nil, refusef("Pull request #%d is merged: what is left to do is an issue of its own.", known.Number)
+	case !now.Open:
+		return nil, refusef("Pull request #%d is closed: reopen it, and ask again.", known.Number)
+	case now.Fork || now.Branch != s.Branch:
+		return nil, refusef("Pull request #%d does not come from my branch.", known.Number)
+	case a.Kind != solve.AskRevise && now.SHA != known.Commit:
+		return nil, refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. `revise` goes on from them.", known.Number)
+	}
+	return &solve.Pull{Number: known.Number, URL: known.URL, Commit: now.SHA}, nil
+}

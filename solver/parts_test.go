@@ -132,6 +132,17 @@ type models struct {
 	opens   map[string]error
 }
 
+// set gives a model another script, for what is asked from now on.
+func (m *models) set(name string, steps ...scripted.Step) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.plays {
+		if m.plays[i].Match.Model == name {
+			m.plays[i].Steps = steps
+		}
+	}
+}
+
 func (m *models) Names() []string                          { return slices.Clone(m.names) }
 func (m *models) Ready(name string) error                  { return m.unready[name] }
 func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }

@@ -145,24 +145,22 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	if err := e.solvable(ctx, s); err != nil {
 		return s, err
 	}
-	branch, sha, err := e.base(ctx, s)
+	plan, base, err := e.draft(ctx, s)
 	if err != nil {
 		return s, err
 	}
-	plan, err := e.matrix(s)
-	if err != nil {
-		return s, err
-	}
-	name, err := solve.BranchName(e.cfg.Branch, s)
-	if err != nil {
-		return s, err
+	name := s.Branch
+	if s.Target() == nil {
+		if name, err = solve.BranchName(e.cfg.Branch, s); err != nil {
+			return s, err
+		}
 	}
 	now := time.Now()
 	s, _, err = e.apply(ctx, solve.Change{
 		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed,
 		Set: func(s *solve.Solve, _ *solve.Run) {
 			s.Plan, s.Branch, s.Started = plan, name, now
-			s.Base = solve.Base{Branch: branch, SHA: sha}
+			s.Base = base
 			if t := plan.Limits.SolveTime; t > 0 {
 				s.Deadline = now.Add(t)
 			}
@@ -171,22 +169,39 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	return s, err
 }
 
+// draft is the matrix and the base commit: the earlier solve's where it goes on with
+// its runs, else those of the request.
+func (e *Engine) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.Base, error) {
+	if s.Carries() {
+		return e.goOn(ctx, s)
+	}
+	base, err := e.base(ctx, s)
+	if err != nil {
+		return solve.Plan{}, base, err
+	}
+	plan, err := e.matrix(s)
+	return plan, base, err
+}
+
 // base is the branch to start from and its commit.
-func (e *Engine) base(ctx context.Context, s solve.Solve) (branch, sha string, err error) {
-	branch = s.Request.Base
+func (e *Engine) base(ctx context.Context, s solve.Solve) (solve.Base, error) {
+	if s.Revises() {
+		return e.revised(ctx, s)
+	}
+	branch := s.Request.Base
 	if branch == "" {
 		branch = s.Repo.DefaultBranch
 	}
-	sha, err = e.Hub.Branch(ctx, s.Repo, branch)
+	sha, err := e.Hub.Branch(ctx, s.Repo, branch)
 	switch {
 	case errors.Is(err, solve.ErrNoCommit):
-		return branch, "", refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
+		return solve.Base{}, refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
 	case errors.Is(err, solve.ErrNotFound):
-		return branch, "", refuse(noBranch(s, branch))
+		return solve.Base{}, refuse(noBranch(s, branch))
 	case err != nil:
-		return branch, "", outside{err}
+		return solve.Base{}, outside{err}
 	}
-	return branch, sha, nil
+	return solve.Base{Branch: branch, SHA: sha}, nil
 }
 
 // noBranch says that a base is no branch, and what it could have been meant as.

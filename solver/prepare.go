@@ -27,6 +27,9 @@ const (
 // install with the allow-listed network, run the base's tests without any,
 // freeze. It happens once per solve; the runs start from its result.
 func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	if s.Picked() {
+		return e.prepareNothing(ctx, s)
+	}
 	if !s.Deadline.IsZero() {
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadline(ctx, s.Deadline)
@@ -62,9 +65,9 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	base := s.Base
 	base.Image, base.Install, base.Test = baseName(s.ID), setup.Install, setup.Test
 	base.Report, base.Duration = report.Counts, time.Since(began)
-	runs := make([]solve.Run, len(s.Plan.Experiments))
-	for i, x := range s.Plan.Experiments {
-		runs[i] = solve.Run{N: i + 1, Experiment: x}
+	runs, err := e.newRuns(ctx, s)
+	if err != nil {
+		return s, err
 	}
 	s, _, err = e.apply(ctx, solve.Change{
 		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: runs,

@@ -46,7 +46,9 @@ func (e *Engine) purseOf(ctx context.Context, s solve.Solve) (*purse, error) {
 	}
 	p = &purse{limit: s.Plan.Limits.SolveMoney}
 	for _, r := range runs {
-		p.spent += r.Progress.Usage.Cost
+		if r.From == nil { // paid for by the solve it came from
+			p.spent += r.Progress.Usage.Cost
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

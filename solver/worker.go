@@ -239,7 +239,7 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 		return agent.Job{}, err
 	}
 	job := agent.Job{
-		Task: solve.CleanIssue(w.solve.Issue.Title, w.solve.Issue.Body), Strategy: w.solve.Plan.StrategyText[x.Strategy],
+		Task: w.solve.Task(), Strategy: w.solve.Plan.StrategyText[x.Strategy],
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
 		Model: model, Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)},
 		Spend: purse.leave, Spent: purse.pay,

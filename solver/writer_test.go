@@ -93,7 +93,7 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 			err = store.KillEffect(ctx, key, f.Token, p.refuse, now)
 		case p.finish:
 			p.pulls++
-			err = store.FinishEffect(ctx, key, f.Token, f.Wanted, solve.Receipt{Number: 100 + p.pulls, URL: "https://example.com/pull", SHA: "c0ffee"}, now, now)
+			err = store.FinishEffect(ctx, key, f.Token, f.Wanted, p.receipt(f), now, now)
 		default:
 			continue
 		}
@@ -102,4 +102,13 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 			p.w.Errorf("write %s: %v", key, err)
 		}
 	}
+}
+
+// receipt is a new pull request, or the one that the solve goes on with.
+func (p *writer) receipt(f solve.Effect) solve.Receipt {
+	r := solve.Receipt{Number: 100 + p.pulls, URL: "https://example.com/pull", SHA: "c0ffee"}
+	if t := p.w.solve(f.Solve).Target(); t != nil {
+		r.Number, r.SHA = t.Number, "c0ffee2"
+	}
+	return r
 }

@@ -113,6 +113,14 @@ func (l *ledger) Apply(ctx context.Context, c solve.Change) (s solve.Solve, r so
 	return s, r, nil
 }
 
+func (l *ledger) Create(ctx context.Context, wish solve.Solve) (stored solve.Solve, created bool, err error) {
+	stored, err = made(l.gate, "create", func() (solve.Solve, error) {
+		stored, created, err = l.store.Create(ctx, wish)
+		return stored, err
+	})
+	return stored, created, err
+}
+
 func (l *ledger) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
 	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.AskCancel(ctx, id, by, why, at) })
 }
