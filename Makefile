@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 FUZZJOBS ?= 1
 comma := ,
 # A test that would skip for want of one of these fails instead.
-export YUDAI_TEST_REQUIRE = bubblewrap$(if $(filter 0,$(shell id -u)),$(comma)root)
+export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(if $(filter 0,$(shell id -u)),$(comma)root)
 
 .DEFAULT_GOAL := help
 
@@ -28,12 +28,13 @@ build: ## build bin/yudai, a static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/yudai .
 
 .PHONY: test
-test: deps ## run the tests; a required sandbox that cannot run is a failure
+test: deps ## run the tests; a required sandbox or browser that cannot run is a failure (installs chromium)
+	@scripts/deps chromium
 	$(GO) test -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
-	@scripts/deps gcc
+	@scripts/deps gcc chromium
 	$(GO) test -race -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: lint
@@ -59,8 +60,8 @@ microbench: deps ## run the Go benchmarks of single operations
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
 .PHONY: demo
-demo: deps build ## from a label to the champion pull request, on this machine
-	bin/yudai demo
+demo: deps build ## from a label to the champion pull request, on this machine; ARGS=--keep leaves it running, to comment in
+	bin/yudai demo $(ARGS)
 
 .PHONY: kill
 kill: deps ## kill the program at N sampled points (default 60) and count from outside; SEED=1 chooses them

@@ -25,11 +25,14 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":        {"cmd"},
 	"cmd":      {"server", "solve", "internal/githubsim"},
-	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/failpoint"},
+	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"handlers": {"solve"},
 	"solve":    {},
 
-	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge", "internal/failpoint"},
+	"repoconfig":          {"solve", "internal/strictyaml"},
+	"internal/strictyaml": {"solve"},
+
+	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge", "repoconfig", "internal/failpoint"},
 	"solver/tree":  {"sandbox"},
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
@@ -143,6 +146,18 @@ func TestEmulatorOnlyInDemoAndSolve(t *testing.T) {
 	}
 }
 
+// TestPrometheusOnlyInServer: other packages offer numbers, they do not name them.
+func TestPrometheusOnlyInServer(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		for _, imp := range s.file.Imports {
+			if !s.test && s.pkg != "server" && strings.Contains(imp.Path.Value, "github.com/prometheus/") {
+				t.Errorf("%s/%s imports %s", s.pkg, s.name, imp.Path.Value)
+			}
+		}
+	}
+}
+
 func TestEveryRowHasAPackage(t *testing.T) {
 	t.Parallel()
 	for _, dir := range slices.Sorted(maps.Keys(mayImport)) {
@@ -214,7 +229,9 @@ func TestNamedFilesExist(t *testing.T) {
 // foreignFile are names in the pages that are not files of this repository.
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
-	"data/": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "src/test": true, "testing/synctest": true,
+	"data/": true, "app.yml": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
+	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "src/test": true, "testing/synctest": true,
+	".github/yudai.yml": true, "yudai.yml": true,
 }
 
 func TestPackageComments(t *testing.T) {

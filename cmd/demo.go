@@ -102,7 +102,7 @@ func (d *demo) play(ctx context.Context, dir string, cfg server.Config) (err err
 		return err
 	}
 	if d.keep {
-		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at http://%s. Stop with Ctrl-C.\n", r.url, r.srv.Addr())
+		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at http://%s.\nComment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.Addr())
 		<-ctx.Done()
 	}
 	return d.expected(v)
@@ -128,7 +128,7 @@ func (d *demo) config() (server.Config, error) {
 		cfg.Solver.Defaults.Models = []string{d.model}
 		cfg.Solver.Defaults.Temps = []float64{0.2, 0.8}
 		var wrong []error
-		cfg.CheckRequest(solve.Request{Models: []string{d.model}}, os.Getenv, func(_, problem string) {
+		cfg.CheckRequest(solve.Request{Models: []string{d.model}}, false, os.Getenv, func(_, problem string) {
 			wrong = append(wrong, fmt.Errorf("--model: %s", problem))
 		})
 		return cfg, errors.Join(wrong...)

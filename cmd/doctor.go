@@ -11,12 +11,16 @@ import (
 )
 
 func newDoctor(s streams) *cobra.Command {
-	path := ""
+	path, repo := "", ""
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check this machine and the configuration, and say what to do", Args: wants(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			bad := 0
-			for f := range server.Diagnose(c.Context(), path, os.Getenv) {
+			found := server.Diagnose(c.Context(), path, os.Getenv)
+			if c.Flags().Changed("repo") {
+				found = server.DiagnoseRepo(c.Context(), path, repo, os.Getenv)
+			}
+			for f := range found {
 				mark := "ok  "
 				switch f.Level {
 				case server.Warn:
@@ -37,5 +41,6 @@ func newDoctor(s streams) *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&path, "config", "c", "", "configuration file")
+	c.Flags().StringVar(&repo, "repo", "", "check the settings of this local repository (.github/yudai.yml) instead of the machine")
 	return c
 }

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -10,7 +9,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/yudai-dev/yudai/server"
-	"github.com/yudai-dev/yudai/solve"
 )
 
 func newServe(s streams) *cobra.Command {
@@ -19,11 +17,18 @@ func newServe(s streams) *cobra.Command {
 		Use: "serve", Short: "Receive webhooks and solve issues until stopped", Args: wants(0, "no arguments"),
 		Long: "Receive webhooks of your GitHub App and solve issues until stopped.\n" +
 			"Secrets come from the environment (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET,\n" +
-			"GITHUB_APP_PRIVATE_KEY) or from files named in config.yml.",
+			"GITHUB_APP_PRIVATE_KEY), from files named in config.yml, or from what `yudai setup` wrote. With none\n" +
+			"of them it begins the set-up.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := server.Load(path, os.Getenv)
 			if err != nil {
 				return exitError{exitUsage, err}
+			}
+			if cfg.Bare(os.Getenv) {
+				return runSetup(c.Context(), s, cfg, server.Where{})
+			}
+			if cfg.Bare(os.Getenv) {
+				return runSetup(c.Context(), s, cfg, server.Where{})
 			}
 			log := logger(s)
 			srv, err := server.New(c.Context(), cfg, server.Options{Getenv: os.Getenv, Log: log})
@@ -32,11 +37,7 @@ func newServe(s streams) *cobra.Command {
 			}
 			server.Lean(os.Getenv)
 			fmt.Fprintf(s.err, "yudai listens on http://%s (webhooks at /api/github/hook, API at /docs)\n", srv.Addr())
-			err = srv.Run(c.Context())
-			if errors.Is(err, solve.ErrLeaseLost) {
-				return exitError{exitLeaseLost, err}
-			}
-			return err
+			return leaseLost(srv.Run(c.Context()))
 		},
 	}
 	c.Flags().StringVarP(&path, "config", "c", "", "configuration file (default: config.yml here if there is one, else the built-in defaults)")

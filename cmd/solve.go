@@ -85,7 +85,7 @@ func (l *localSolve) run(ctx context.Context, path, issueFile string) (err error
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
-	cfg, err := l.configure()
+	cfg, err := l.configure(repo)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
@@ -158,7 +158,7 @@ func (l *localSolve) issue(name string) (title, body string, err error) {
 }
 
 // configure is the configuration with the flags on top.
-func (l *localSolve) configure() (server.Config, error) {
+func (l *localSolve) configure(repo server.LocalRepo) (server.Config, error) {
 	cfg, err := server.Load(l.config, os.Getenv)
 	if err != nil {
 		return cfg, err
@@ -170,6 +170,7 @@ func (l *localSolve) configure() (server.Config, error) {
 		}
 		cfg.SetScripted(l.script, names)
 	}
+	cfg.Solver.Tests.Asked = l.test != "" || l.install != ""
 	if l.test != "" {
 		cfg.Solver.Tests.Command, cfg.Solver.Tests.Format = l.test, server.TestFormat(l.test)
 	}
@@ -182,7 +183,7 @@ func (l *localSolve) configure() (server.Config, error) {
 		}
 	}
 	var wrong []error
-	cfg.CheckRequest(l.req, os.Getenv, func(key, problem string) {
+	cfg.CheckRequest(l.req, repo.Configured(), os.Getenv, func(key, problem string) {
 		wrong = append(wrong, fmt.Errorf("--%s: %s", key, problem))
 	})
 	return cfg, errors.Join(wrong...)

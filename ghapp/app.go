@@ -45,6 +45,8 @@ type App struct {
 	mu       sync.Mutex
 	gates    map[int64]*gate // by installation; 0 is the App itself
 	clients  map[scope]*github.Client
+	evicts   map[int64]uint64 // by installation, see Evict
+	grants   map[int64]*github.InstallationPermissions
 	identity *Identity
 }
 
@@ -66,6 +68,8 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 		base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host},
 		gates:   map[int64]*gate{},
 		clients: map[scope]*github.Client{},
+		evicts:  map[int64]uint64{},
+		grants:  map[int64]*github.InstallationPermissions{},
 	}
 	if v4, err := url.Parse(cfg.V4APIURL); err == nil && v4.Host != "" {
 		a.hosts = append(a.hosts, v4.Host)
@@ -127,15 +131,24 @@ func sameMethod(req *http.Request, via []*http.Request) error {
 }
 
 // Evict forgets every client of an installation: its rights changed, or it is
-// gone. The next call mints a new token.
+// gone. The next call mints a new token, and what waits for a right is tried again.
 func (a *App) Evict(installation int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.evicts[installation]++
+	delete(a.grants, installation)
 	for s := range a.clients {
 		if s.installation == installation {
 			delete(a.clients, s)
 		}
 	}
+}
+
+// evicted counts the calls of Evict.
+func (a *App) evicted(installation int64) uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.evicts[installation]
 }
 
 // PausedUntil is when the present limit of an installation ends; a time in the

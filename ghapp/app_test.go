@@ -351,13 +351,19 @@ func TestErrorsSayWhatPeopleMayRead(t *testing.T) {
 		"suspended": {func(req *http.Request) *http.Response {
 			return respond(req, 403, `{"message":"This installation has been suspended"}`)
 		}, "yudai is suspended on this repository", true},
+		"right missing": {func(req *http.Request) *http.Response {
+			return respond(req, 403, `{"message":"Resource not accessible by integration"}`, "X-Accepted-GitHub-Permissions", "contents=read")
+		}, "yudai was not granted the permission contents=read", false},
 		"no token": {func(req *http.Request) *http.Response { return respond(req, 404, `{"message":"Not Found"}`) },
-			"yudai is not installed on this repository, is suspended, or was not granted its permissions", false},
+			"yudai is not installed on this repository", false},
+		"no token, refused": {func(req *http.Request) *http.Response {
+			return respond(req, 422, `{"message":"The permissions requested are not granted to this installation."}`)
+		}, "yudai is not installed on this repository, is suspended, or was not granted its permissions", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var gh http.RoundTripper = &answers{answer: test.answer}
-			if name == "no token" {
+			if strings.HasPrefix(name, "no token") {
 				gh = roundTrip(test.answer)
 			}
 			_, err := testApp(t, gh, func() time.Time { return now }).Branch(t.Context(), testRepo, "main")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/go-github/v66/github"
-
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -39,8 +37,9 @@ type attempt struct {
 	// doubtful: the try began with an unknown outcome; repeated: it looked in vain
 	// and made the thing again.
 	doubtful, repeated bool
-	made               int64 // the check run made last
-	failures           int   // with this try, if it failed; see fail
+	made               int64  // the check run made last
+	failures           int    // with this try, if it failed; see fail
+	evictions          uint64 // of the installation's clients, when the try began
 	// verifying: nothing is claimed, see [Writer.verify].
 	verifying bool
 }
@@ -72,7 +71,7 @@ func (e *againError) Error() string { return e.reason }
 
 // write claims an effect, makes it and stores how it went.
 func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
-	a := &attempt{w: w, lane: l}
+	a := &attempt{w: w, lane: l, evictions: w.app.evicted(l.installation)}
 	contentErr := a.load(ctx, e) // before the claim: making the commit takes a while
 	now := w.app.now()
 	var err error
@@ -168,6 +167,8 @@ func (a *attempt) send(ctx context.Context) (solve.Receipt, error) {
 		return a.check(ctx)
 	case solve.EffectPull:
 		return a.pull(ctx)
+	case solve.EffectRelease:
+		return a.release(ctx)
 	default:
 		return solve.Receipt{}, dead("unknown kind of effect %q", a.e.Kind)
 	}
@@ -181,19 +182,23 @@ func (a *attempt) settle(ctx context.Context, receipt solve.Receipt, err error) 
 		if a.repeated {
 			a.w.verifyLater(a, now)
 		}
-		a.w.forget(a.e.Key)
+		a.w.memory.forget(a.e.Key)
 		return store.FinishEffect(ctx, a.e.Key, a.e.Token, a.e.Wanted, receipt, now, now)
 	}
 	due, reason := a.next(now, err)
 	if due.IsZero() {
 		a.w.log(ctx, a.e).Warn().Str("err", reason).Msg("effect given up")
-		a.w.forget(a.e.Key)
+		a.w.memory.forget(a.e.Key)
 		return store.KillEffect(ctx, a.e.Key, a.e.Token, reason, now)
 	}
 	if a.unknown && !a.called.IsZero() {
 		due = later(due, a.called.Add(a.w.cfg.Settle)) // it can have lasted: what counts for the lists is its end
 	}
 	a.w.log(ctx, a.e).Info().Str("err", reason).Dur("duration", due.Sub(now)).Msg("effect will be tried again")
+	if outcomeOf(err) == outcomeRights {
+		a.w.memory.hold(a.e.Key, due, a.evictions)
+		due = now // for the store: the wait may end before its time
+	}
 	return store.RetryEffect(ctx, a.e.Key, a.e.Token, due, reason, a.unknown)
 }
 
@@ -221,7 +226,7 @@ func (a *attempt) next(now time.Time, err error) (time.Time, string) {
 		errors.As(err, &limit)
 		return later(limit.RetryAt(), now), reason
 	case outcomeRefused:
-		return time.Time{}, reason
+		return time.Time{}, refusal(err)
 	case outcomeEarly:
 		if a.fail() >= maxEarly {
 			return time.Time{}, reason
@@ -240,7 +245,7 @@ func (a *attempt) next(now time.Time, err error) (time.Time, string) {
 // hours is neither dropped nor made to wait longer for it.
 func (a *attempt) fail() int {
 	if a.failures == 0 {
-		a.failures = a.w.failed(a.e.Key)
+		a.failures = a.w.memory.failed(a.e.Key)
 	}
 	return a.failures
 }
@@ -248,80 +253,4 @@ func (a *attempt) fail() int {
 // backoff follows the given failure, counted from 1.
 func backoff(failure int) time.Duration {
 	return min(firstBackoff<<min(max(failure-1, 0), 20), longestBackoff)
-}
-
-// call is one request: what is done, for error texts, and how.
-type call struct {
-	action string
-	do     func(ctx context.Context, c *github.Client) error
-}
-
-// read asks GitHub something.
-func (a *attempt) read(ctx context.Context, c call) error {
-	return a.w.app.do(ctx, writeScope(a.e.Repo), c.action, c.do)
-}
-
-// object makes a git object: nobody sees it until a branch names it, so it may
-// be made twice.
-func (a *attempt) object(ctx context.Context, c call) error {
-	return a.paced(ctx, classObject, c, false)
-}
-
-// keyed makes or changes something that GitHub itself keeps single, so that
-// repeating it after an unknown outcome does no harm.
-func (a *attempt) keyed(ctx context.Context, c call) error {
-	return a.paced(ctx, classOf(a.e), c, !a.verifying)
-}
-
-// create makes something that would be there twice if it were repeated. Until it
-// is looked up, the outcome counts as unknown, except after a clear refusal.
-func (a *attempt) create(ctx context.Context, c call) error {
-	made := c.do
-	called := false
-	c.do = func(ctx context.Context, g *github.Client) error {
-		called, a.unknown, a.repeated = true, true, a.doubtful
-		return made(ctx, g)
-	}
-	err := a.paced(ctx, classOf(a.e), c, true)
-	if called {
-		a.called = a.w.app.now()
-	}
-	if err != nil && called && outcomeOf(err) != outcomeLost {
-		a.unknown = false
-	}
-	return err
-}
-
-// paced waits for the installation's turn and makes the call if the claim lasts
-// long enough. A visible call is recorded before it is made.
-func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) error {
-	cfg, app := a.w.cfg, a.w.app
-	last := a.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
-	at := a.lane.pace.ready(app.now(), class)
-	if at.After(last) {
-		return &tooLateError{at: at}
-	}
-	if !sleep(ctx, at.Sub(app.now())) {
-		return context.Cause(ctx)
-	}
-	if visible {
-		sent := app.now()
-		if err := a.w.store.SendingEffect(ctx, a.e.Key, a.e.Token, sent); err != nil {
-			return fmt.Errorf("record the write: %w", err)
-		}
-		last = earlier(last, sent.Add(cfg.Settle-2*cfg.Timeout)) // or outlive the time lists have to settle
-	}
-	if app.now().After(last) {
-		return &tooLateError{}
-	}
-	a.lane.pace.take(app.now(), class)
-	// A call is not cut off by a shutdown: its outcome would be unknown.
-	return app.do(context.WithoutCancel(ctx), writeScope(a.e.Repo), c.action, c.do)
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

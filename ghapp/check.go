@@ -69,6 +69,8 @@ func (a *attempt) claimSHA(ctx context.Context) (string, error) {
 	switch {
 	case claim.Receipt.SHA != "":
 		return claim.Receipt.SHA, nil
+	case claim.State == solve.EffectDead && a.view.Solve.Target() != nil:
+		return "", dead("%s", claim.Error)
 	case claim.State == solve.EffectDead:
 		return "", dead("there is no branch: %s", claim.Error)
 	default:
@@ -126,6 +128,7 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun,
 		StartedAt:   stamp(run.started),
 		CompletedAt: completed(c, run.ended),
 		Output:      output(c),
+		Actions:     buttons(c),
 	}
 	var made *github.CheckRun
 	err := a.create(ctx, call{"make a check run", func(ctx context.Context, g *github.Client) (err error) {
@@ -141,23 +144,27 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun,
 
 func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {
 	repo, c := a.e.Repo, run.content
-	opts := github.UpdateCheckRunOptions{
+	change := checkChange{Actions: buttons(c), UpdateCheckRunOptions: github.UpdateCheckRunOptions{
 		Name:        c.Name,
 		ExternalID:  &run.externalID,
 		Status:      optional(c.Status),
 		Conclusion:  optional(c.Conclusion),
 		CompletedAt: completed(c, run.ended),
 		Output:      output(c),
-	}
-	var edited *github.CheckRun
-	err := a.keyed(ctx, call{"edit the check run", func(ctx context.Context, g *github.Client) (err error) {
-		edited, _, err = g.Checks.UpdateCheckRun(ctx, repo.Owner, repo.Name, id, opts)
+	}}
+	var edited github.CheckRun
+	err := a.keyed(ctx, call{"edit the check run", func(ctx context.Context, g *github.Client) error {
+		req, err := g.NewRequest(http.MethodPatch, fmt.Sprintf("repos/%s/%s/check-runs/%d", repo.Owner, repo.Name, id), change)
+		if err != nil {
+			return err
+		}
+		_, err = g.Do(ctx, req, &edited)
 		return err
 	}})
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	r := checkReceipt(edited)
+	r := checkReceipt(&edited)
 	r.ID = id
 	return r, nil
 }
@@ -239,41 +246,4 @@ func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.Check
 		}
 		opts.Page = resp.NextPage
 	}
-}
-
-func checkReceipt(c *github.CheckRun) solve.Receipt {
-	return solve.Receipt{ID: c.GetID(), SHA: c.GetHeadSHA(), URL: c.GetHTMLURL()}
-}
-
-// output cuts the texts to GitHub's limits, which are bytes whatever its documentation says.
-func output(c solve.Check) *github.CheckRunOutput {
-	out := &github.CheckRunOutput{
-		Title:   github.String(solve.CutMarkdown(c.Title, solve.MaxTitle, "")),
-		Summary: github.String(solve.CutMarkdown(c.Summary, solve.MaxCheck, cutNote)),
-	}
-	if c.Text != "" {
-		out.Text = github.String(solve.CutMarkdown(c.Text, solve.MaxCheck, cutNote))
-	}
-	return out
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func stamp(at time.Time) *github.Timestamp {
-	if at.IsZero() {
-		return nil
-	}
-	return &github.Timestamp{Time: at.UTC().Truncate(time.Second)}
-}
-
-func completed(c solve.Check, at time.Time) *github.Timestamp {
-	if c.Status != "completed" {
-		return nil
-	}
-	return stamp(at)
 }

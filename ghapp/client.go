@@ -20,6 +20,7 @@ type scope struct {
 	repo         int64
 	name         string // without owner, where the id is not known yet
 	write        bool
+	all          bool // every repository of the installation, reading only
 }
 
 func readScope(r solve.Repo) scope { return scope{installation: r.Installation, repo: r.ID} }
@@ -29,7 +30,7 @@ func writeScope(r solve.Repo) scope {
 
 // options narrow the token. They can only take away from what the App was granted.
 func (s scope) options() *github.InstallationTokenOptions {
-	if s.repo == 0 && s.name == "" {
+	if s == (scope{installation: s.installation}) {
 		return &github.InstallationTokenOptions{}
 	}
 	read, write := github.String("read"), github.String("write")
@@ -37,7 +38,7 @@ func (s scope) options() *github.InstallationTokenOptions {
 		Permissions: &github.InstallationPermissions{Metadata: read},
 	}
 	switch {
-	case s.repo == 0:
+	case s.name != "":
 		opts.Repositories = []string{s.name}
 		return opts
 	case s.write:
@@ -50,7 +51,9 @@ func (s scope) options() *github.InstallationTokenOptions {
 		opts.Permissions.PullRequests = read
 		opts.Permissions.Contents = read
 	}
-	opts.RepositoryIDs = []int64{s.repo}
+	if !s.all {
+		opts.RepositoryIDs = []int64{s.repo}
+	}
 	return opts
 }
 
@@ -61,6 +64,7 @@ func (a *App) client(s scope) *github.Client {
 	}
 	tr := ghinstallation.NewFromAppsTransport(a.signer(s.installation), s.installation)
 	tr.InstallationTokenOptions = s.options()
+	within(tr.InstallationTokenOptions.Permissions, a.granted(s.installation))
 	var timeout time.Duration
 	if s == (scope{installation: s.installation}) {
 		timeout = a.cfg.Write.Timeout // others use it, with contexts we do not know
@@ -102,17 +106,14 @@ func (a *App) drop(s scope, c *github.Client) {
 func (a *App) do(ctx context.Context, s scope, action string, fn func(context.Context, *github.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 	defer cancel()
-	c := a.client(s)
-	err := fn(ctx, c)
-	if err != nil && statusOf(err) == http.StatusUnauthorized {
-		a.drop(s, c)
-		err = fn(ctx, a.client(s))
+	err := a.try(ctx, s, action, fn)
+	if ungranted(err) && a.learn(ctx, s.installation) == nil {
+		err = a.try(ctx, s, action, fn)
 	}
-	if err != nil {
-		return wrap(action, err)
-	}
-	return nil
+	return err
 }
+
+func isUnauthorized(err error) bool { return err != nil && statusOf(err) == http.StatusUnauthorized }
 
 // creator is go-githubapp's client creator with our own map in place of its
 // cache, which never evicts.

@@ -2,6 +2,7 @@ package ghapp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,6 +43,9 @@ func (a *attempt) react(ctx context.Context) (solve.Receipt, error) {
 // comment writes one of our comments: the progress, edited in place, the
 // result, or a reply. GitHub has no key for comments, so each carries a marker.
 func (a *attempt) comment(ctx context.Context) (solve.Receipt, error) {
+	if err := a.nameChecks(ctx); err != nil {
+		return solve.Receipt{}, err
+	}
 	m, text := a.commentText()
 	body := m.on(solve.CutMarkdown(text, solve.MaxComment, cutNote))
 	if a.e.Receipt.ID != 0 {
@@ -65,6 +69,19 @@ func (a *attempt) comment(ctx context.Context) (solve.Receipt, error) {
 		a.unknown = false
 	}
 	return a.postComment(ctx, m, body)
+}
+
+// nameChecks tells a result where the check runs are.
+func (a *attempt) nameChecks(ctx context.Context) error {
+	if a.e.Kind != solve.EffectFinal {
+		return nil
+	}
+	check, err := a.w.store.Effect(ctx, string(a.e.Solve)+"/"+string(solve.EffectCheck))
+	if errors.Is(err, solve.ErrNotFound) {
+		return nil
+	}
+	a.view.Checks = check.Receipt.URL
+	return err
 }
 
 // commentText renders the newest text and names its marker.

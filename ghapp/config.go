@@ -16,6 +16,19 @@ type Config struct {
 	V4APIURL string      `yaml:"v4_api_url"`
 	App      AppConfig   `yaml:"app"`
 	Write    WriteConfig `yaml:"write"`
+	Heal     HealConfig  `yaml:"heal"`
+}
+
+// HealConfig says how often what was missed is looked for.
+type HealConfig struct {
+	// Every is the time between two looks at GitHub's delivery log and at our own
+	// progress comments; 0 heals nothing at all.
+	Every time.Duration `yaml:"every"`
+	// Window is how far back the first look at the delivery log goes. GitHub keeps three days.
+	Window time.Duration `yaml:"window"`
+	// ScanEvery is the time between two walks through all repositories, for labels and
+	// branches; 0 makes none.
+	ScanEvery time.Duration `yaml:"scan_every"`
 }
 
 // AppConfig names the App and where its secrets are found. The environment
@@ -31,9 +44,10 @@ type AppConfig struct {
 
 // WriteConfig paces the writes of one installation and bounds each of them.
 type WriteConfig struct {
-	// Interval is the least time between two visible writes.
+	// Interval is the least time between two writes that people see; reactions do not
+	// wait for it.
 	Interval time.Duration `yaml:"interval"`
-	// PerHour is the most visible writes in any hour. GitHub allows about 500.
+	// PerHour is the most writes of all kinds in any hour. GitHub allows about 500.
 	PerHour int `yaml:"per_hour"`
 	// ProgressEvery is the least time between two edits of one comment or check run.
 	ProgressEvery time.Duration `yaml:"progress_every"`
@@ -64,8 +78,13 @@ func DefaultConfig() Config {
 			Lease:         30 * time.Second,
 			Timeout:       10 * time.Second,
 		},
+		Heal: HealConfig{Every: 5 * time.Minute, Window: maxWindow, ScanEvery: 6 * time.Hour},
 	}
 }
+
+// maxWindow is how long GitHub keeps its delivery log. Beyond what the store keeps of
+// GUIDs (store.keep_deliveries) nothing may be asked for: it would be taken for missed.
+const maxWindow = 72 * time.Hour
 
 // Validate reports every bad value; key is the path inside the section. Secrets
 // are checked by [Config.Resolve].
@@ -88,6 +107,21 @@ func (c Config) Validate(report func(key, problem string)) {
 		}
 	}
 	c.Write.validate(report)
+	c.Heal.validate(report)
+}
+
+func (c HealConfig) validate(report func(key, problem string)) {
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{{"heal.every", c.Every}, {"heal.scan_every", c.ScanEvery}} {
+		if d.value != 0 && d.value < time.Second {
+			report(d.key, "must be 0 or at least 1s")
+		}
+	}
+	if c.Window < time.Minute || c.Window > maxWindow {
+		report("heal.window", "must be 1m to 72h: GitHub keeps its delivery log for three days")
+	}
 }
 
 func (c WriteConfig) validate(report func(key, problem string)) {

@@ -63,12 +63,14 @@ func TestValidateReportsEveryBadKey(t *testing.T) {
 			Interval: -1, PerHour: 9, ProgressEvery: -1,
 			Timeout: 10 * time.Second, Lease: 19 * time.Second, Settle: 29 * time.Second,
 		},
+		Heal: ghapp.HealConfig{Every: time.Millisecond, Window: time.Second, ScanEvery: -1},
 	}
 	var keys []string
 	c.Validate(func(key, _ string) { keys = append(keys, key) })
 	want := []string{
 		"web_url", "v3_api_url", "v4_api_url", "app.integration_id", "write.interval",
 		"write.progress_every", "write.per_hour", "write.lease", "write.settle",
+		"heal.every", "heal.scan_every", "heal.window",
 	}
 	if d := cmp.Diff(want, keys); d != "" {
 		t.Error(d)

@@ -21,7 +21,9 @@ type callError struct {
 	text   string
 	// noToken: the token for the call could not be had, so the call was never made.
 	noToken bool
-	cause   error
+	// needs are the rights that were missing, in GitHub's words.
+	needs string
+	cause error
 }
 
 // Error is for logs; it holds no secret.
@@ -38,6 +40,10 @@ func (e *callError) Public() string {
 		return "GitHub limits yudai's requests until " + limit.at.UTC().Format("15:04 MST")
 	case e.suspended():
 		return "yudai is suspended on this repository"
+	case e.uninstalled():
+		return "yudai is not installed on this repository"
+	case e.lacksRight() && e.needs != "":
+		return "yudai was not granted the permission " + e.needs
 	case e.noToken && e.status != 0:
 		return "yudai is not installed on this repository, is suspended, or was not granted its permissions"
 	case e.status == 0:
@@ -58,6 +64,20 @@ func (e *callError) suspended() bool {
 	return e.status == http.StatusForbidden && strings.Contains(strings.ToLower(e.text), "suspended")
 }
 
+// uninstalled says that there is no token for the repository, and will be none.
+func (e *callError) uninstalled() bool {
+	return e.noToken && (e.status == http.StatusNotFound ||
+		e.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(e.text), "not accessible"))
+}
+
+// lacksRight says that the App was not granted what the call needs. Its owner may
+// have asked for it already, and the account has to accept that.
+func (e *callError) lacksRight() bool {
+	text := strings.ToLower(e.text)
+	return e.status == http.StatusForbidden && strings.Contains(text, "not accessible by integration") ||
+		e.noToken && e.status == http.StatusUnprocessableEntity && strings.Contains(text, "not granted")
+}
+
 // wrap gives a failed call its action and closes what the libraries leave open.
 func wrap(action string, err error) error {
 	var limit *github.RateLimitError
@@ -74,10 +94,35 @@ func wrap(action string, err error) error {
 			e.text = fmt.Sprintf("get an installation token: %d %s", e.status, drain(token.Response))
 		}
 	}
+	if e.lacksRight() {
+		if e.needs = neededRights(err); e.needs != "" {
+			e.text += " (needs " + e.needs + ")"
+		}
+	}
 	if e.status == http.StatusNotFound || e.status == http.StatusGone {
 		e.cause = errors.Join(solve.ErrNotFound, err)
 	}
 	return e
+}
+
+// neededRights are the rights a refused call would have taken, such as
+// "checks=write", "" if the answer does not tell.
+func neededRights(err error) string {
+	var answer *github.ErrorResponse
+	if !errors.As(err, &answer) || answer.Response == nil {
+		return ""
+	}
+	needs := Redact(answer.Response.Header.Get("X-Accepted-GitHub-Permissions"))
+	return needs[:min(len(needs), 200)]
+}
+
+// refusal is the reason with which a refused call ends its effect.
+func refusal(err error) string {
+	var e *callError
+	if errors.As(err, &e) && e.uninstalled() {
+		return e.Public()
+	}
+	return Redact(err.Error())
 }
 
 // drain reads the message of a refusal and closes it.
@@ -134,6 +179,8 @@ const (
 	outcomeEarly
 	// outcomeLater: not done, and nothing says that it never can be.
 	outcomeLater
+	// outcomeRights: not done; the App was not granted the right, or is suspended.
+	outcomeRights
 	// outcomeRefused: not done, and repeating it cannot help.
 	outcomeRefused
 )
@@ -154,7 +201,9 @@ func outcomeOf(err error) outcome {
 	switch s := call.status; {
 	case s == 0 || s >= 500 || s == http.StatusRequestTimeout:
 		return outcomeLost
-	case s == http.StatusUnauthorized, call.suspended():
+	case call.suspended(), call.lacksRight():
+		return outcomeRights
+	case s == http.StatusUnauthorized:
 		return outcomeLater
 	case s == http.StatusConflict && !says(err, "empty"):
 		return outcomeLater

@@ -50,6 +50,8 @@ type gate struct {
 	until   time.Time
 	strikes int // limits in a row that named no time
 	message string
+	left    int // requests of the hour, by the newest answer
+	told    bool
 }
 
 // open returns the limit that still holds, or nil.
@@ -88,6 +90,17 @@ func (g *gate) limited(h http.Header, message string) *LimitError {
 		g.until, g.message = at, message
 	}
 	return &LimitError{at: at, after: at.Sub(now), message: message}
+}
+
+// saw notes how many requests GitHub says are left.
+func (g *gate) saw(h http.Header) {
+	n, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
+	if err != nil {
+		return
+	}
+	g.mu.Lock()
+	g.left, g.told = n, true
+	g.mu.Unlock()
 }
 
 // passed notes an answer that was no limit.
@@ -145,6 +158,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.gate.saw(resp.Header)
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
 		g.gate.passed()
 		return resp, nil

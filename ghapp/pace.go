@@ -13,12 +13,16 @@ const (
 	classFirst class = iota
 	// classProgress: edits that show how a solve goes; they leave a reserve for the others.
 	classProgress
-	// classObject: git objects nobody is told of; only spaced.
+	// classObject: git objects, which nobody is told of, close behind each other.
 	classObject
+	// classReact: the sign that somebody was heard, at once.
+	classReact
 )
 
 // pace bounds the writes of one installation: a least distance between two, and
 // a token bucket. Its size and refill together never exceed per_hour in any hour.
+// Every request that makes, changes or deletes something takes a token: GitHub does
+// not say which of them it counts as content, so all of them do, git objects too.
 type pace struct {
 	interval time.Duration
 	size     float64
@@ -46,14 +50,8 @@ func (p *pace) ready(now time.Time, c class) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fill(now)
-	if c == classObject {
-		return later(now, p.last.Add(p.interval/4))
-	}
-	at := later(now, p.last.Add(p.interval))
-	need := 1.0
-	if c == classProgress {
-		need = min(need+p.size/4, p.size) // a small bucket has no room for a reserve
-	}
+	at := later(now, p.last.Add(p.distance(c)))
+	need := min(1+p.reserve(c), p.size) // a small bucket has no room for a reserve
 	if short := need - p.tokens; short > 0 {
 		wait := time.Duration(short / p.perSec * float64(time.Second))
 		at = later(at, now.Add(wait+time.Millisecond)) // the fraction that rounding takes
@@ -61,15 +59,37 @@ func (p *pace) ready(now time.Time, c class) time.Time {
 	return at
 }
 
+// reserve is what a write of the class leaves in the bucket for more urgent ones.
+func (p *pace) reserve(c class) float64 {
+	switch c {
+	case classReact:
+		return 0
+	case classProgress:
+		return p.size / 2
+	default:
+		return p.size / 4
+	}
+}
+
+// distance is the least time between a write of the class and the one before it.
+func (p *pace) distance(c class) time.Duration {
+	switch c {
+	case classReact:
+		return 0
+	case classObject:
+		return p.interval / 4
+	default:
+		return p.interval
+	}
+}
+
 // take counts a write.
-func (p *pace) take(now time.Time, c class) {
+func (p *pace) take(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fill(now)
 	p.last = now
-	if c != classObject {
-		p.tokens--
-	}
+	p.tokens--
 }
 
 func (p *pace) fill(now time.Time) {

@@ -118,10 +118,10 @@ func TestPriorityGoesFirst(t *testing.T) {
 		for _, r := range w.traffic.writes() {
 			got = append(got, r.method+" "+r.path[strings.LastIndex(r.path, "/")+1:])
 		}
-		// Result and closing reaction; first answers (the pull request needs the
-		// claim); pull request; progress.
+		// The sign that it was heard; result and closing reaction; first answers (the
+		// pull request needs the claim); pull request; progress.
 		want := []string{
-			"POST comments", "POST reactions", "POST reactions", "POST refs",
+			"POST reactions", "POST comments", "POST reactions", "POST refs",
 			"PATCH ai", "POST pulls", "POST check-runs", "POST comments", "POST check-runs", "POST check-runs", "POST check-runs",
 		}
 		for i := range got {

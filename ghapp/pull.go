@@ -2,21 +2,13 @@ package ghapp
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/google/go-github/v66/github"
-	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
 )
-
-// maxInline is the largest file that travels inside a tree; a larger one gets a
-// blob of its own.
-const maxInline = 512 << 10
 
 // pull makes the champion's commit, moves the solve's branch to it and opens the
 // one pull request, with a completed check run beside it. Every step looks at
@@ -29,18 +21,13 @@ func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	pull, err := a.findPull(ctx)
+	place := a.newPull
+	if a.view.Solve.Target() != nil {
+		place = a.target
+	}
+	pull, head, err := place(ctx, claim)
 	if err != nil {
 		return solve.Receipt{}, err
-	}
-	head, err := a.champion(ctx, claim, pull)
-	if err != nil {
-		return solve.Receipt{}, err
-	}
-	if pull == nil {
-		if pull, err = a.openPull(ctx); err != nil {
-			return solve.Receipt{}, err
-		}
 	}
 	receipt := solve.Receipt{ID: pull.GetID(), SHA: head, Number: pull.GetNumber(), URL: pull.GetHTMLURL()}
 	if head == claim {
@@ -50,6 +37,22 @@ func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
 		return solve.Receipt{}, err
 	}
 	return receipt, nil
+}
+
+// newPull puts the champion on the solve's own branch and opens the pull request.
+func (a *attempt) newPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+	pull, err := a.findPull(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	head, err := a.champion(ctx, claim, pull)
+	if err != nil {
+		return nil, "", err
+	}
+	if pull == nil {
+		pull, err = a.openPull(ctx)
+	}
+	return pull, head, err
 }
 
 // findPull returns the pull request of the solve's branch, an open one first.
@@ -76,153 +79,17 @@ func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
 	return list[0], nil
 }
 
-// champion brings the champion's commit onto the branch and returns it. The
-// branch is only ever moved away from our own claim.
-func (a *attempt) champion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
-	head, err := a.branchHead(ctx)
-	missing := statusOf(err) == http.StatusNotFound
-	switch {
-	case missing && pull != nil:
-		return pull.GetHead().GetSHA(), nil // merged or closed, and the branch deleted
-	case err != nil && !missing:
-		return "", err
-	case err == nil && head != claim:
-		return a.moved(ctx, head, pull)
-	}
-	if !missing {
-		ours, err := a.isChampion(ctx, head)
-		if err != nil || ours {
-			return head, err // the claim was adopted when the champion was on the branch already
-		}
-	}
-	tree, err := a.championTree(ctx)
-	if err != nil {
-		return "", err
-	}
-	message := withTrailer(a.commit.Message, a.view.Solve.ID)
-	sha, err := a.newCommit(ctx, message, tree, a.commit.BaseSHA)
-	if err != nil {
-		return "", err
-	}
-	if missing {
-		err := a.newBranch(ctx, sha)
-		if statusOf(err) == http.StatusUnprocessableEntity && says(err, "already exists") {
-			return "", &againError{after: tick, reason: "the branch is there, but was not seen"}
-		}
-		return sha, a.explain(ctx, err)
-	}
-	err = a.moveBranch(ctx, sha, true)
-	if err == nil || outcomeOf(err) != outcomeRefused {
-		return sha, err
-	}
-	// A rule forbids to replace the claim: the champion goes on top of it.
-	if sha, err = a.newCommit(ctx, message, tree, claim); err != nil {
-		return "", err
-	}
-	return sha, a.explain(ctx, a.moveBranch(ctx, sha, false))
-}
-
-// moved judges a branch that is no longer at the claim.
-func (a *attempt) moved(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
-	if pull != nil {
-		return head, nil // people may add to a pull request
-	}
-	ours, err := a.isChampion(ctx, head)
-	if err != nil {
-		return "", err
-	}
-	if !ours {
-		return "", dead("branch %s was moved by somebody else", a.view.Solve.Branch)
-	}
-	return head, nil
-}
-
-// isChampion says whether a commit is the champion's of this solve.
-func (a *attempt) isChampion(ctx context.Context, sha string) (bool, error) {
-	c, err := a.commitOf(ctx, sha)
-	if err != nil {
-		return false, err
-	}
-	return hasTrailer(c.GetMessage(), a.view.Solve.ID) && !strings.HasPrefix(c.GetMessage(), claimSubject), nil
-}
-
-func (a *attempt) moveBranch(ctx context.Context, sha string, force bool) error {
-	repo, name := a.e.Repo, "refs/heads/"+a.view.Solve.Branch
-	return a.keyed(ctx, call{"move branch " + a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
-		_, _, err := c.Git.UpdateRef(ctx, repo.Owner, repo.Name,
-			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &sha}}, force)
-		return err
-	}})
-}
-
-// championTree makes the champion's tree through the Git Data API: it keeps file
-// modes and needs no git credentials anywhere.
-func (a *attempt) championTree(ctx context.Context) (string, error) {
-	base, err := a.commitOf(ctx, a.commit.BaseSHA)
-	if err != nil {
-		return "", err
-	}
-	var entries []*github.TreeEntry
-	for _, f := range a.commit.Files {
-		entry, err := a.treeEntry(ctx, f)
-		if err != nil {
-			return "", err
-		}
-		entries = append(entries, entry)
-	}
-	repo := a.e.Repo
-	var tree *github.Tree
-	err = a.object(ctx, call{"make a tree", func(ctx context.Context, c *github.Client) (err error) {
-		tree, _, err = c.Git.CreateTree(ctx, repo.Owner, repo.Name, base.GetTree().GetSHA(), entries)
-		return err
-	}})
-	if err != nil {
-		return "", err
-	}
-	if tree.GetSHA() == "" {
-		return "", malformed("tree")
-	}
-	return tree.GetSHA(), nil
-}
-
-// treeEntry puts text into the tree itself and makes a blob of everything that
-// JSON would not carry as it is.
-func (a *attempt) treeEntry(ctx context.Context, f File) (*github.TreeEntry, error) {
-	entry := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: github.String("blob")}
-	if f.Mode == "" {
-		entry.Mode = github.String("100644")
-	}
-	if f.Delete {
-		return entry, nil // neither content nor SHA
-	}
-	text := string(f.Data)
-	if len(text) > 0 && len(text) <= maxInline && utf8.ValidString(text) && !strings.Contains(text, "\x00") {
-		entry.Content = &text
-		return entry, nil
-	}
-	repo := a.e.Repo
-	var blob *github.Blob
-	err := a.object(ctx, call{"make a blob", func(ctx context.Context, c *github.Client) (err error) {
-		blob, _, err = c.Git.CreateBlob(ctx, repo.Owner, repo.Name, &github.Blob{
-			Content: github.String(base64.StdEncoding.EncodeToString(f.Data)), Encoding: github.String("base64"),
-		})
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	if blob.GetSHA() == "" {
-		return nil, malformed("blob")
-	}
-	entry.SHA = blob.SHA
-	return entry, nil
+// pullBody is the pull request's text as it is to be, with its marker.
+func (a *attempt) pullBody() string {
+	body := solve.CutMarkdown(solve.PullBody(a.view), solve.MaxBody, cutNote)
+	return markOf(string(a.e.Solve), a.e.Kind).on(body)
 }
 
 // openPull opens the pull request. GitHub allows one open pull request per
 // branch; its refusal of a second leads to the first.
 func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 	s, repo := a.view.Solve, a.e.Repo
-	body := markOf(string(s.ID), a.e.Kind).on(solve.CutMarkdown(solve.PullBody(a.view), solve.MaxBody, cutNote))
+	body := a.pullBody()
 	title := solve.CutMarkdown(solve.PullTitle(a.view), solve.MaxTitle, "")
 	var made *github.PullRequest
 	err := a.create(ctx, call{"open the pull request", func(ctx context.Context, c *github.Client) (err error) {
@@ -252,40 +119,4 @@ func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 	default:
 		return nil, err
 	}
-}
-
-// headRun is the completed check run on the champion's commit.
-func (a *attempt) headRun(pull solve.Receipt) checkRun {
-	view := a.view
-	view.Solve.State = solve.StateSolved // what it is as soon as this can be seen
-	view.Solve.Pull = &solve.Pull{Number: pull.Number, URL: pull.URL, Commit: pull.SHA}
-	run := checkRun{
-		externalID: externalID(view.Solve.ID) + headSuffix,
-		sha:        pull.SHA,
-		content:    solve.CheckOf(view),
-		started:    view.Solve.Started,
-		ended:      a.w.app.now(),
-	}
-	run.content.Status, run.content.Conclusion = "completed", "success"
-	return run
-}
-
-// scorecard puts the completed check run on the champion's commit. A pull
-// request without it is better than none, so a refusal is only logged.
-func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
-	run := a.headRun(pull)
-	found, err := a.findChecks(ctx, run)
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 {
-		return nil
-	}
-	_, err = a.newCheck(ctx, run)
-	if err != nil && outcomeOf(err) == outcomeRefused {
-		zerolog.Ctx(ctx).Warn().Str("solve_id", string(a.e.Solve)).Str("sha", pull.SHA).
-			Str("err", Redact(err.Error())).Msg("scorecard check run refused")
-		return nil
-	}
-	return err
 }

@@ -510,26 +510,3 @@ func TestSuspendedInstallationIsWaitedFor(t *testing.T) {
 		})
 	}
 }
-
-func TestLostRightsEndTheEffects(t *testing.T) {
-	t.Parallel()
-	for name, lose := range map[string]func(w *world){
-		"uninstalled": func(w *world) { must(w.t, w.hub.Uninstall(githubsim.Installation{ID: w.repo.Installation})) },
-		"fewer rights": func(w *world) {
-			must(w.t, w.hub.Grant(githubsim.Installation{ID: w.repo.Installation}, map[string]string{"issues": "read"}))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
-				w.app.Evict(w.repo.Installation)
-				lose(w)
-				w.store.want(w.reply("ask-1", "hello"))
-				w.runUntilSettled()
-				if e := w.store.given("ask-1", solve.EffectReply, 0); e.State != solve.EffectDead || e.Error == "" {
-					t.Errorf("effect is %s: %s", e.State, e.Error)
-				}
-			})
-		})
-	}
-}

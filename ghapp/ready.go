@@ -34,16 +34,20 @@ func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve
 }
 
 func classOf(e solve.Effect) class {
-	if e.Priority >= solve.Priority(solve.EffectNotice) {
+	switch {
+	case isReaction(e):
+		return classReact
+	case e.Priority >= solve.Priority(solve.EffectNotice):
 		return classProgress
+	default:
+		return classFirst
 	}
-	return classFirst
 }
 
 // ready says whether a due effect can be written: its outcome has settled, it is
 // not too soon after its last version, and the commit it belongs to exists.
 func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
-	if now.Before(w.settled(e)) {
+	if now.Before(w.settled(e)) || w.memory.held(e.Key, now, w.app.evicted(e.Repo.Installation)) {
 		return false, nil
 	}
 	if e.Solve == "" {
@@ -60,6 +64,9 @@ func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool
 		if claim.Receipt.SHA == "" && claim.State != solve.EffectDead {
 			return false, nil
 		}
+	}
+	if e.Kind == solve.EffectRelease {
+		return w.released(ctx, e.Solve)
 	}
 	soon := e.Kind.Level() && e.Applied > 0 && now.Before(e.Done.Add(w.cfg.ProgressEvery))
 	if !soon && e.Kind != solve.EffectClaim {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// integrationEnv is the name go-githubapp gives the override of the App's id.
-const integrationEnv = "GITHUB_APP_INTEGRATION_ID"
+// IntegrationEnv is the name go-githubapp gives the override of the App's id.
+const IntegrationEnv = "GITHUB_APP_INTEGRATION_ID"
 
 // Secrets are what the App signs in with.
 type Secrets struct {
@@ -65,16 +65,16 @@ func (r *resolver) add(key, text string) {
 }
 
 func (r *resolver) appID(configured int64) int64 {
-	text := strings.TrimSpace(r.getenv(integrationEnv))
+	text := strings.TrimSpace(r.getenv(IntegrationEnv))
 	if text == "" {
 		if configured <= 0 {
-			r.add("app.integration_id", "the App's id is missing: set github.app.integration_id or "+integrationEnv)
+			r.add("app.integration_id", "the App's id is missing: set github.app.integration_id or "+IntegrationEnv)
 		}
 		return configured
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
-		r.add("app.integration_id", integrationEnv+" must be the App's id, a positive number")
+		r.add("app.integration_id", IntegrationEnv+" must be the App's id, a positive number")
 		return 0
 	}
 	return id

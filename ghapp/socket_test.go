@@ -62,21 +62,46 @@ func TestOverSocketsOnEnterpriseServer(t *testing.T) {
 	s.State, s.Decision = solve.StatePublishing, &solve.Decision{Champion: 1}
 	w.store.put(s, solve.EventClaimed)
 	w.store.put(s, solve.EventChampion)
+	w.written(ctx)
+	e := w.store.given(id1, solve.EffectPull, 0)
+	if e.State != solve.EffectApplied || len(w.pulls(s)) != 1 {
+		t.Fatalf("pull request is %s: %s", e.State, e.Error)
+	}
+	s.Pull = &solve.Pull{Number: e.Receipt.Number, Commit: e.Receipt.SHA}
+	again := w.follow(s, solve.FollowRevise)
+	again.State, again.Decision = solve.StatePublishing, &solve.Decision{Champion: 1}
+	w.content.commit = w.another(s.Pull.Commit)
+	w.store.put(again, solve.EventClaimed)
+	w.store.put(again, solve.EventChampion)
+	given := w.newSolve("d0000000000000000003")
+	w.store.put(given, solve.EventClaimed)
+	w.written(ctx)
+	given.State, given.Decision = solve.StateUnsolved, &solve.Decision{}
+	w.store.put(given, solve.EventNoChampion)
+	w.written(ctx)
+	cancel()
+	must(t, <-done)
+	if e := w.store.given(id2, solve.EffectPull, 0); e.State != solve.EffectApplied || e.Receipt.Number != s.Pull.Number || e.Receipt.SHA == s.Pull.Commit {
+		t.Errorf("revision is %s: %s", e.State, e.Error)
+	}
+	if !w.branchGone(given) {
+		t.Error("the branch of the solve without a champion is there")
+	}
+	w.cloneWithGit()
+}
+
+// written waits over real time until every effect was written or given up.
+func (w *world) written(ctx context.Context) {
+	w.t.Helper()
 	hints := w.store.Watch(ctx)
 	deadline := time.After(30 * time.Second)
 	for !w.store.settled() {
 		select {
 		case <-hints:
 		case <-deadline:
-			t.Fatalf("effects are not written\n%s", w.logs)
+			w.t.Fatalf("effects are not written\n%s", w.logs)
 		}
 	}
-	cancel()
-	must(t, <-done)
-	if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectApplied || len(w.pulls(s)) != 1 {
-		t.Errorf("pull request is %s: %s", e.State, e.Error)
-	}
-	w.cloneWithGit()
 }
 
 // cloneWithGit checks that an Access opens the repository while it lasts.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -91,16 +90,24 @@ func (m *memStore) putRun(id solve.ID, r solve.Run, ev solve.Event) {
 func (m *memStore) DueEffects(_ context.Context, now time.Time) ([]solve.Effect, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []solve.Effect
-	for e := range maps.Values(m.effects) {
+	type place struct {
+		installation    int64
+		priority, order int
+		key             string
+	}
+	var due []place
+	for key, e := range m.effects {
 		if e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now) {
-			out = append(out, e)
+			due = append(due, place{e.Repo.Installation, e.Priority, m.order[key], key})
 		}
 	}
-	slices.SortFunc(out, func(a, b solve.Effect) int {
-		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
-			cmp.Compare(a.Priority, b.Priority), cmp.Compare(m.order[a.Key], m.order[b.Key]))
+	slices.SortFunc(due, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.installation, b.installation), cmp.Compare(a.priority, b.priority), cmp.Compare(a.order, b.order))
 	})
+	out := make([]solve.Effect, len(due))
+	for i, p := range due {
+		out[i] = m.effects[p.key]
+	}
 	return out, nil
 }
 

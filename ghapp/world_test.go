@@ -115,11 +115,16 @@ func (w *world) newWriter(node string) *ghapp.Writer {
 	return ghapp.NewWriter(w.app, w.store, w.content, w.cfg.Write, node)
 }
 
-// write runs a writer until stop is called; stop waits for it.
+// write runs a new writer until stop is called; stop waits for it.
 func (w *world) write(node string) (stop func()) {
+	w.t.Helper()
+	return w.runWriter(w.newWriter(node))
+}
+
+func (w *world) runWriter(writer *ghapp.Writer) (stop func()) {
 	ctx, cancel := context.WithCancel(zerolog.New(w.logs).WithContext(context.Background()))
 	done := make(chan error, 1)
-	go func() { done <- w.newWriter(node).Run(ctx) }()
+	go func() { done <- writer.Run(ctx) }()
 	var once sync.Once
 	stop = func() {
 		once.Do(func() {

@@ -62,22 +62,16 @@ type Writer struct {
 	node    string
 	began   time.Time
 
-	mu       sync.Mutex
-	lanes    map[int64]*lane // by installation
-	failures map[string]int  // by effect, see [attempt.fail]
-	doubts   []doubt         // what was made again
-}
+	memory *memory
 
-// lane is one installation's serial line of writes.
-type lane struct {
-	installation int64
-	pace         *pace
-	busy         bool // a goroutine drains it
+	mu     sync.Mutex
+	lanes  map[int64]*lane // by installation
+	doubts []doubt         // what was made again
 }
 
 // NewWriter makes a writer. node names this process in claims.
 func NewWriter(app *App, store EffectStore, content Content, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, failures: map[string]int{}}
+	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, memory: newMemory()}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not
@@ -116,6 +110,7 @@ func (w *Writer) start(ctx context.Context, lanes *sync.WaitGroup, idle chan<- s
 	for installation, effects := range byInstallation(due) {
 		l := w.lane(installation)
 		if !w.occupy(l) {
+			l.nudge(effects)
 			continue
 		}
 		if _, ok := w.choose(ctx, l, effects); !ok {
@@ -147,10 +142,7 @@ func (w *Writer) lane(installation int64) *lane {
 	defer w.mu.Unlock()
 	l := w.lanes[installation]
 	if l == nil {
-		l = &lane{
-			installation: installation,
-			pace:         newPace(w.cfg.Interval, w.cfg.PerHour, w.app.now()),
-		}
+		l = newLane(installation, newPace(w.cfg.Interval, w.cfg.PerHour, w.app.now()))
 		w.lanes[installation] = l
 	}
 	return l
@@ -172,21 +164,6 @@ func (w *Writer) leave(l *lane) {
 	l.busy = false
 }
 
-// failed counts one more failure of an effect.
-func (w *Writer) failed(key string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failures[key]++
-	return w.failures[key]
-}
-
-// forget ends the count: the effect was written, or given up.
-func (w *Writer) forget(key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.failures, key)
-}
-
 // drain writes one effect after the other until none can be written. It looks
 // again before each, so that what became more important meanwhile goes first.
 func (w *Writer) drain(ctx context.Context, l *lane) {
@@ -201,7 +178,7 @@ func (w *Writer) drain(ctx context.Context, l *lane) {
 		}
 		now := w.app.now()
 		if wait := l.pace.ready(now, classOf(e)).Sub(now); wait > 0 {
-			if !sleep(ctx, min(wait, tick)) {
+			if !l.pause(ctx, min(wait, tick)) {
 				return
 			}
 			continue

@@ -41,8 +41,14 @@ type locks struct {
 	use   sync.RWMutex
 }
 
-// New returns a cache below dir, which is made when it is first needed.
-func New(dir string) *Cache { return &Cache{dir: dir, locks: map[string]*locks{}} }
+// New returns a cache below dir, which is made when it is first needed. A relative
+// dir starts at the present working directory, not at one that git is run in.
+func New(dir string) *Cache {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return &Cache{dir: dir, locks: map[string]*locks{}}
+}
 
 // of returns the mirror of a key without looking at the disk.
 func (c *Cache) of(key string) *Mirror {

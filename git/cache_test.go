@@ -17,6 +17,24 @@ import (
 	"github.com/yudai-dev/yudai/git"
 )
 
+// TestMirrorInARelativeDirectory: the built-in store.path is one.
+func TestMirrorInARelativeDirectory(t *testing.T) {
+	o := newOrigin(t)
+	o.write("a.txt", "one\n")
+	first := o.commit("first")
+	o.git("push", "-q", o.bare, "HEAD:refs/heads/main")
+	url, _ := o.serve()
+	t.Chdir(t.TempDir())
+	m, err := git.New(filepath.Join("data", "git")).Mirror(t.Context(), "7", url, git.Auth{User: user, Password: token})
+	must(t, err)
+	if got, err := m.Resolve(t.Context(), "main"); got != first || err != nil {
+		t.Errorf("Resolve(main) = %q, %v, want %q", got, err, first)
+	}
+	if _, err := os.Stat(filepath.Join("data", "git")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMirrorFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -3,6 +3,7 @@ package handlers
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -18,14 +19,25 @@ const (
 	VerbSolve  Verb = "solve"
 	VerbStatus Verb = "status"
 	VerbCancel Verb = "cancel"
+	VerbRetry  Verb = "retry"
+	VerbPick   Verb = "pick"
+	VerbWhy    Verb = "why"
+	VerbRevise Verb = "revise"
 	VerbHelp   Verb = "help"
 )
+
+// verbs in the order of the usage text.
+func verbs() []Verb {
+	return []Verb{VerbSolve, VerbStatus, VerbCancel, VerbRetry, VerbPick, VerbWhy, VerbRevise, VerbHelp}
+}
 
 // Command is what a comment asks for. If Problem is set, nothing may be done and the
 // sentence is the answer; the other fields are then empty.
 type Command struct {
 	Verb    Verb
 	Request solve.Request // of VerbSolve
+	N       int           // of VerbPick: a run's number
+	Text    string        // of VerbRevise: what to change, as the person wrote it
 	Problem string        // Markdown, one line, foreign text in code spans only
 }
 
@@ -33,22 +45,27 @@ type Command struct {
 // none. A command is a line that starts with "/yudai" and is not in a code fence, a
 // quote or an HTML comment:
 //
-//	command  = "/yudai" [ verb { key "=" value { "," value } } ]
-//	verb     = "solve" | "status" | "cancel" | "help"      in any case; none is help
+//	command  = "/yudai" [ solve | pick | revise | question ]      none is help
+//	solve    = "solve" { key "=" value { "," value } }
+//	pick     = "pick" number                                  of a run
+//	revise   = "revise" text
+//	question = "status" | "cancel" | "retry" | "why" | "help"
 //	key      = "models" | "temps" | "edits" | "strategies" | "agents" | "repeat" |
-//	           "parallel" | "budget" | "base"
+//	           "parallel" | "budget" | "base" | "profile"
 //
-// Values with blanks stand in double quotes. Nothing is guessed: a word that is not
+// Verbs and keys may be in any case. Values with blanks stand in double quotes. The
+// text of a revision is the rest of its line and all that is written below it, code
+// included, but no quotes and no HTML comments. Nothing is guessed: a word that is not
 // known, a value out of range, or a second command makes a Command with a Problem.
 // It never panics, whatever the bytes.
 func ParseComment(body string, v Vocabulary) (cmd Command, ok bool) {
-	lines := commands(body)
-	if len(lines) == 0 {
+	list := commands(body)
+	if len(list) == 0 {
 		return Command{}, false
 	}
-	cmd, problem := parseLine(lines[0], v)
-	if len(lines) > 1 {
-		problem = fmt.Sprintf("This comment holds %d commands, and I did none of them: please send one command per comment.", len(lines))
+	cmd, problem := parse(list[0], v)
+	if len(list) > 1 {
+		problem = fmt.Sprintf("This comment holds %d commands, and I did none of them: please send one command per comment.", len(list))
 	}
 	if problem != "" {
 		return Command{Problem: problem}, true
@@ -56,33 +73,52 @@ func ParseComment(body string, v Vocabulary) (cmd Command, ok bool) {
 	return cmd, true
 }
 
-// parseLine reads what follows the command word. problem is "" if all is well.
-func parseLine(line string, v Vocabulary) (cmd Command, problem string) {
-	if len(line) > maxCommand {
-		return Command{}, fmt.Sprintf("The command is %d bytes long; %d is the most I read.", len(line), maxCommand)
+// parse reads what follows the command word. problem is "" if all is well.
+func parse(f found, v Vocabulary) (cmd Command, problem string) {
+	if len(f.line) > maxCommand {
+		return Command{}, tooLong(len(f.line))
 	}
-	list, closed := words(strings.ToValidUTF8(line, "\uFFFD"))
+	if first, rest := firstWord(f.line); strings.EqualFold(first, string(VerbRevise)) {
+		return parseRevise(rest, f.more)
+	}
+	list, closed := words(strings.ToValidUTF8(f.line, "\uFFFD"))
 	if !closed {
 		return Command{}, "A double quote is opened and never closed."
 	}
 	if len(list) == 0 || isHelp(list[0]) || (len(list) > 1 && isHelp(list[1])) {
 		return Command{Verb: VerbHelp}, ""
 	}
-	verb := Verb(strings.ToLower(list[0]))
-	switch verb {
+	switch verb := Verb(strings.ToLower(list[0])); verb {
 	case VerbSolve:
-	case VerbStatus, VerbCancel:
+		return parseSolve(list[1:], v)
+	case VerbPick:
+		return parsePick(list[1:])
+	case VerbStatus, VerbCancel, VerbRetry, VerbWhy:
 		if len(list) > 1 {
 			return Command{}, fmt.Sprintf("`%s` takes no arguments, and %s is one.", verb, code(list[1]))
 		}
 		return Command{Verb: verb}, ""
-	default:
-		return Command{}, unknownVerb(list[0])
 	}
-	if len(list)-1 > maxArguments {
-		return Command{}, fmt.Sprintf("There are %d arguments; %d are the most I read.", len(list)-1, maxArguments)
+	return Command{}, unknownVerb(list[0])
+}
+
+func tooLong(n int) string {
+	return fmt.Sprintf("The command is %d bytes long; %d is the most I read.", n, maxCommand)
+}
+
+// firstWord splits a line at its first blank.
+func firstWord(line string) (word, rest string) {
+	if at := strings.IndexFunc(line, unicode.IsSpace); at >= 0 {
+		return line[:at], strings.TrimSpace(line[at:])
 	}
-	r, problem := request(arguments(list[1:]))
+	return line, ""
+}
+
+func parseSolve(args []string, v Vocabulary) (cmd Command, problem string) {
+	if len(args) > maxArguments {
+		return Command{}, fmt.Sprintf("There are %d arguments; %d are the most I read.", len(args), maxArguments)
+	}
+	r, problem := request(arguments(args))
 	if problem == "" {
 		v.Check(r, func(p Problem) {
 			if problem == "" {
@@ -91,6 +127,34 @@ func parseLine(line string, v Vocabulary) (cmd Command, problem string) {
 		})
 	}
 	return Command{Verb: VerbSolve, Request: r}, problem
+}
+
+func parsePick(args []string) (cmd Command, problem string) {
+	const form = "write it as `/yudai pick 3`."
+	if len(args) == 0 {
+		return Command{}, "`pick` needs the number of a run: " + form
+	}
+	n, ok := whole(args[0])
+	switch {
+	case !ok || n == 0:
+		return Command{}, code(args[0]) + " is no number of a run: " + form
+	case len(args) > 1:
+		return Command{}, fmt.Sprintf("`pick` takes the number of one run, and %s is more: %s", code(args[1]), form)
+	}
+	return Command{Verb: VerbPick, N: n}, ""
+}
+
+func parseRevise(rest string, more []string) (cmd Command, problem string) {
+	text := joined(append([]string{rest}, more...))
+	switch {
+	case isHelp(text):
+		return Command{Verb: VerbHelp}, ""
+	case text == "":
+		return Command{}, "`revise` needs to know what to change: write it as `/yudai revise keep the old name`, with as many lines as you like."
+	case len(text) > maxCommand:
+		return Command{}, tooLong(len(text))
+	}
+	return Command{Verb: VerbRevise, Text: text}, ""
 }
 
 func isHelp(word string) bool {
@@ -102,7 +166,10 @@ func isHelp(word string) bool {
 }
 
 func unknownVerb(word string) string {
-	valid := []string{string(VerbSolve), string(VerbStatus), string(VerbCancel), string(VerbHelp)}
+	var valid []string
+	for _, v := range verbs() {
+		valid = append(valid, string(v))
+	}
 	near := solve.Nearest(word, valid)
 	if strings.Contains(word, "=") {
 		near = string(VerbSolve) // an argument without its verb

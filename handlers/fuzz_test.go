@@ -22,6 +22,7 @@ func FuzzCommand(f *testing.F) {
 		"/yudai", "/yudai solve models=gpt-5-mini temps=0,0.5 budget=$5,20m base=main", "/yudai slove `@x`",
 		"```\n/yudai\n```\n/yudai solve models=“my model”", "<!-- \n/yudai cancel --> a <!--\n/yudai status", "> x\n/yudai solve repeat=\\\"",
 		"- ~~~\n/yudai\n~~~\n\x00/yudai \xff solve edits=1, 2", "/yudai solve =", "/yudai \"",
+		"/yudai pick 3", "/yudai pick x", "/yudai retry", "/yudai why?", "/yudai revise a\n```\nb\n```\n> c\n<!-- d", "/yudai solve profile=cheap",
 	} {
 		f.Add(seed)
 	}
@@ -35,6 +36,9 @@ func FuzzCommand(f *testing.F) {
 			return
 		}
 		v.Check(cmd.Request, func(p handlers.Problem) { t.Errorf("accepted %+v: %s", cmd.Request, p.Markdown()) })
+		if (cmd.Verb == handlers.VerbPick) != (cmd.N > 0) || (cmd.Verb == handlers.VerbRevise) != (cmd.Text != "") || len(cmd.Text) > 4<<10 {
+			t.Errorf("verb and argument do not fit: %+v", cmd)
+		}
 		if cmd.Verb != handlers.VerbSolve {
 			return
 		}
@@ -50,7 +54,7 @@ func TestFormattedRequestReadsTheSame(t *testing.T) {
 	name := rapid.StringMatching(`[a-z“"\\ =/]{0,6}[a-z]`).Filter(func(s string) bool { return strings.TrimSpace(s) == s })
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfNDistinct(name, 1, 4, rapid.ID).Draw(t, "words")
-		v := handlers.Vocabulary{Models: words, Strategies: words, Agents: words}
+		v := handlers.Vocabulary{Models: words, Strategies: words, Agents: words, Profiles: words}
 		some := rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID)
 		want := solve.Request{
 			Models: some.Draw(t, "models"), Strategies: some.Draw(t, "strategies"), Agents: some.Draw(t, "agents"),
@@ -60,6 +64,7 @@ func TestFormattedRequestReadsTheSame(t *testing.T) {
 			Parallel:   rapid.IntRange(0, handlers.MaxParallel).Draw(t, "parallel"),
 			Budget:     solve.Money(rapid.Int64Range(0, int64(handlers.MaxBudget)).Draw(t, "budget")),
 			TimeBudget: time.Duration(rapid.Int64Range(60, 86400).Draw(t, "time")) * time.Second,
+			Profile:    rapid.SampledFrom(append([]string{""}, words...)).Draw(t, "profile"),
 			Base:       rapid.StringMatching(`[a-z,"=]{0,8}(/[a-z]+)?`).Filter(func(s string) bool { return !strings.HasPrefix(s, "/") }).Draw(t, "base"),
 		}
 		got, _ := handlers.ParseComment(format(want), v)
@@ -125,6 +130,9 @@ func format(r solve.Request) string {
 	list("budget", budget)
 	if r.Base != "" {
 		args = append(args, "base="+quote(r.Base))
+	}
+	if r.Profile != "" {
+		args = append(args, "profile="+quote(r.Profile))
 	}
 	return "/yudai solve " + strings.Join(args, " ")
 }

@@ -5,13 +5,22 @@
 // for is stored.
 //
 // Rights are not decided here. A payload says who asked; whether that person may is
-// looked up live by whoever acts on the wish.
+// looked up live by whoever acts on the wish. Nor is anything stopped here: an event that
+// ends a solve is a hint, and whoever acts on it reads the issue again.
+//
+// Programs ask for nothing: not our own app, whose every action comes back as an event,
+// and no other. Only what stops a solve counts whoever did it, but for our own app.
+// An action that is not named here is acknowledged and stores nothing.
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/palantir/go-githubapp/githubapp"
@@ -39,8 +48,19 @@ type Options struct {
 	Accepter Accepter
 	// Bot is the login under which our own app writes, "<slug>[bot]".
 	Bot string
-	// Label asks for a solve; "" is [DefaultLabel].
-	Label string
+	// AppID is our own app's: check runs and suites of other apps are none of ours.
+	AppID int64
+	// Labels ask for a solve, each with a profile; "" is the default one, which has no
+	// name. nil is [DefaultLabel] with the default profile. The case of a label does not count.
+	Labels map[string]string
+	// LabelPrefix is what every other label begins with that asks for a solve, "" if none
+	// does: the repository may have a profile with that label.
+	LabelPrefix string
+	// ReviseOnReview lets a review that requests changes ask for a revision.
+	ReviseOnReview bool
+	// Evict forgets what is kept of an installation whose rights changed or that is
+	// gone; nil forgets nothing.
+	Evict func(installation int64)
 	// Vocabulary holds the names a command may use.
 	Vocabulary Vocabulary
 	Now        func() time.Time // nil is time.Now
@@ -50,8 +70,11 @@ type Options struct {
 // New returns the handlers of all events that yudai listens to, one event each:
 // a dispatcher gives an event to the first handler that names it and to no other.
 func New(o Options) []githubapp.EventHandler {
-	if o.Label == "" {
-		o.Label = DefaultLabel
+	if o.Labels == nil {
+		o.Labels = map[string]string{DefaultLabel: ""}
+	}
+	if o.Evict == nil {
+		o.Evict = func(int64) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -59,7 +82,41 @@ func New(o Options) []githubapp.EventHandler {
 	if o.NewID == nil {
 		o.NewID = func() solve.ID { return solve.ID(xid.New().String()) }
 	}
-	return []githubapp.EventHandler{issues{o}, issueComment{o}}
+	return []githubapp.EventHandler{
+		issues{o}, issueComment{o}, checkRun{o}, checkSuite{o}, pullRequestReview{o},
+		installation{o}, installationRepositories{o},
+	}
+}
+
+// labels are the trigger labels, those of the default profile first.
+func (o Options) labels() []string {
+	list := slices.Collect(maps.Keys(o.Labels))
+	slices.SortFunc(list, func(a, b string) int {
+		return cmp.Or(cmp.Compare(o.Labels[a], o.Labels[b]), cmp.Compare(a, b))
+	})
+	return list
+}
+
+// profile is what a label stands for: a profile's name, or the label itself where the
+// repository may know what profile that is. ok is false if it is no trigger label.
+func (o Options) profile(label string) (name string, ok bool) {
+	for _, l := range o.labels() {
+		if strings.EqualFold(l, label) {
+			return o.Labels[l], true
+		}
+	}
+	if n := len(o.LabelPrefix); n > 0 && len(label) > n && strings.EqualFold(label[:n], o.LabelPrefix) {
+		return label, true
+	}
+	return "", false
+}
+
+// ours says whether a check is our own app's.
+func (o Options) ours(a app) bool { return a.ID != 0 && a.ID == o.AppID }
+
+// delivery is what is kept of a payload that asks for something.
+func (o Options) delivery(event, guid string, p payload, raw []byte) solve.Delivery {
+	return solve.Delivery{GUID: guid, Event: event, Action: p.Action, Payload: raw, Received: o.Now()}
 }
 
 // accept stores the delivery with its wish.
@@ -75,7 +132,8 @@ func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Wish) err
 	case w.Solve != nil:
 		log.Str("solve_id", string(w.Solve.ID)).Str("repo", w.Solve.Repo.String()).Msg("solve asked for")
 	default:
-		log.Str("state", string(w.Ask.Kind)).Str("repo", w.Ask.Repo.String()).Msg("question stored")
+		log.Str("state", string(w.Ask.Kind)).Int64("installation_id", w.Ask.Repo.Installation).
+			Str("repo", w.Ask.Repo.String()).Msg("ask stored")
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type intake struct {
 	handlers   map[string]githubapp.EventHandler
 	deliveries []solve.Delivery
 	wishes     []solve.Wish
+	evicted    []int64
 	err        error
 	log        bytes.Buffer
 }
@@ -50,8 +51,10 @@ func setup(t *testing.T) *intake {
 	t.Helper()
 	i := &intake{handlers: map[string]githubapp.EventHandler{}}
 	for _, h := range handlers.New(handlers.Options{
-		Accepter: i, Bot: "yudai[bot]", Vocabulary: vocabulary(),
-		Now: noon, NewID: func() solve.ID { return "cnv8q5k6n88s73a1e0h0" },
+		Accepter: i, Bot: "yudai[bot]", AppID: 29310, Vocabulary: vocabulary(), ReviseOnReview: true,
+		Labels: map[string]string{"yudai:solve": "", "yudai:Cheap": "cheap"},
+		Evict:  func(installation int64) { i.evicted = append(i.evicted, installation) },
+		Now:    noon, NewID: func() solve.ID { return "cnv8q5k6n88s73a1e0h0" },
 	}) {
 		for _, event := range h.Handles() {
 			if i.handlers[event] != nil {
@@ -132,7 +135,7 @@ func TestLabelAsksForASolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []solve.Wish{{Solve: exampleSolve(7, solve.Trigger{
-		Kind: solve.TriggerLabel, Key: "label:186853002:1:" + guid, Actor: "Codertocat", Delivery: guid, At: noon(),
+		Kind: solve.TriggerLabel, Key: "label:186853002:1:" + guid, Actor: "Codertocat", Label: "yudai:solve", Delivery: guid, At: noon(),
 	}, solve.Request{})}}
 	if diff := cmp.Diff(want, i.wishes); diff != "" {
 		t.Error(diff)
@@ -159,21 +162,43 @@ func TestCommandAsksForASolve(t *testing.T) {
 
 func TestCommandsBecomeAsks(t *testing.T) {
 	t.Parallel()
-	for body, kind := range map[string]solve.AskKind{
-		"/yudai": solve.AskHelp, "/yudai help": solve.AskHelp, "/yudai status": solve.AskStatus, "/yudai cancel": solve.AskCancel,
+	help := solve.HelpText("yudai:solve", "yudai:Cheap")
+	for body, want := range map[string]solve.Ask{
+		"/yudai":        {Kind: solve.AskHelp, Text: help},
+		"/yudai help":   {Kind: solve.AskHelp, Text: help},
+		"/yudai status": {Kind: solve.AskStatus},
+		"/yudai cancel": {Kind: solve.AskCancel},
+		"/yudai retry":  {Kind: solve.AskRetry},
+		"/yudai why":    {Kind: solve.AskWhy},
+		"/yudai pick 3": {Kind: solve.AskPick, N: 3},
 	} {
-		for _, state := range []string{"open", "closed"} {
+		want.ID, want.Repo, want.Issue, want.Actor, want.CommentID, want.At = guid, example(1), 1, "Codertocat", 492700400, noon()
+		for _, place := range []map[string]any{{}, {"issue.state": "closed"}, {"issue.pull_request.url": "x"}} {
 			i := setup(t)
-			if err := i.handle("issue_comment", comment(t, body, map[string]any{"issue.state": state})); err != nil {
+			if err := i.handle("issue_comment", comment(t, body, place)); err != nil {
 				t.Fatal(err)
 			}
-			want := []solve.Wish{{Ask: &solve.Ask{
-				ID: guid, Kind: kind, Repo: example(1), Issue: 1, Actor: "Codertocat", CommentID: 492700400, At: noon(),
-			}}}
-			if diff := cmp.Diff(want, i.wishes); diff != "" {
+			if diff := cmp.Diff([]solve.Wish{{Ask: &want}}, i.wishes); diff != "" {
 				t.Errorf("%s: %s", body, diff)
 			}
 		}
+	}
+}
+
+// A revision is asked for where the pull request is, with all that its author wrote.
+func TestReviseOnAPullRequest(t *testing.T) {
+	t.Parallel()
+	i := setup(t)
+	raw := comment(t, "/yudai revise keep the name\nand the tests", map[string]any{"issue.pull_request.url": "x", "issue.number": 8})
+	if err := i.handle("issue_comment", raw); err != nil {
+		t.Fatal(err)
+	}
+	want := []solve.Wish{{Ask: &solve.Ask{
+		ID: guid, Kind: solve.AskRevise, Repo: example(1), Issue: 8, Actor: "Codertocat", CommentID: 492700400,
+		Text: "keep the name\nand the tests", At: noon(),
+	}}}
+	if diff := cmp.Diff(want, i.wishes); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -187,6 +212,8 @@ func TestRefusalsAreAnswered(t *testing.T) {
 		want  string
 	}{
 		"unknown verb":         {"issue_comment", comment(t, "/yudai slove", nil), "I do not know the command `slove`. Did you mean `solve`?"},
+		"revise on an issue":   {"issue_comment", comment(t, "/yudai revise x", nil), "write it on the pull request"},
+		"pick of nothing":      {"issue_comment", comment(t, "/yudai pick", nil), "write it as `/yudai pick 3`"},
 		"command on a pull":    {"issue_comment", comment(t, "/yudai solve", map[string]any{"issue.pull_request.url": "x"}), "this is a pull request"},
 		"command when closed":  {"issue_comment", comment(t, "/yudai solve", map[string]any{"issue.state": "closed"}), "reopen it"},
 		"label when closed":    {"issues", labeled(t, map[string]any{"issue.state": "closed"}), "reopen it"},
@@ -227,7 +254,7 @@ func TestIrrelevantDeliveriesStoreNothing(t *testing.T) {
 		event string
 		raw   []byte
 	}{
-		"other action":              {"issues", labeled(t, map[string]any{"action": "unlabeled"})},
+		"other action":              {"issues", labeled(t, map[string]any{"action": "assigned"})},
 		"unknown action":            {"issues", labeled(t, map[string]any{"action": "levitated"})},
 		"other label":               {"issues", labeled(t, map[string]any{"label.name": "bug"})},
 		"label on a pull request":   {"issues", labeled(t, map[string]any{"issue.pull_request.url": "x"})},
@@ -302,13 +329,13 @@ func TestStorageFailureIsAnError(t *testing.T) {
 func TestConfiguredLabel(t *testing.T) {
 	t.Parallel()
 	i := &intake{}
-	h := handlers.New(handlers.Options{Accepter: i, Label: "fix me"})[0]
+	h := handlers.New(handlers.Options{Accepter: i, Labels: map[string]string{"fix me": ""}})[0]
 	for _, name := range []string{"yudai:solve", "Fix Me"} {
 		if err := h.Handle(context.Background(), "issues", guid, labeled(t, map[string]any{"label.name": name})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(i.wishes) != 1 || len(i.wishes[0].Solve.ID) != 20 || i.deliveries[0].Received.IsZero() {
+	if len(i.wishes) != 1 || i.wishes[0].Solve.Trigger.Label != "Fix Me" || len(i.wishes[0].Solve.ID) != 20 || i.deliveries[0].Received.IsZero() {
 		t.Errorf("got %+v", i.wishes)
 	}
 }
@@ -319,17 +346,30 @@ func FuzzPayload(f *testing.F) {
 	f.Add([]byte(`{"action":"labeled","label":{"name":"yudai:solve"},"issue":{"number":3,"pull_request":null},` + place + `}`))
 	f.Add([]byte(`{"action":"created","comment":{"id":4,"body":"/yudai"},"issue":{"number":3,"state":"closed"},` + place + `}`))
 	f.Add([]byte(`{"action":"created","comment":{"id":4,"body":"/yudai solve"},"issue":{"number":3},` + place + `}`))
+	f.Add([]byte(`{"action":"closed","issue":{"number":3},` + place + `}`))
+	f.Add([]byte(`{"action":"rerequested","check_run":{"external_id":"yudai:cnv8q5k6n88s73a1e0h0/2","app":{"id":29310}},` + place + `}`))
+	f.Add([]byte(`{"action":"rerequested","check_suite":{"head_branch":"ai/fix-1-cnv8q5k6n88s73a1e0h0","app":{"id":29310}},` + place + `}`))
+	f.Add([]byte(`{"action":"submitted","review":{"state":"changes_requested","body":"x"},"pull_request":{"number":8,"user":{"login":"yudai[bot]"}},` + place + `}`))
+	f.Add([]byte(`{"action":"removed","repositories_removed":[{"id":2}],` + place + `}`))
+	f.Add([]byte(`{"action":"suspend",` + place + `}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		i := setup(t)
-		for _, event := range []string{"issues", "issue_comment"} {
+		for event := range i.handlers {
 			_ = i.handle(event, raw)
 		}
 		for _, w := range i.wishes {
 			if (w.Solve == nil) == (w.Ask == nil) {
 				t.Errorf("not one of the two: %+v", w)
 			}
-			if w.Ask != nil && (w.Ask.Repo.Installation == 0 || w.Ask.Issue <= 0) {
-				t.Errorf("no place: %+v", w.Ask)
+			a := w.Ask
+			if a == nil {
+				continue
+			}
+			if a.Repo.Installation == 0 || a.Repo.ID == 0 && a.Kind != solve.AskStop {
+				t.Errorf("no place: %+v", a)
+			}
+			if a.Issue <= 0 && !a.Button && a.Kind != solve.AskStop || a.Button && a.Solve == "" {
+				t.Errorf("about nothing: %+v", a)
 			}
 		}
 	})

@@ -7,9 +7,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// issueComment handles the event of that name: commands in new comments. Edited
-// comments are no commands, whatever they say. A solve can be asked for on an open
-// issue only; elsewhere the answer says so.
+// issueComment handles the event of that name: commands in new comments, on issues and
+// on pull requests, and the deletion of our own progress comment, which is then written
+// anew. Edited comments are no commands, whatever they say.
+//
+// A solve can be asked for on an open issue only, a revision on a pull request only;
+// elsewhere the answer says so.
 type issueComment struct{ Options }
 
 // Handles implements [githubapp.EventHandler].
@@ -21,14 +24,27 @@ func (h issueComment) Handle(ctx context.Context, event, guid string, raw []byte
 	if err != nil {
 		return err
 	}
-	if p.Action != "created" || p.fromBot(h.Bot) {
+	d := h.delivery(event, guid, p, raw)
+	var wish solve.Wish
+	switch p.Action {
+	case "created":
+		cmd, ok := ParseComment(p.Comment.Body, h.Vocabulary)
+		if !ok || p.fromBot(h.Bot) {
+			return nil
+		}
+		wish = h.wish(p, cmd, d)
+	case "deleted":
+		id, kind, ok := solve.FindMarker(p.Comment.Body)
+		// Of our own deletions nothing follows, and another bot's would be repeated for ever.
+		if !ok || kind != string(solve.EffectNotice) || !p.Comment.User.is(h.Bot) || p.Sender.is(h.Bot) || p.Sender.Type == "Bot" {
+			return nil
+		}
+		wish.Ask = p.ask(guid, solve.AskRenew, "", d.Received)
+		wish.Ask.Solve = solve.ID(id)
+	default:
 		return nil
 	}
-	cmd, ok := ParseComment(p.Comment.Body, h.Vocabulary)
-	if !ok {
-		return nil
-	}
-	if err := p.check(); err != nil {
+	if err := p.checkIssue(); err != nil {
 		return err
 	}
 	if p.Comment.ID <= 0 {
@@ -37,35 +53,52 @@ func (h issueComment) Handle(ctx context.Context, event, guid string, raw []byte
 	if p.Installation.ID == 0 {
 		return skip(ctx, p, guid, noInstallation)
 	}
-	at := h.Now()
-	d := solve.Delivery{GUID: guid, Event: event, Action: p.Action, Payload: raw, Received: at}
-	return h.accept(ctx, d, h.wish(p, cmd, guid, d))
+	return h.accept(ctx, d, wish)
 }
 
-func (h issueComment) wish(p payload, cmd Command, guid string, d solve.Delivery) solve.Wish {
+// wish is what a command asks for on the thread where it was written.
+func (h issueComment) wish(p payload, cmd Command, d solve.Delivery) solve.Wish {
+	who := p.Sender.Login
 	ask := func(kind solve.AskKind, text string) solve.Wish {
-		return solve.Wish{Ask: p.ask(guid, kind, text, d.Received)}
+		return solve.Wish{Ask: p.ask(d.GUID, kind, text, d.Received)}
+	}
+	switch cmd.Verb {
+	case VerbHelp:
+		return ask(solve.AskHelp, solve.HelpText(h.labels()...))
+	case VerbStatus, VerbCancel, VerbWhy, VerbRetry:
+		return ask(asks()[cmd.Verb], "")
+	case VerbPick:
+		w := ask(solve.AskPick, "")
+		w.Ask.N = cmd.N
+		return w
+	case VerbRevise:
+		if !p.onPull() {
+			return ask(solve.AskUnknown, h.issueReply(who))
+		}
+		return ask(solve.AskRevise, cmd.Text)
+	case VerbSolve:
+	default:
+		return ask(solve.AskUnknown, h.problemReply(who, cmd.Problem))
 	}
 	switch {
-	case cmd.Problem != "":
-		return ask(solve.AskUnknown, problemReply(p.Sender.Login, cmd.Problem))
-	case cmd.Verb == VerbStatus:
-		return ask(solve.AskStatus, "")
-	case cmd.Verb == VerbCancel:
-		return ask(solve.AskCancel, "")
-	case cmd.Verb == VerbHelp:
-		return ask(solve.AskHelp, "")
 	case p.onPull():
-		return ask(solve.AskUnknown, pullReply(p.Sender.Login))
+		return ask(solve.AskUnknown, h.pullReply(who))
 	case p.Issue.State == "closed":
-		return ask(solve.AskUnknown, closedReply(p.Sender.Login))
+		return ask(solve.AskUnknown, h.closedReply(who))
 	}
 	return solve.Wish{Solve: p.queued(h.NewID(), solve.Trigger{
 		Kind:      solve.TriggerCommand,
 		Key:       fmt.Sprintf("comment:%d", p.Comment.ID),
-		Actor:     p.Sender.Login,
+		Actor:     who,
 		CommentID: p.Comment.ID,
-		Delivery:  guid,
+		Delivery:  d.GUID,
 		At:        d.Received,
 	}, cmd.Request)}
+}
+
+// asks are the verbs that are nothing but a question or an order.
+func asks() map[Verb]solve.AskKind {
+	return map[Verb]solve.AskKind{
+		VerbStatus: solve.AskStatus, VerbCancel: solve.AskCancel, VerbWhy: solve.AskWhy, VerbRetry: solve.AskRetry,
+	}
 }

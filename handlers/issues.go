@@ -3,18 +3,18 @@ package handlers
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// issues handles the event of that name. Of its actions only "labeled" with the
-// trigger label asks for anything:
+// issues handles the event of that name. A trigger label asks for a solve:
 //
-//   - on an open issue, for a solve;
-//   - on a closed issue, for the answer that closed issues are not solved: a person
+//   - on an open issue it gets one;
+//   - on a closed issue it gets the answer that closed issues are not solved: a person
 //     who labels one waits for something;
-//   - on a pull request, for nothing: GitHub reports those labels as another event.
+//   - on a pull request it gets nothing: GitHub reports those labels as another event.
+//
+// Taking that label off, and closing, deleting or moving the issue, stop its solve.
 type issues struct{ Options }
 
 // Handles implements [githubapp.EventHandler].
@@ -26,30 +26,61 @@ func (h issues) Handle(ctx context.Context, event, guid string, raw []byte) erro
 	if err != nil {
 		return err
 	}
-	if p.Action != "labeled" || !strings.EqualFold(p.Label.Name, h.Label) || p.fromBot(h.Bot) {
+	stop := stops(p.Action)
+	profile, known := h.profile(p.Label.Name)
+	switch {
+	case p.Action == "labeled" && known && !p.fromBot(h.Bot):
+	case stop == solve.StopUnlabelled && !known, stop == "", p.Sender.is(h.Bot):
 		return nil
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkIssue(); err != nil {
 		return err
 	}
 	switch {
 	case p.Installation.ID == 0:
 		return skip(ctx, p, guid, noInstallation)
 	case p.onPull():
-		return skip(ctx, p, guid, "delivery ignored: label on a pull request")
+		return skip(ctx, p, guid, "delivery ignored: label or state of a pull request")
 	}
-	at := h.Now()
-	d := solve.Delivery{GUID: guid, Event: event, Action: p.Action, Payload: raw, Received: at}
+	d := h.delivery(event, guid, p, raw)
+	if stop != "" {
+		ask := p.ask(guid, solve.AskStop, "", d.Received)
+		ask.Stop = stop
+		if stop == solve.StopUnlabelled {
+			ask.Label = p.Label.Name
+		}
+		return h.accept(ctx, d, solve.Wish{Ask: ask})
+	}
+	return h.accept(ctx, d, h.labeled(p, d, profile))
+}
+
+// stops is what an action means for the issue's solve, "" if it means nothing.
+func stops(action string) solve.Stop {
+	switch action {
+	case "unlabeled":
+		return solve.StopUnlabelled
+	case "closed":
+		return solve.StopClosed
+	case "deleted":
+		return solve.StopDeleted
+	case "transferred":
+		return solve.StopTransferred
+	}
+	return ""
+}
+
+func (h issues) labeled(p payload, d solve.Delivery, profile string) solve.Wish {
 	if p.Issue.State == "closed" {
-		return h.accept(ctx, d, solve.Wish{Ask: p.ask(guid, solve.AskUnknown, closedReply(p.Sender.Login), at)})
+		return solve.Wish{Ask: p.ask(d.GUID, solve.AskUnknown, h.closedReply(p.Sender.Login), d.Received)}
 	}
-	return h.accept(ctx, d, solve.Wish{Solve: p.queued(h.NewID(), solve.Trigger{
+	return solve.Wish{Solve: p.queued(h.NewID(), solve.Trigger{
 		Kind: solve.TriggerLabel,
 		// The GUID makes every labelling a trigger of its own; that an issue has one
 		// live solve at most is the store's promise.
-		Key:      fmt.Sprintf("label:%d:%d:%s", p.Repository.ID, p.Issue.Number, guid),
+		Key:      fmt.Sprintf("label:%d:%d:%s", p.Repository.ID, p.Issue.Number, d.GUID),
 		Actor:    p.Sender.Login,
-		Delivery: guid,
-		At:       at,
-	}, solve.Request{})})
+		Label:    p.Label.Name,
+		Delivery: d.GUID,
+		At:       d.Received,
+	}, solve.Request{Profile: profile})}
 }

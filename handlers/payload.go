@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -37,10 +38,38 @@ type payload struct {
 		DefaultBranch string `json:"default_branch"`
 		Owner         user   `json:"owner"`
 	} `json:"repository"`
-	Installation struct {
+	CheckRun struct {
+		ExternalID string `json:"external_id"`
+		App        app    `json:"app"`
+	} `json:"check_run"`
+	RequestedAction struct {
+		Identifier string `json:"identifier"`
+	} `json:"requested_action"`
+	CheckSuite struct {
+		HeadBranch string `json:"head_branch"`
+		App        app    `json:"app"`
+	} `json:"check_suite"`
+	PullRequest struct {
+		Number int  `json:"number"`
+		User   user `json:"user"`
+	} `json:"pull_request"`
+	Review struct {
+		State string `json:"state"`
+		Body  string `json:"body"`
+		User  user   `json:"user"`
+	} `json:"review"`
+	Removed []struct {
 		ID int64 `json:"id"`
+	} `json:"repositories_removed"`
+	Installation struct {
+		ID      int64 `json:"id"`
+		Account user  `json:"account"` // in events about the installation itself
 	} `json:"installation"`
 	Sender user `json:"sender"`
+}
+
+type app struct {
+	ID int64 `json:"id"`
 }
 
 type user struct {
@@ -56,36 +85,50 @@ func decode(raw []byte) (payload, error) {
 	return p, nil
 }
 
-// check reports the first field without which nothing can be done.
-func (p payload) check() error {
-	missing := ""
-	switch {
-	case p.Repository.ID <= 0:
-		missing = "repository.id"
-	case p.Repository.Name == "":
-		missing = "repository.name"
-	case p.Repository.Owner.Login == "":
-		missing = "repository.owner.login"
-	case p.Issue.Number <= 0:
-		missing = "issue.number"
-	case p.Sender.Login == "":
-		missing = "sender.login"
-	default:
+// checkIssue reports the first field without which nothing can be done about an issue.
+func (p payload) checkIssue() error {
+	if err := p.checkRepo(); err != nil {
+		return err
+	}
+	return lacks("issue.number", p.Issue.Number <= 0)
+}
+
+// checkRepo is checkIssue for events that belong to a repository and no issue.
+func (p payload) checkRepo() error {
+	return cmp.Or(
+		lacks("repository.id", p.Repository.ID <= 0),
+		lacks("repository.name", p.Repository.Name == ""),
+		lacks("repository.owner.login", p.Repository.Owner.Login == ""),
+		lacks("sender.login", p.Sender.Login == ""),
+	)
+}
+
+// checkInstallation is checkIssue for events about an installation, which belong to
+// no repository.
+func (p payload) checkInstallation() error {
+	return cmp.Or(lacks("installation.id", p.Installation.ID <= 0), lacks("sender.login", p.Sender.Login == ""))
+}
+
+func lacks(field string, missing bool) error {
+	if !missing {
 		return nil
 	}
-	return fmt.Errorf("%w: no %s", ErrPayload, missing)
+	return fmt.Errorf("%w: no %s", ErrPayload, field)
 }
 
 // fromBot says whether a program caused the event: our own app, another one, or one
 // that acts in a person's name. Programs answering programs never end.
 func (p payload) fromBot(own string) bool {
-	for _, u := range []user{p.Sender, p.Comment.User} {
-		if u.Type == "Bot" || (own != "" && strings.EqualFold(u.Login, own)) {
+	for _, u := range []user{p.Sender, p.Comment.User, p.Review.User} {
+		if u.Type == "Bot" || u.is(own) {
 			return true
 		}
 	}
 	return present(p.Comment.App)
 }
+
+// is compares logins; nobody is "".
+func (u user) is(login string) bool { return login != "" && strings.EqualFold(u.Login, login) }
 
 // onPull says whether the thread belongs to a pull request.
 func (p payload) onPull() bool { return present(p.Issue.PullRequest) }
@@ -100,6 +143,11 @@ func (p payload) repo() solve.Repo {
 		Name:          p.Repository.Name,
 		DefaultBranch: p.Repository.DefaultBranch,
 	}
+}
+
+// account is all that is known of a place in events about an installation.
+func (p payload) account() solve.Repo {
+	return solve.Repo{Installation: p.Installation.ID, Owner: p.Installation.Account.Login}
 }
 
 // queued is a new solve of the payload's issue, its text pinned as the event had it.
@@ -122,5 +170,19 @@ func (p payload) ask(guid string, kind solve.AskKind, text string, at time.Time)
 	return &solve.Ask{
 		ID: guid, Kind: kind, Repo: p.repo(), Issue: p.Issue.Number, Actor: p.Sender.Login,
 		CommentID: p.Comment.ID, Text: text, At: at,
+	}
+}
+
+// button is what somebody asked for at one of our check runs, or at all of a commit's.
+func (p payload) button(d solve.Delivery, kind solve.AskKind, id solve.ID) *solve.Ask {
+	return &solve.Ask{
+		ID: d.GUID, Kind: kind, Repo: p.repo(), Actor: p.Sender.Login, Solve: id, Button: true, At: d.Received,
+	}
+}
+
+// stopAll stops what an installation has at work.
+func (p payload) stopAll(d solve.Delivery, stop solve.Stop) *solve.Ask {
+	return &solve.Ask{
+		ID: d.GUID, Kind: solve.AskStop, Repo: p.account(), Actor: p.Sender.Login, Stop: stop, At: d.Received,
 	}
 }

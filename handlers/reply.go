@@ -10,17 +10,21 @@ import (
 // problemReply answers a command that cannot be done: the person, the reason, and
 // the commands, collapsed. No line of it starts with the command word: an answer must
 // never be a command.
-func problemReply(login, problem string) string {
+func (o Options) problemReply(login, problem string) string {
 	return "@" + login + ", I did nothing. " + problem + "\n\n<details><summary>Commands</summary>\n\n" +
-		solve.HelpText() + "\n</details>\n"
+		solve.HelpText(o.labels()...) + "\n</details>\n"
 }
 
-func pullReply(login string) string {
-	return problemReply(login, "I solve issues, and this is a pull request: please ask in the issue.")
+func (o Options) pullReply(login string) string {
+	return o.problemReply(login, "I solve issues, and this is a pull request: please ask in the issue.")
 }
 
-func closedReply(login string) string {
-	return problemReply(login, "This issue is closed: please reopen it and ask again.")
+func (o Options) issueReply(login string) string {
+	return o.problemReply(login, "`revise` changes a pull request of mine, and this is an issue: please write it on the pull request.")
+}
+
+func (o Options) closedReply(login string) string {
+	return o.problemReply(login, "This issue is closed: please reopen it and ask again.")
 }
 
 // code puts a person's word into a Markdown code span: on one line, cut, and unable

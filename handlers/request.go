@@ -24,12 +24,16 @@ const (
 // Vocabulary holds the configured names that a request may use. With an empty list
 // no name is right.
 type Vocabulary struct {
-	Models, Strategies, Agents []string
+	Models, Strategies, Agents, Profiles []string
+	// Open says that repositories may add strategies and profiles of their own: then a
+	// name that is not known here is looked for when the solve is planned.
+	Open bool
 }
 
 // Problem is one value of a request that cannot be accepted.
 type Problem struct {
-	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the time budget.
+	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the
+	// time budget, "profile".
 	Key   string
 	Index int    // of the value in its list
 	Word  string // the offending value, as it was given
@@ -54,7 +58,7 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 		return fmt.Sprintf("is no temperature: they go from 0 to %g", MaxTemp)
 	})
 	checkList("edits", r.Edits, report, func(n int) string { return outside(n, 0, MaxEdits) })
-	checkNames("strategies", "strategy", r.Strategies, v.Strategies, report)
+	v.checkAdded("strategies", "strategy", r.Strategies, v.Strategies, report)
 	checkNames("agents", "agent", r.Agents, v.Agents, report)
 	one := func(key string, set bool, value any, text string) {
 		if set && text != "" {
@@ -70,6 +74,21 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 		one("time", true, r.TimeBudget, "is no time I take: it goes from 1m to 24h")
 	}
 	one("base", r.Base != "", r.Base, badBranch(r.Base))
+	if r.Profile != "" {
+		v.checkAdded("profiles", "profile", []string{r.Profile}, v.Profiles, func(p Problem) {
+			p.Key = "profile"
+			report(p)
+		})
+	}
+}
+
+// checkAdded checks names of which repositories may have more.
+func (v Vocabulary) checkAdded(key, noun string, list, valid []string, report func(Problem)) {
+	if v.Open {
+		checkList(key, list, report, solve.BadName)
+		return
+	}
+	checkNames(key, noun, list, valid, report)
 }
 
 func checkNames(key, noun string, list, valid []string, report func(Problem)) {

@@ -3,9 +3,10 @@ package handlers
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
-// maxCommand is how many bytes a command line may have.
+// maxCommand is how many bytes a command may have, a revision's text included.
 const maxCommand = 4 << 10
 
 var (
@@ -17,29 +18,64 @@ var (
 	fenceOpen = regexp.MustCompile("^(?:[ \t]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])*(`{3,}[^`]*|~{3,}.*)$")
 )
 
-// commands returns what follows the command word on each command line of a comment.
-// Code fences, indented code, quotes and HTML comments hold no commands.
-func commands(body string) []string {
-	body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
-	var found []string
-	for s := (scanner{lines: strings.Split(body, "\n")}); s.next(); {
-		if m := commandLine.FindStringSubmatch(s.line); m != nil {
-			found = append(found, strings.TrimSpace(m[1]))
-		}
-	}
-	return found
+// found is a command line of a comment.
+type found struct {
+	line string   // what follows the command word
+	more []string // the lines below it, down to the next command
 }
 
-// scanner walks over the lines of a comment that a reader sees as plain text.
+// commands finds the command lines of a comment. Code fences, indented code, quotes
+// and HTML comments hold none.
+func commands(body string) []found {
+	var list []found
+	for s := scan(body); s.next(); {
+		if m := commandLine.FindStringSubmatch(s.line); m != nil && !s.code {
+			list = append(list, found{line: strings.TrimSpace(m[1])})
+		} else if last := len(list) - 1; last >= 0 {
+			list[last].more = append(list[last].more, s.line)
+		}
+	}
+	return list
+}
+
+// plainText is what the author of a comment wrote for people to see: without quotes of
+// others and without HTML comments.
+func plainText(body string) string {
+	var lines []string
+	for s := scan(body); s.next(); {
+		lines = append(lines, s.line)
+	}
+	return joined(lines)
+}
+
+// joined puts lines together, with at most one empty line between two others.
+func joined(lines []string) string {
+	var out []string
+	for _, line := range lines {
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
+		if line != "" || len(out) > 0 && out[len(out)-1] != "" {
+			out = append(out, line)
+		}
+	}
+	return strings.TrimRight(strings.ToValidUTF8(strings.Join(out, "\n"), "\uFFFD"), "\n")
+}
+
+// scanner walks over the lines of a comment that are not quotes.
 type scanner struct {
 	lines  []string
 	line   string // the present one, without HTML comments
+	code   bool   // the present one belongs to a code fence
 	fence  string // the open code fence's marks
 	hidden bool   // inside an HTML comment
 	open   bool   // no HTML comment ends in what is left
 }
 
-// next moves to the next line outside fences and quotes.
+func scan(body string) *scanner {
+	body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
+	return &scanner{lines: strings.Split(body, "\n")}
+}
+
+// next moves to the next line outside quotes.
 func (s *scanner) next() bool {
 	for len(s.lines) > 0 {
 		line := s.lines[0]
@@ -48,15 +84,15 @@ func (s *scanner) next() bool {
 			if closes(line, s.fence) {
 				s.fence = ""
 			}
-			continue
+			s.line, s.code = line, true
+			return true
 		}
 		if !s.hidden && quoteLine.MatchString(line) {
 			continue
 		}
-		s.line = s.visible(line)
+		s.line, s.code = s.visible(line), false
 		if m := fenceOpen.FindStringSubmatch(s.line); m != nil {
-			s.fence = marks(m[1])
-			continue
+			s.fence, s.code = marks(m[1]), true
 		}
 		return true
 	}

@@ -19,7 +19,7 @@ type setter struct {
 
 // keys in the order of the usage text.
 func keys() []string {
-	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base"}
+	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base", "profile"}
 }
 
 func setters() map[string]setter {
@@ -34,6 +34,10 @@ func setters() map[string]setter {
 		"budget":     {"$5,20m", readBudget},
 		"base": {"main", func(r *solve.Request, value string) (string, string) {
 			r.Base = value
+			return "", ""
+		}},
+		"profile": {"cheap", func(r *solve.Request, value string) (string, string) {
+			r.Profile = value
 			return "", ""
 		}},
 	}

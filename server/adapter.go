@@ -11,37 +11,26 @@ import (
 )
 
 // hub gives the solver what it reads from GitHub, in its own words.
-type hub struct{ app *ghapp.App }
+type hub struct{ *ghapp.App }
 
-func (h hub) Permission(ctx context.Context, repo solve.Repo, login string) (string, bool, error) {
-	return h.app.Permission(ctx, repo, login)
-}
-
-func (h hub) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
-	return h.app.Issue(ctx, repo, number)
-}
-
-func (h hub) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
-	return h.app.Pull(ctx, repo, number)
-}
-
-func (h hub) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {
-	return h.app.Branch(ctx, repo, name)
+func (h hub) Config(ctx context.Context, repo solve.Repo, sha string) (string, []byte, error) {
+	return h.RepoConfig(ctx, repo, sha)
 }
 
 func (h hub) Clone(ctx context.Context, repo solve.Repo) (string, git.Auth, func(context.Context) error, error) {
-	a, release, err := h.app.Clone(ctx, repo)
+	a, release, err := h.App.Clone(ctx, repo)
 	if err != nil {
 		return "", git.Auth{}, nil, err
 	}
 	return a.URL, git.Auth{User: "x-access-token", Password: a.Token.Reveal()}, release, nil
 }
 
-// content gives the GitHub writer the champion's commit.
-type content struct{ engine *solver.Engine }
+// Content gives the GitHub writer the champion's commit.
+type Content struct{ Engine *solver.Engine }
 
-func (c content) Champion(ctx context.Context, s solve.Solve) (ghapp.Commit, error) {
-	message, changed, err := c.engine.Champion(ctx, s)
+// Champion implements [ghapp.Content].
+func (c Content) Champion(ctx context.Context, s solve.Solve) (ghapp.Commit, error) {
+	message, changed, err := c.Engine.Champion(ctx, s)
 	if err != nil {
 		return ghapp.Commit{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -39,7 +40,7 @@ type Solves interface {
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 }
 
-// API is the REST API. All fields but PublicURL and Token are required.
+// API is the REST API. All fields but PublicURL, Token, Ready and Metrics are required.
 type API struct {
 	Solves Solves
 	Hub    Hub
@@ -53,10 +54,16 @@ type API struct {
 	// TokenSetting names where a token would be configured, for that refusal.
 	TokenSetting string
 	Vocabulary   handlers.Vocabulary
-	WebURL       string // of GitHub, the host that repo_url may name
-	PublicURL    string // of this server, for links; "" makes them relative
-	Now          func() time.Time
-	NewID        func() solve.ID
+	// Operator is what the configuration lets a repository's own file say, and
+	// ReadsConfig whether such files are read.
+	Operator    repoconfig.Operator
+	ReadsConfig bool
+	WebURL      string // of GitHub, the host that repo_url may name
+	PublicURL   string // of this server, for links; "" makes them relative
+	Now         func() time.Time
+	NewID       func() solve.ID
+	// Ready and Metrics answer /readyz and /metrics; nil leaves the route out.
+	Ready, Metrics http.Handler
 }
 
 // maxRequest is how many bytes the body of a request may have.

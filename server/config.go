@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
@@ -52,10 +53,15 @@ type Listen struct {
 	PublicURL string `yaml:"public_url"`
 	// Label asks for a solve when it is put on an issue.
 	Label string `yaml:"label"`
+	// ReviseOnReview lets a review that requests changes of our pull request start a revision.
+	ReviseOnReview bool `yaml:"revise_on_review"`
 	// APITokenEnv and APITokenFile say where the token of the REST API is found; the
 	// environment wins. Without a token the API refuses everything.
 	APITokenEnv  string `yaml:"api_token_env"`
 	APITokenFile string `yaml:"api_token_file"`
+	// Metrics are served at /metrics, or only at MetricsAddress (host:port) if that is set.
+	Metrics        bool   `yaml:"metrics"`
+	MetricsAddress string `yaml:"metrics_address"`
 	// ShutdownTimeout is how long open requests may take after the stop signal.
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"`
 }
@@ -67,6 +73,7 @@ func Default() Config {
 			Address:         "127.0.0.1:8080",
 			Label:           handlers.DefaultLabel,
 			APITokenEnv:     "YUDAI_API_TOKEN",
+			Metrics:         true,
 			ShutdownTimeout: 15 * time.Second,
 		},
 		GitHub:  ghapp.DefaultConfig(),
@@ -83,7 +90,8 @@ func Default() Config {
 // exist. The error is a [*ConfigError] with everything that is wrong.
 //
 // The environment overrides GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL
-// here, as go-githubapp names them; secrets are read when they are needed.
+// here, as go-githubapp names them; secrets are read when they are needed. An App
+// that the set-up registered fills in what the file leaves open; see [Config.AppFile].
 func Load(path string, getenv func(string) string) (Config, error) {
 	named := path != ""
 	if !named {
@@ -97,14 +105,17 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
 		return Config{}, fmt.Errorf("read configuration: %w", err)
 	}
-	return Parse(path, data, getenv)
+	cfg, err := Parse(path, data, getenv)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.adopt(getenv)
 }
 
 // Parse is [Load] for bytes; name stands for the file in problems.
 func Parse(name string, data []byte, getenv func(string) string) (Config, error) {
 	cfg := Default()
-	p := &problems{file: name, at: map[string]place{}}
-	decoder{p}.document(data, reflect.ValueOf(&cfg).Elem())
+	p := strictyaml.Decode(data, &cfg, severalLines)
 	for _, v := range []struct {
 		name, key string
 		into      *string
@@ -114,18 +125,24 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 		{"GITHUB_V4_API_URL", "github.v4_api_url", &cfg.GitHub.V4APIURL},
 	} {
 		if value := getenv(v.name); value != "" {
-			*v.into, p.at[v.key] = value, place{variable: v.name}
+			*v.into = value
+			p.Override(v.key, v.name)
 		}
 	}
-	cfg.Validate(p.report)
-	return cfg, p.err()
+	cfg.Validate(p.Report)
+	return cfg, configError(name, p.Sorted())
+}
+
+// severalLines says which texts are prompts or shell commands, which may have them.
+func severalLines(path string) bool {
+	return strings.HasPrefix(path, "solver.strategies.") || path == "solver.tests.command" || path == "solver.tests.install"
 }
 
 // Validate reports every value that cannot work, in every section, and what does
 // not fit between sections; keys are whole dotted paths.
 func (c Config) Validate(report func(key, problem string)) {
 	in := func(section string) func(key, problem string) {
-		return func(key, problem string) { report(join(section, key), problem) }
+		return func(key, problem string) { report(section+"."+key, problem) }
 	}
 	c.Server.validate(in("server"))
 	c.GitHub.Validate(in("github"))
@@ -134,6 +151,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	c.Solver.Validate(in("solver"))
 	c.Agent.Validate(in("agent"))
 	c.Sandbox.Validate(in("sandbox"))
+	c.checkProfiles(in("solver"))
 	c.vocabulary().Check(solve.Request{
 		Models: c.Solver.Defaults.Models, Temps: c.Solver.Defaults.Temps, Edits: c.Solver.Defaults.Edits,
 		Agents: c.Solver.Defaults.Agents, Repeat: c.Solver.Defaults.Repeat,
@@ -165,6 +183,7 @@ func (c Config) vocabulary() handlers.Vocabulary {
 		v.Strategies = append(v.Strategies, name)
 	}
 	slices.Sort(v.Strategies)
+	v.Profiles = slices.Sorted(maps.Keys(c.Solver.Profiles))
 	return v
 }
 
@@ -184,8 +203,21 @@ func (l Listen) validate(report func(key, problem string)) {
 	if l.APITokenEnv != "" && !solve.VariableName(l.APITokenEnv) {
 		report("api_token_env", "must be the name of an environment variable, not the token itself")
 	}
+	l.validateMetrics(report)
 	if l.ShutdownTimeout < time.Millisecond {
 		report("shutdown_timeout", "must be at least 1ms")
+	}
+}
+
+func (l Listen) validateMetrics(report func(key, problem string)) {
+	if l.MetricsAddress == "" {
+		return
+	}
+	if _, port, err := net.SplitHostPort(l.MetricsAddress); err != nil || !isPort(port) {
+		report("metrics_address", fmt.Sprintf("%q is not host:port, like 127.0.0.1:9090 (port 0 takes a free one)", l.MetricsAddress))
+	}
+	if !l.Metrics {
+		report("metrics_address", "is set, and server.metrics is false: nothing would be served there")
 	}
 }
 

@@ -123,17 +123,18 @@ func outOfRange(typ reflect.Type) []string {
 func byDesign() map[string][]string {
 	names := []string{`""`} // no such file, variable or command
 	return map[string][]string{
-		"server.public_url":    names,
+		"server.public_url": names, "server.metrics_address": names,
 		"server.api_token_env": names, "server.api_token_file": names,
 		"github.app.integration_id":     {"0"}, // none
 		"github.app.webhook_secret_env": names, "github.app.webhook_secret_file": names,
 		"github.app.private_key_env": names, "github.app.private_key_file": names,
 		"github.write.interval":       {"0s", "1ns"}, // an Enterprise Server may have no limits
 		"github.write.progress_every": {"0s", "1ns"},
-		"store.batch_delay":           {"0s", "1ns"},
-		"models.retry_wait":           {"1ns"},
-		"models.models.model":         names, // the name above
-		"models.models.base_url":      names, "models.models.api_key_env": names, "models.models.api_key_file": names,
+		"github.heal.every":           {"0s"}, "github.heal.scan_every": {"0s"}, // off
+		"store.batch_delay":      {"0s", "1ns"},
+		"models.retry_wait":      {"1ns"},
+		"models.models.model":    names, // the name above
+		"models.models.base_url": names, "models.models.api_key_env": names, "models.models.api_key_file": names,
 		"models.models.temperature": names, "models.models.reasoning_effort": names, "models.models.script": names,
 		"models.models.max_tokens":         {"0"},
 		"models.models.timeout":            {"0s"},
@@ -145,6 +146,9 @@ func byDesign() map[string][]string {
 		"solver.defaults.strategies": {"[]"}, // no text
 		"solver.defaults.agents":     {"[]"},
 		"solver.caps.installation":   {"0"}, "solver.caps.repository": {"0"}, // 0 is no bound
+		"solver.daily.repository.solves": {"0"}, "solver.daily.repository.usd": {"0"},
+		"solver.daily.installation.solves": {"0"}, "solver.daily.installation.usd": {"0"},
+		"solver.daily.process.solves": {"0"}, "solver.daily.process.usd": {"0"},
 		"solver.limits.run_time": {"0s"}, "solver.limits.run_steps": {"0"}, "solver.limits.run_usd": {"0"},
 		"solver.limits.run_output_mib": {"0"}, "solver.limits.command_time": {"0s"},
 		"solver.limits.solve_time": {"0s"}, "solver.limits.solve_usd": {"0"},
@@ -154,6 +158,8 @@ func byDesign() map[string][]string {
 		"solver.tests.install_env":  {"{}"},
 		"solver.tests.install_time": {"0s"}, "solver.tests.time": {"0s"},
 		"solver.clone_depth":          {"0"},
+		"solver.profiles":             {"{}"},
+		"solver.repository.hosts":     {"[]", "[nonsense]"}, // a host of one word may be a mirror's
 		"solver.order":                {"[]"},
 		"agent.max_format_errors":     {"0"},
 		"agent.keep_output":           {"0"},

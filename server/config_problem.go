@@ -2,10 +2,9 @@ package server
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 
-	"github.com/goccy/go-yaml/token"
+	"github.com/yudai-dev/yudai/internal/strictyaml"
 )
 
 // ConfigProblem is one thing wrong in the configuration.
@@ -41,90 +40,17 @@ func (e *ConfigError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// problems collects what is wrong and knows where each key stands.
-type problems struct {
-	file  string
-	found []ConfigProblem
-	at    map[string]place // by dotted path; list indexes are parts of it
-}
-
-// place is where a key's value comes from: a position in the file, or a variable.
-type place struct {
-	line, column int
-	variable     string
-}
-
-func placeOf(t *token.Token) place {
-	if t == nil || t.Position == nil {
-		return place{}
-	}
-	return place{line: t.Position.Line, column: t.Position.Column}
-}
-
-// add reports a problem at a place.
-func (p *problems) add(at place, key, text string) {
-	found := ConfigProblem{Source: p.file, Line: at.line, Column: at.column, Key: key, Text: text}
-	if at.variable != "" {
-		found.Source = at.variable
-	}
-	p.found = append(p.found, found)
-}
-
-// report places a problem that a Validate method found: at the key, else at its
-// nearest parent in the file. A key whose value could not be read is not reported again.
-func (p *problems) report(key, text string) {
-	path := dotted(key)
-	for _, known := range p.found {
-		if known.Key == path || strings.HasPrefix(path, known.Key+".") {
-			return
-		}
-	}
-	parent := path
-	for parent != "" && !p.has(parent) {
-		parent = up(parent)
-	}
-	if parent == "" || parent != path && !inList(parent) {
-		text += " (the file does not set it: this is its built-in value)"
-	}
-	p.add(p.at[parent], path, text)
-}
-
-func (p *problems) has(path string) bool {
-	_, ok := p.at[path]
-	return ok
-}
-
-// err is nil if nothing was found.
-func (p *problems) err() error {
-	if len(p.found) == 0 {
+// configError is nil if nothing was found in the file.
+func configError(file string, found []strictyaml.Problem) error {
+	if len(found) == 0 {
 		return nil
 	}
-	sort.SliceStable(p.found, func(i, j int) bool {
-		a, b := p.found[i], p.found[j]
-		if a.Line != b.Line {
-			return a.Line < b.Line
+	all := make([]ConfigProblem, len(found))
+	for i, p := range found {
+		all[i] = ConfigProblem{Source: file, Line: p.Line, Column: p.Column, Key: p.Key, Text: p.Text}
+		if p.Variable != "" {
+			all[i].Source = p.Variable
 		}
-		if a.Column != b.Column {
-			return a.Column < b.Column
-		}
-		return a.Key < b.Key
-	})
-	return &ConfigError{Problems: p.found}
-}
-
-// dotted writes "a[2].b" as "a.2.b".
-func dotted(key string) string {
-	return strings.NewReplacer("[", ".", "]", "").Replace(key)
-}
-
-func up(key string) string {
-	i := strings.LastIndexByte(key, '.')
-	return key[:max(i, 0)]
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
 	}
-	return path + "." + key
+	return &ConfigError{Problems: all}
 }

@@ -146,6 +146,10 @@ func (d *doctor) files() []Finding {
 }
 
 func (d *doctor) github() []Finding {
+	if d.cfg.Bare(d.getenv) {
+		return []Finding{{Bad, "github", "no GitHub App is configured (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET, GITHUB_APP_PRIVATE_KEY)",
+			"`yudai setup` registers one in the browser; `yudai demo` and `yudai solve` need none"}}
+	}
 	secrets, err := cfgSecrets(d.cfg, d.getenv)
 	if err != nil {
 		var found []Finding
@@ -161,11 +165,33 @@ func (d *doctor) github() []Finding {
 		defer cancel()
 		var who ghapp.Identity
 		if who, err = app.Identity(ctx); err == nil {
-			return []Finding{{Good, "github", "App " + who.Slug + " answers", ""}}
+			return append([]Finding{{Good, "github", "App " + who.Slug + " answers", ""}}, d.standing(ctx, app)...)
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.New("GitHub did not answer within 15 s")
 	}
 	return []Finding{{Bad, "github", err.Error(), "check github.v3_api_url, the App id and its private key"}}
+}
+
+// standing compares what GitHub has of the App with what yudai needs.
+func (d *doctor) standing(ctx context.Context, app *ghapp.App) []Finding {
+	unknown := func(what string, err error) Finding {
+		return Finding{Bad, what, "GitHub does not tell: " + ghapp.Redact(err.Error()), "ask again in a moment"}
+	}
+	now, err := app.Standing(ctx)
+	if err != nil {
+		return []Finding{unknown("rights", err)}
+	}
+	found := append(rightsOf(now), installsOf(now)...)
+	has, err := app.HookURL(ctx)
+	if err != nil {
+		return append(found, unknown("webhook", err))
+	}
+	found = append(found, hookOf(has, d.cfg.Server.PublicURL))
+	all, err := app.Attempts(ctx, 20)
+	if err != nil {
+		return append(found, unknown("deliveries", err))
+	}
+	return append(found, deliveriesOf(all))
 }

@@ -1,9 +1,109 @@
 package server
 
-import "github.com/yudai-dev/yudai/ghapp"
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/palantir/go-githubapp/githubapp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/repoconfig"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/store/bolt"
+)
 
 // HubOf is the Hub that the program uses.
 func HubOf(app *ghapp.App) Hub { return apiHub{app} }
 
 // TokenSetting is the text that names where the API's token is configured.
 func TokenSetting(l Listen) string { return l.tokenSetting() }
+
+// MetricNames are the names of all metrics of ours.
+func MetricNames() []string {
+	m := newMetrics()
+	m.add(&stateMetrics{})
+	ch := make(chan *prometheus.Desc)
+	go func() {
+		defer close(ch)
+		for _, c := range m.own {
+			c.Describe(ch)
+		}
+	}()
+	var names []string
+	for d := range ch {
+		_, name, _ := strings.Cut(d.String(), `fqName: "`)
+		name, _, _ = strings.Cut(name, `"`)
+		names = append(names, name)
+	}
+	return names
+}
+
+// Metered is what counts, with the wrappers that count into it.
+type Metered struct{ m *metrics }
+
+// NewMetered has no state to read.
+func NewMetered() Metered { return Metered{newMetrics()} }
+
+// Handler is what is scraped.
+func (c Metered) Handler() http.Handler { return c.m.handler(zerolog.Nop()) }
+
+// Intake, Accepter, Driver, Models and GitHub wrap parts.
+func (c Metered) Intake(hook http.Handler, events []githubapp.EventHandler) http.Handler {
+	return c.m.intake(hook, events)
+}
+func (c Metered) Accepter(next handlers.Accepter) handlers.Accepter { return c.m.accepter(next) }
+func (c Metered) Driver(next sandbox.Driver) sandbox.Driver         { return c.m.driver(next) }
+func (c Metered) Models(next solver.Models) solver.Models           { return c.m.models(next) }
+func (c Metered) GitHub(next http.RoundTripper) http.RoundTripper   { return c.m.github(next) }
+func (c Metered) Ledger(s *bolt.Store) solver.Store                 { return ledger{s, c.m} }
+func (c Metered) Outbox(s *bolt.Store) ghapp.EffectStore            { return outbox{s, c.m} }
+
+// Watch reads states, too.
+func (c Metered) Watch(s *bolt.Store, left map[int64]int, writes map[int64]float64) {
+	c.m.add(&stateMetrics{store: s, app: fixedLeft(left), writer: fixedBudget(writes)})
+}
+
+type fixedLeft map[int64]int
+type fixedBudget map[int64]float64
+
+func (f fixedLeft) Left() map[int64]int         { return f }
+func (f fixedBudget) Budget() map[int64]float64 { return f }
+
+// Readiness is the handler of /readyz.
+func Readiness(store interface {
+	Asks(ctx context.Context) ([]solve.Ask, error)
+}, engine interface{ Leased() time.Time }, writing, ending bool) http.Handler {
+	r := &readiness{store: store, engine: engine}
+	r.writing.Store(writing)
+	r.ending.Store(ending)
+	return r
+}
+
+// OperatorOf is what a configuration lets a repository's own file say.
+func OperatorOf(c Config) repoconfig.Operator { return c.operator() }
+
+// Labels are the labels that ask for a solve, and what others begin with that do.
+func Labels(c Config) (labels map[string]string, prefix string) { return c.labels(), c.labelPrefix() }
+
+// GitHubFindings are the doctor's about GitHub alone.
+func GitHubFindings(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
+	d := doctor{ctx: ctx, getenv: getenv}
+	d.config(path)
+	return slices.Values(d.github())
+}
+
+// SetNow replaces the clock of begun registrations.
+func (s *Setup) SetNow(now func() time.Time) {
+	s.door.mu.Lock()
+	defer s.door.mu.Unlock()
+	s.door.now = now
+}

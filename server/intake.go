@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/palantir/go-githubapp/githubapp"
@@ -23,7 +24,7 @@ const maxDelivery = 25<<20 + 64<<10
 var (
 	guidShape      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	signatureShape = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
-	eventShape     = regexp.MustCompile(`^[a-z_]{1,64}$`)
+	eventShape     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 )
 
 // errPanic says that a handler panicked; the stack is in the log.
@@ -100,16 +101,32 @@ type durable struct{}
 
 // Schedule implements [githubapp.Scheduler]. A panic is an error like any other.
 func (durable) Schedule(ctx context.Context, d githubapp.Dispatch) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	if failpoint.Mutated(failpoint.AnswerBeforeCommit) {
 		go d.Execute(context.WithoutCancel(ctx)) //nolint:errcheck // the fault that this mutation is
 		return nil
 	}
 	return d.Execute(ctx)
+}
+
+// recovered makes a panic an error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
+	}
+}
+
+// inject gives a delivery that was read from GitHub's own log to the handler that its
+// webhook would have reached. The dispatcher cannot take it: the log encodes payloads
+// anew, so that no signature fits. That GitHub's API gave it to the App stands in for one.
+func inject(ctx context.Context, events []githubapp.EventHandler, event, guid string, payload []byte) (err error) {
+	defer recovered(&err)
+	for _, h := range events {
+		if slices.Contains(h.Handles(), event) {
+			return h.Handle(ctx, event, strings.ToLower(guid), payload)
+		}
+	}
+	return nil
 }
 
 // refuse answers a delivery that was not taken. GitHub keeps the answer in its

@@ -311,12 +311,12 @@ func TestIntakeSurvivesAPanic(t *testing.T) {
 func TestIntakeIgnoresOtherEvents(t *testing.T) {
 	t.Parallel()
 	h := newHook(t)
-	for event, want := range map[string]int{"check_suite": 202, "some_new_event": 202, "ping": 200} {
+	for event, want := range map[string]int{"push": 202, "some_new_event": 202, "ping": 200} {
 		if status, _ := h.post(t, event, []byte(`{"zen":"x"}`), nil); status != want {
 			t.Errorf("%s: %d, want %d", event, status, want)
 		}
 	}
-	if status, _ := h.post(t, "check_suite", []byte("{}"), func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") }); status != 400 {
+	if status, _ := h.post(t, "push", []byte("{}"), func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") }); status != 400 {
 		t.Errorf("unsigned: %d", status)
 	}
 	if len(h.guids()) != 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -62,12 +63,23 @@ func (s *Server) Ask(ctx context.Context, owner, name string, number int, req so
 	return stored, err
 }
 
+// Configured says whether the repository has settings of its own.
+func (r LocalRepo) Configured() bool {
+	_, err := os.Stat(filepath.Join(r.Root, filepath.FromSlash(solve.RepoConfigFile)))
+	return err == nil
+}
+
 // CheckRequest reports everything that is wrong with a request of this machine's
 // own user before anything is started: unknown names, values out of range, models
-// without their key. Keys are those of the request.
-func (c Config) CheckRequest(r solve.Request, getenv func(string) string, report func(key, problem string)) {
+// without their key. Keys are those of the request. configured says that the
+// repository has settings of its own, which may have more names.
+func (c Config) CheckRequest(r solve.Request, configured bool, getenv func(string) string, report func(key, problem string)) {
 	unknown := map[string]bool{}
-	c.vocabulary().Check(r, func(p handlers.Problem) {
+	words := c.vocabulary()
+	if configured {
+		words = c.openVocabulary()
+	}
+	words.Check(r, func(p handlers.Problem) {
 		unknown[p.Word] = true
 		key := p.Key
 		if key == "time" {

@@ -52,6 +52,12 @@ func TestManifestListsExactlyTheHandledEvents(t *testing.T) {
 	for _, h := range handlers.New(handlers.Options{}) {
 		handled = append(handled, h.Handles()...)
 	}
+	for _, unasked := range []string{"installation", "installation_repositories"} {
+		if !slices.Contains(handled, unasked) {
+			t.Errorf("%s comes by itself, and nobody handles it", unasked)
+		}
+		handled = slices.DeleteFunc(handled, func(e string) bool { return e == unasked })
+	}
 	slices.Sort(handled)
 	if diff := cmp.Diff(handled, readManifest(t).Events); diff != "" {
 		t.Error(diff)
@@ -70,7 +76,10 @@ func TestManifestIsNotRefused(t *testing.T) {
 	if !m.HookAttributes.Active || u.Path != githubapp.DefaultWebhookRoute {
 		t.Errorf("webhook %+v", m.HookAttributes)
 	}
-	needs := map[string]string{"issues": "issues", "issue_comment": "issues"}
+	needs := map[string]string{
+		"issues": "issues", "issue_comment": "issues", "pull_request_review": "pull_requests",
+		"check_run": "checks", "check_suite": "checks",
+	}
 	for _, event := range m.Events {
 		if strings.HasPrefix(event, "installation") {
 			t.Errorf("%s comes by itself and must not be listed", event)

@@ -28,6 +28,7 @@ func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, err
 	huma.Register(api, a.statusOperation(api), a.status)
 	huma.Register(api, a.recordOperation(api), a.record)
 	huma.Register(api, a.backupOperation(api), a.backup)
+	huma.Register(api, a.validateOperation(api), a.validate)
 	description, err := newDescription(api)
 	if err != nil {
 		return nil, err
@@ -39,6 +40,12 @@ func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, err
 	mux.Handle("GET /openapi.json", description)
 	mux.Handle("GET /docs", docs)
 	mux.HandleFunc("GET /healthz", healthz)
+	if a.Ready != nil {
+		mux.Handle("GET /readyz", a.Ready)
+	}
+	if a.Metrics != nil {
+		mux.Handle("GET /metrics", a.Metrics)
+	}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -64,9 +71,10 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 	if err != nil {
 		return nil, err
 	}
-	return NewHandler(s.log, hook, API{
+	return NewHandler(s.log, s.metrics.intake(hook, events), API{
+		Ready: s.ready, Metrics: s.publicMetrics(),
 		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
-		Vocabulary: s.cfg.vocabulary(), WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
+		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read, WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
 	})
 }

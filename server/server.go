@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/palantir/go-githubapp/githubapp"
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -40,15 +41,19 @@ type Options struct {
 
 // Server is the whole program, listening. Run serves until its context ends.
 type Server struct {
-	cfg      Config
-	log      zerolog.Logger
-	store    *bolt.Store
-	driver   sandbox.Driver
-	app      *ghapp.App
-	engine   *solver.Engine
-	writer   *ghapp.Writer
-	listener net.Listener
-	handler  http.Handler
+	cfg     Config
+	log     zerolog.Logger
+	store   *bolt.Store
+	driver  sandbox.Driver
+	app     *ghapp.App
+	engine  *solver.Engine
+	writer  *ghapp.Writer
+	healer  *healer
+	metrics *metrics
+	ready   *readiness
+	scraped net.Listener // of server.metrics_address; nil if there is none
+	front   *front
+	handler http.Handler
 }
 
 // Stage must be the first thing a program that opens sandboxes does: a process
@@ -59,16 +64,21 @@ func Stage() { local.Stage() }
 // store and the listener, and returns a server that Run starts. All problems
 // with secrets are reported at once.
 func New(ctx context.Context, cfg Config, opts Options) (*Server, error) {
+	return newServer(ctx, cfg, opts, nil)
+}
+
+// newServer is New behind a front that listens already, if it is not nil.
+func newServer(ctx context.Context, cfg Config, opts Options, f *front) (*Server, error) {
 	ctx = opts.Log.WithContext(ctx)
-	s := &Server{cfg: cfg, log: opts.Log}
-	if err := s.open(ctx, opts); err != nil {
+	s := &Server{cfg: cfg, log: opts.Log, metrics: newMetrics()}
+	if err := s.open(ctx, opts, f); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(ctx context.Context, opts Options) error {
+func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	secrets, err := cfgSecrets(s.cfg, opts.Getenv)
 	if err != nil {
 		return err
@@ -90,7 +100,7 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	if s.store, err = bolt.Open(s.cfg.Store); err != nil {
 		return fmt.Errorf("store.path: %w", err)
 	}
-	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: opts.Transport})
+	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: s.metrics.github(opts.Transport)})
 	if err != nil {
 		return err
 	}
@@ -103,24 +113,40 @@ func (s *Server) open(ctx context.Context, opts Options) error {
 	if err := mirrors.Sweep(time.Now()); err != nil {
 		return err
 	}
-	node := xid.New().String()
-	s.engine = solver.New(s.cfg.Solver, solver.Parts{
-		Store: s.store, Hub: hub{app}, Driver: s.driver, Git: mirrors,
-		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: modelSet{models}, Node: node, Log: s.log,
-	})
-	s.writer = ghapp.NewWriter(app, s.store, content{s.engine}, s.cfg.GitHub.Write, node)
-	events := handlers.New(handlers.Options{
-		Accepter: s.store, Bot: who.Bot, Label: s.cfg.Server.Label,
-		Vocabulary: s.cfg.vocabulary(),
-	})
-	if s.handler, err = s.routes(events, secrets, app, opts.Getenv); err != nil {
+	if err := s.cfg.forgetAnswer(); err != nil {
 		return err
 	}
-	s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Server.Address)
-	if err != nil {
-		return fmt.Errorf("listen on server.address: %w", err)
+	node := xid.New().String()
+	s.engine = solver.New(s.cfg.Solver, solver.Parts{
+		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Driver: s.metrics.driver(s.driver), Git: mirrors, Label: s.cfg.Server.Label,
+		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: s.metrics.models(modelSet{models}), Node: node, Log: s.log,
+	})
+	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, Content{s.engine}, s.cfg.GitHub.Write, node)
+	events := func(store handlers.Accepter) []githubapp.EventHandler {
+		return handlers.New(handlers.Options{
+			Accepter: s.metrics.accepter(store), Bot: who.Bot, AppID: who.ID, Evict: app.Evict,
+			Labels: s.cfg.labels(), LabelPrefix: s.cfg.labelPrefix(),
+			ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
+		})
 	}
-	return nil
+	s.healer = &healer{
+		cfg: s.cfg.GitHub.Heal, settle: s.cfg.GitHub.Write.Settle, app: app, store: s.store, writer: s.writer,
+		events: events, labels: s.cfg.labels(), branch: s.cfg.Solver.Branch, seen: map[string]time.Time{},
+	}
+	s.ready = &readiness{store: s.store, engine: s.engine}
+	s.metrics.add(&stateMetrics{store: s.store, app: app, writer: s.writer})
+	if s.handler, err = s.routes(events(s.store), secrets, app, opts.Getenv); err != nil {
+		return err
+	}
+	if a := s.cfg.Server.MetricsAddress; a != "" {
+		if s.scraped, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
+			return fmt.Errorf("listen on server.metrics_address: %w", err)
+		}
+	}
+	if s.front = f; f == nil {
+		s.front, err = listen(ctx, s.cfg.Server.Address)
+	}
+	return err
 }
 
 // warnOf says which models a solve that names none would fail for: better at the
@@ -160,36 +186,39 @@ func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
 }
 
 // Addr is where the server listens, host:port.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.front.listener.Addr().String() }
+
+// MetricsAddr is where the metrics are served if they have an address of their own, else "".
+func (s *Server) MetricsAddr() string {
+	if s.scraped == nil {
+		return ""
+	}
+	return s.scraped.Addr().String()
+}
 
 // Run serves until ctx ends: then the intake stops, the workers stop where
 // their stored state lets the next process go on, and the store is closed.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.close()
-	web := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, ErrorLog: nil,
-	}
+	s.front.swap(s.handler)
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, gctx := errgroup.WithContext(work)
-	group.Go(func() error {
-		if err := web.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
+	group.Go(s.front.serve)
 	group.Go(func() error { return s.engine.Run(gctx) })
-	group.Go(func() error { return s.writer.Run(s.log.WithContext(gctx)) })
+	group.Go(func() error { return s.ready.write(func() error { return s.writer.Run(s.log.WithContext(gctx)) }) })
 	group.Go(func() error { return s.housekeep(gctx) })
+	group.Go(func() error { return s.serveMetrics(gctx) })
+	group.Go(func() error { return s.healer.run(s.log.WithContext(gctx)) })
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():
 		case <-gctx.Done():
 		}
+		s.ready.ending.Store(true)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Server.ShutdownTimeout)
 		defer cancel()
-		err := web.Shutdown(end)
+		err := s.front.shutdown(end)
 		stop()
 		return err
 	})
@@ -213,8 +242,11 @@ func (s *Server) housekeep(ctx context.Context) error {
 }
 
 func (s *Server) close() {
-	if s.listener != nil {
-		_ = s.listener.Close() // mostly the web server did it already
+	if s.front != nil {
+		s.front.close()
+	}
+	if s.scraped != nil {
+		_ = s.scraped.Close()
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {
@@ -240,12 +272,26 @@ func (s *Server) Latest(ctx context.Context, repoID int64, issue int) (solve.Vie
 // Settled reports whether every effect of the solve has been written (or refused for good).
 func (s *Server) Settled(ctx context.Context, id solve.ID) (bool, error) {
 	effects, err := s.store.SolveEffects(ctx, id)
+	if refused, ok := s.refusal(ctx, id); ok {
+		effects = append(effects, refused)
+	}
 	for _, f := range effects {
 		if f.State == solve.EffectPending || f.State == solve.EffectSending {
 			return false, err
 		}
 	}
 	return true, err
+}
+
+// refusal is what somebody without the right to ask was told. It belongs to the person
+// and the issue, not to one solve.
+func (s *Server) refusal(ctx context.Context, id solve.ID) (solve.Effect, bool) {
+	v, err := s.store.Solve(ctx, id)
+	if err != nil || !v.Denied {
+		return solve.Effect{}, false
+	}
+	f, err := s.store.Effect(ctx, solve.RefusalID(v.Repo, v.Issue.Number, v.Trigger.Actor)+"/"+string(solve.EffectReply))
+	return f, err == nil
 }
 
 // Record exports a solve.

@@ -9,7 +9,8 @@ import (
 // about a solve that is there already.
 type AskKind string
 
-// The kinds of asks. AskUnknown carries the reply's text already (nearest word, usage).
+// The kinds of asks. AskUnknown and AskHelp carry the reply's text already (nearest
+// word, usage, the labels that are configured).
 const (
 	AskStatus  AskKind = "status"
 	AskCancel  AskKind = "cancel"
@@ -33,6 +34,9 @@ const (
 	// to be written anew.
 	AskRenew AskKind = "renew"
 )
+
+// Event says whether such an ask is an event, and nobody waits for an answer.
+func (k AskKind) Event() bool { return k == AskStop || k == AskRenew }
 
 // Stop says which event an AskStop stands for.
 type Stop string
@@ -66,9 +70,11 @@ type Ask struct {
 	Text string `json:"text,omitempty"`
 	// Review says that an AskRevise is a review, which needs the configuration's leave.
 	Review bool `json:"review,omitempty"`
-	// Stop and Label are of an AskStop; Label is the one that was taken off.
+	// Stop, Label and Repos are of an AskStop. Label is the one that was taken off.
+	// Repos, if there are any, are the only repositories of the installation that are meant.
 	Stop  Stop      `json:"stop,omitempty"`
 	Label string    `json:"label,omitempty"`
+	Repos []int64   `json:"repos,omitempty"`
 	At    time.Time `json:"at"`
 }
 

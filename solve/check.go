@@ -17,7 +17,7 @@ const (
 // CheckOf is the solve's check run: the table of runs, and the scorecard as
 // soon as there is a champion.
 func CheckOf(v View) Check {
-	c := Check{Name: "yudai", Status: "in_progress", Title: v.headline()}
+	c := Check{Name: "yudai", Status: "in_progress", Title: v.headline(), Actions: v.actions()}
 	switch s := v.Solve.State; {
 	case s == StateQueued:
 		c.Status = "queued"
@@ -51,7 +51,7 @@ func CheckOf(v View) Check {
 // RunCheckOf is the check run of run n. A run that never came to be is told as such.
 func RunCheckOf(v View, n int) Check {
 	r, exists := v.run(n)
-	c := Check{Name: runCheckName(r), Status: "queued", Title: v.runTitle(r, exists)}
+	c := Check{Name: runCheckName(r), Status: "queued", Title: v.runTitle(r, exists), Actions: v.runActions(n)}
 	switch {
 	case !exists && v.Solve.State.Final():
 		c.Status, c.Conclusion = "completed", ConclusionNeutral

@@ -84,8 +84,8 @@ func (v View) whereToLook() string {
 	if s.Base.Test.Command != "" {
 		parts = append(parts, "The tests of "+v.baseText()+" run with "+code(s.Base.Test.Command)+".")
 	}
-	if s.Branch != "" && !s.Started.IsZero() {
-		parts = append(parts, "Each run has a check run on the branch "+code(s.Branch)+".")
+	if v.Checks != "" && !strings.ContainsAny(v.Checks, " ()<>[]\n") {
+		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
 	}
 	if len(v.Runs) > 0 {
 		parts = append(parts, fmt.Sprintf("All runs cost %s.", v.cost()))
@@ -151,17 +151,22 @@ func loginText(s string) string {
 	}, s), 60)
 }
 
-// HelpText answers /yudai help.
-func HelpText() string {
+// HelpText answers /yudai help. labels are the configured trigger labels, the
+// default one first.
+func HelpText(labels ...string) string {
 	return strings.Join([]string{
 		"| Comment | What it does |",
 		"| --- | --- |",
 		"| `/yudai solve` | runs the configured experiments on this issue and opens one pull request with the best result |",
 		"| `/yudai status` | tells where the solve of this issue stands |",
 		"| `/yudai cancel` | stops it |",
+		"| `/yudai retry` | runs the experiments again that did not pass |",
+		"| `/yudai pick 3` | puts run 3 on the pull request, in the champion's place |",
+		"| `/yudai why` | explains the choice against the runner-up |",
+		"| `/yudai revise TEXT` | on the pull request: changes it as the text says |",
 		"| `/yudai help` | shows this table |",
 		"",
-		"The label `yudai:solve` does the same as the comment `/yudai solve`, which also takes these words, lists with commas:",
+		labelHelp(labels) + " does the same as the comment `/yudai solve`, which also takes these words, lists with commas:",
 		"",
 		"| Word | Meaning |",
 		"| --- | --- |",
@@ -174,9 +179,25 @@ func HelpText() string {
 		"| `parallel=2` | experiments at a time |",
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
+		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"Asking takes write permission or more.",
 	}, "\n") + "\n"
+}
+
+// labelHelp names the trigger labels at the start of a sentence.
+func labelHelp(labels []string) string {
+	if len(labels) == 0 {
+		return "The label that the operator configured"
+	}
+	var names []string
+	for _, l := range labels {
+		names = append(names, code(l))
+	}
+	if len(names) == 1 {
+		return "The label " + names[0]
+	}
+	return "The label " + names[0] + " (or, for a profile, " + strings.Join(names[1:], ", ") + ")"
 }
 
 // askedBy names who asked without calling them.

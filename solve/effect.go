@@ -70,15 +70,20 @@ type Receipt struct {
 	URL    string `json:"url,omitempty"`
 }
 
-// Priority of a kind: result before pull request before first answer before progress.
+// Priority of a kind: the sign that somebody was heard, which costs no time, before
+// result before pull request before first answer before progress; what tidies up is last.
 func Priority(k EffectKind) int {
 	switch k {
+	case EffectReact:
+		return 5
 	case EffectFinal, EffectDone:
 		return 10
 	case EffectPull:
 		return 20
-	case EffectReact, EffectReply, EffectClaim:
+	case EffectReply, EffectClaim:
 		return 30
+	case EffectRelease:
+		return 50
 	default:
 		return 40
 	}

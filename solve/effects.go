@@ -30,7 +30,8 @@ func (k EffectKind) Level() bool {
 // [EffectKind.Level]. Texts of level-triggered effects, pull requests and final
 // comments are rendered when they are written, so they are not here. A solve
 // that nobody ever claimed (Started is zero) has no commit to carry checks and no comment
-// to edit: it gets only its answer, and one whose Refused is set gets the reason and nothing else.
+// to edit: it gets only its answer, and one whose Refused is set gets the reason and
+// nothing else. A comment that told its place in the queue is brought to its end, too.
 func EffectsOf(s Solve, run *Run, ev Event) []Effect {
 	if run != nil {
 		return runEffects(s, *run, ev)
@@ -56,7 +57,15 @@ func EffectsOf(s Solve, run *Run, ev Event) []Effect {
 			reply.Key = RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
 		}
 		reply.Text = reasons(s.Reason)
-		return []Effect{s.reaction(EffectReact, ReactionRefuse), reply}
+		refuse := EffectReact
+		if !s.Greeted.IsZero() {
+			refuse = EffectDone // the first reaction is there already
+		}
+		out := []Effect{s.reaction(refuse, ReactionRefuse), reply}
+		if s.Place > 0 { // a comment says that it waits
+			out = append(out, s.effect(EffectNotice))
+		}
+		return out
 	case s.State.Final():
 		return finalEffects(s, claimed)
 	case ev == EventChampion:

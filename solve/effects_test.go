@@ -60,6 +60,10 @@ func TestEffectsOfSolve(t *testing.T) {
 			solve.Solve{State: solve.StateFailed, Refused: true, Reason: "no rights, @octocat"},
 			solve.EventFailed, "react=-1 reply=no rights, @\u200boctocat",
 		},
+		"refused after the eyes": {
+			solve.Solve{State: solve.StateFailed, Refused: true, Reason: "it is closed", Greeted: began},
+			solve.EventFailed, "outcome=-1 reply=it is closed",
+		},
 		"refused after a crash in preparing": {
 			solve.Solve{State: solve.StateFailed, Refused: true, Started: began}, solve.EventFailed, "result outcome=confused release comment check",
 		},
@@ -104,7 +108,7 @@ func TestEffectFields(t *testing.T) {
 	}
 	got := solve.EffectsOf(s, nil, solve.EventClaimed)
 	want := solve.Effect{
-		V: 1, Key: "s1/react", Kind: solve.EffectReact, Repo: s.Repo, Issue: 7, Solve: "s1", Priority: 30, CommentID: 99,
+		V: 1, Key: "s1/react", Kind: solve.EffectReact, Repo: s.Repo, Issue: 7, Solve: "s1", Priority: 5, CommentID: 99,
 		Text: "eyes", State: solve.EffectPending, Wanted: 1,
 	}
 	if diff := cmp.Diff(want, got[0]); diff != "" {

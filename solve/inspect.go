@@ -11,11 +11,13 @@ import (
 
 // PatchRules bound what a candidate's patch may be; 0 is no bound.
 type PatchRules struct {
-	MaxBytes int
-	MaxFiles int
+	MaxBytes int `json:"max_bytes"`
+	MaxFiles int `json:"max_files"`
 	// RefuseInstructions refuses changes of files that tell coding agents what to
 	// do. Without it they are flagged.
-	RefuseInstructions bool
+	RefuseInstructions bool `json:"refuse_instructions"`
+	// Protected are patterns of paths that no patch may touch; see [MatchPath].
+	Protected []string `json:"protected,omitempty"`
 }
 
 // Inspect judges a patch by what it touches; changes are what [ParsePatch] read
@@ -59,6 +61,11 @@ func refuse(c FileChange, targets map[string]string, rules PatchRules) string {
 		}
 		if isWorkflow(p) {
 			return fmt.Sprintf("it touches %q: the App may not change workflows", clip(p, 120))
+		}
+		for _, pattern := range rules.Protected {
+			if MatchPath(pattern, p) {
+				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", clip(p, 120), clip(pattern, 120), RepoConfigFile)
+			}
 		}
 		if rules.RefuseInstructions && isInstruction(p) {
 			return fmt.Sprintf("it touches %q, which instructs coding agents (solver.patch.refuse_instructions)", clip(p, 120))

@@ -18,6 +18,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrNoCommit says that a repository has no commit yet. It is also an ErrNotFound.
 	ErrNoCommit = fmt.Errorf("the repository is empty: %w", ErrNotFound)
+	// ErrTooLarge says that a file is larger than we read.
+	ErrTooLarge = errors.New("too large")
 	// ErrLeaseLost says that the writer's token is no longer the newest, or that
 	// its node's lease has run out: somebody else owns the record now.
 	ErrLeaseLost = errors.New("lease lost")
@@ -134,6 +136,8 @@ type Plan struct {
 	// StrategyText holds the text of each strategy named by an experiment.
 	StrategyText map[string]string `json:"strategy_text,omitempty"`
 	Order        []string          `json:"order,omitempty"` // models in configured order, the last tie-break
+	// Settings are those of installing, testing and judging; nil in records of old versions.
+	Settings *Settings `json:"settings,omitempty"`
 }
 
 // Lease says who works on a record. The token grows with every new owner; a
@@ -218,7 +222,9 @@ type Solve struct {
 	// enough: the trigger carries our reaction since.
 	Greeted time.Time `json:"greeted,omitzero"`
 	// Place is the place in the queue that people were told last, 1 for the next; 0 if none was.
-	Place    int       `json:"place,omitempty"`
+	Place int `json:"place,omitempty"`
+	// Queue is how many waited when Place was told.
+	Queue    int       `json:"queue,omitempty"`
 	Started  time.Time `json:"started,omitzero"`  // claimed for the first time
 	Deadline time.Time `json:"deadline,omitzero"` // started + the time budget
 	Ended    time.Time `json:"ended,omitzero"`

@@ -11,6 +11,9 @@ import (
 type View struct {
 	Solve Solve
 	Runs  []Run
+	// Checks is the address of the solve's check run, which outlasts the branch that
+	// its commit is on; "" where it is not known. It is GitHub's own.
+	Checks string
 }
 
 // Check is the content of a check run.
@@ -92,7 +95,7 @@ func (v View) headline() string {
 	}
 	switch s := v.Solve; s.State {
 	case StateQueued:
-		return "Waiting for a free place."
+		return v.Solve.queueText()
 	case StatePreparing:
 		return "Preparing the repository: clone, install, run its tests once."
 	case StateRunning:
@@ -131,9 +134,13 @@ func (v View) reason() string {
 	}
 }
 
-// reasons is a solve's reason as a text of its own: safe Markdown, a list where it has several lines.
+// reasons is a solve's reason as a text of its own: safe Markdown, a list where it has
+// several lines. A first line that ends with a colon stands above the list.
 func reasons(reason string) string {
 	var lines []string
+	if first, rest, several := strings.Cut(reason, "\n"); several && strings.HasSuffix(first, ":") {
+		return Neutralise(clip(first, 500)) + "\n\n- " + strings.TrimPrefix(reasons(rest), "- ")
+	}
 	for line := range strings.Lines(reason) {
 		if line = Neutralise(clip(line, 500)); line != "" {
 			lines = append(lines, line)

@@ -8,12 +8,15 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
+// goneText refuses what goes on from a solve that was pruned.
+const goneText = "The solve to go on from is not stored any more: ask for a new one."
+
 // goOn is the plan of a solve that goes on from an earlier one with its runs: the
 // same matrix on the same commit, so that old and new verdicts can be compared.
 func (e *Engine) goOn(ctx context.Context, s solve.Solve) (solve.Plan, solve.Base, error) {
 	of, err := e.Store.Solve(ctx, s.Follows.Of)
 	if errors.Is(err, solve.ErrNotFound) {
-		return solve.Plan{}, solve.Base{}, refuse("The solve to go on from is not stored any more: ask for a new one.")
+		return solve.Plan{}, solve.Base{}, refuse(goneText)
 	}
 	if err != nil {
 		return solve.Plan{}, solve.Base{}, err
@@ -27,7 +30,7 @@ func (e *Engine) goOn(ctx context.Context, s solve.Solve) (solve.Plan, solve.Bas
 func (e *Engine) revised(ctx context.Context, s solve.Solve) (solve.Base, error) {
 	of, err := e.Store.Solve(ctx, s.Follows.Of)
 	if errors.Is(err, solve.ErrNotFound) {
-		return solve.Base{}, refuse("The solve to go on from is not stored any more: ask for a new one.")
+		return solve.Base{}, refuse(goneText)
 	}
 	if err != nil {
 		return solve.Base{}, err

@@ -32,6 +32,11 @@ func (e *clerk) answerAsks(ctx context.Context) {
 		}
 		delete(e.later, a.ID)
 		said, err := e.answer(ctx, a)
+		var early notYet
+		if errors.As(err, &early) {
+			e.later[a.ID] = early.until
+			continue
+		}
 		if err != nil && passing(err) && time.Since(a.At) < time.Hour {
 			e.Log.Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
 			e.later[a.ID] = time.Now().Add(max(askPause, retryAfter(err)))
@@ -39,7 +44,9 @@ func (e *clerk) answerAsks(ctx context.Context) {
 		}
 		if err != nil {
 			e.Log.Error().Err(err).Str("delivery_id", a.ID).Msg("ask failed")
-			said = answer{reply: "Sorry @" + a.Actor + ", yudai could not do that: " + public(err), reaction: "confused"}
+			if !a.Kind.Event() {
+				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+public(err), "confused"
+			}
 		}
 		e.complain(ctx, e.Store.Answer(ctx, a.ID, said.effects(a)), "ask not answered")
 	}
@@ -55,14 +62,14 @@ type answer struct {
 	issue int
 }
 
-// effects are the writes that answer an ask.
+// effects are the writes that answer an ask; without an issue there is no place for any.
 func (n answer) effects(a solve.Ask) []solve.Effect {
 	var out []solve.Effect
 	add := func(owner string, kind solve.EffectKind, text string) {
-		if text != "" {
+		if issue := cmp.Or(n.issue, a.Issue); text != "" && issue != 0 {
 			out = append(out, solve.Effect{
 				Key: owner + "/" + string(kind), Kind: kind, Text: text, Priority: solve.Priority(kind),
-				Repo: a.Repo, Issue: cmp.Or(n.issue, a.Issue), CommentID: a.CommentID,
+				Repo: a.Repo, Issue: issue, CommentID: a.CommentID,
 			})
 		}
 	}
@@ -73,7 +80,7 @@ func (n answer) effects(a solve.Ask) []solve.Effect {
 	return out
 }
 
-// answer decides what an ask gets. Rights are looked up for all that a person asks.
+// answer decides what an ask gets.
 func (e *Engine) answer(ctx context.Context, a solve.Ask) (answer, error) {
 	switch a.Kind {
 	case solve.AskStop:
@@ -81,33 +88,64 @@ func (e *Engine) answer(ctx context.Context, a solve.Ask) (answer, error) {
 	case solve.AskRenew:
 		return answer{}, e.renewComment(ctx, a)
 	}
-	role, write, err := e.Hub.Permission(ctx, a.Repo, a.Actor)
-	if err != nil {
-		return answer{}, err
+	if a.Issue == 0 { // a button's place is the issue of the solve that it names
+		s, err := e.meant(ctx, a)
+		if errors.Is(err, solve.ErrNotFound) {
+			return answer{}, nil
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		a.Issue = s.Issue.Number
 	}
-	if !write {
-		return answer{solve.RefusedText(a.Actor, role), "-1", solve.RefusalID(a.Repo, a.Issue, a.Actor), 0}, nil
+	said, err := e.say(ctx, a)
+	said.issue = cmp.Or(said.issue, a.Issue)
+	return said, err
+}
+
+// say answers a person. Rights are looked up for all that a person asks.
+func (e *Engine) say(ctx context.Context, a solve.Ask) (answer, error) {
+	role, write, err := e.Hub.Permission(ctx, a.Repo, a.Actor)
+	switch {
+	case err != nil:
+		return answer{}, err
+	case !write && a.Review: // everybody may review, and need not think of us
+		return answer{}, nil
+	case !write:
+		return answer{reply: solve.RefusedText(a.Actor, role), reaction: "-1", owner: solve.RefusalID(a.Repo, a.Issue, a.Actor)}, nil
 	}
 	switch a.Kind {
 	case solve.AskHelp:
-		return answer{reply: solve.HelpText(), reaction: "eyes"}, nil
+		return answer{reply: cmp.Or(a.Text, solve.HelpText()), reaction: "eyes"}, nil
 	case solve.AskUnknown:
 		return answer{reply: a.Text, reaction: "confused"}, nil
 	}
 	s, err := e.meant(ctx, a)
+	if errors.Is(err, solve.ErrNotFound) && a.Review {
+		return answer{}, nil
+	}
 	if errors.Is(err, solve.ErrNotFound) {
 		return answer{reply: "There is no solve of this issue yet. Add the label or comment the solve command to start one.", reaction: "confused"}, nil
 	}
 	if err != nil {
 		return answer{}, err
 	}
+	return e.about(ctx, a, s)
+}
+
+// about answers a person who means a certain solve.
+func (e *Engine) about(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
 	switch a.Kind {
 	case solve.AskCancel:
 		return e.cancel(ctx, a, s)
 	case solve.AskRetry, solve.AskPick, solve.AskRevise:
 		return e.follow(ctx, a, s)
 	case solve.AskRunning:
-		return e.describe(ctx, s, solve.RunningText)
+		said, err := e.describe(ctx, s, solve.RunningText)
+		if a.CommentID == 0 { // a label that goes off and on is answered once
+			said.owner = "running-" + string(s.ID)
+		}
+		return said, err
 	case solve.AskWhy:
 		return e.describe(ctx, s, solve.WhyText)
 	default:

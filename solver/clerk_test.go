@@ -64,8 +64,11 @@ func TestAsks(t *testing.T) {
 		for _, kind := range []solve.AskKind{solve.AskStatus, solve.AskCancel, solve.AskRunning} {
 			expect(kind, 99, "no solve of this issue yet", "confused")
 		}
-		expect(solve.AskHelp, 99, "budget=", "eyes")
+		expect(solve.AskHelp, 99, "Did you mean solve?", "eyes") // the text comes with the ask
 		expect(solve.AskUnknown, 99, "Did you mean solve?", "confused")
+		if reply, _ := w.say(solve.AskHelp, 99, ""); reply != solve.HelpText() {
+			w.Errorf("help without a text: %q", reply)
+		}
 
 		id := w.ask(with("long"))
 		w.runState(id, solve.RunWorking)

@@ -3,6 +3,7 @@ package solver
 import (
 	"time"
 
+	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
 )
@@ -22,6 +23,8 @@ type Config struct {
 	Caps solve.Caps `yaml:"caps"`
 	// Limits of a run and of a solve; a request may narrow them.
 	Limits Limits `yaml:"limits"`
+	// Daily bounds how many solves are started in 24 hours, and what they cost.
+	Daily Daily `yaml:"daily"`
 	// LeaseTime is how long a node that stops renewing keeps its work.
 	LeaseTime time.Duration `yaml:"lease_time"`
 	// SweepEvery is how often leftover sandboxes are looked for.
@@ -38,6 +41,22 @@ type Config struct {
 	Order []string `yaml:"order"`
 	// Patch says which patches are refused.
 	Patch Patch `yaml:"patch"`
+	// Profiles are requests under a name.
+	Profiles map[string]repoconfig.Profile `yaml:"profiles"`
+	// Repository says what the file of a repository may set.
+	Repository Repository `yaml:"repository"`
+}
+
+// Repository says what .github/yudai.yml of a repository may set.
+type Repository struct {
+	// Read says whether it is read at all.
+	Read bool `yaml:"read"`
+	// Commands and Strategies say whether it may name its own.
+	Commands   bool `yaml:"commands"`
+	Strategies bool `yaml:"strategies"`
+	// Hosts may be opened by it while dependencies are installed, beside the package
+	// registries and the operator's own hosts.
+	Hosts []string `yaml:"hosts"`
 }
 
 // Matrix holds the axes' default values.
@@ -81,6 +100,9 @@ type Tests struct {
 	Output int `yaml:"output_mib"`
 	// RequireFix: where tests fail on the base, a candidate must fix one of them or bring a new passing test.
 	RequireFix bool `yaml:"require_fix"`
+	// Asked says that the commands are the wish of whoever asks for the solve: a
+	// repository's own do not replace them.
+	Asked bool `yaml:"-"`
 }
 
 // Patch bounds what a candidate may be.
@@ -104,6 +126,11 @@ func DefaultConfig() Config {
 			RunTime: 20 * time.Minute, RunSteps: 80, RunUSD: 2, RunOutput: 64, CommandTime: 2 * time.Minute,
 			SolveTime: time.Hour, SolveUSD: 10, Parallel: 4,
 		},
+		Daily: Daily{
+			Repository:   Day{Solves: 100, USD: 300},
+			Installation: Day{Solves: 0, USD: 1000},
+			Process:      Day{Solves: 0, USD: 2000},
+		},
 		LeaseTime: 20 * time.Second, SweepEvery: 2 * time.Minute,
 		Strategies: map[string]string{
 			"plain":            "",
@@ -118,12 +145,15 @@ func DefaultConfig() Config {
 		Branch: "ai/fix-{issue}-{solve}",
 		Order:  []string{},
 		Patch:  Patch{MaxKiB: 1024, MaxFiles: 100},
+
+		Profiles:   map[string]repoconfig.Profile{},
+		Repository: Repository{Read: true, Commands: true, Strategies: true, Hosts: []string{}},
 	}
 }
 
 // trial is how tests are run.
-func (t Tests) trial(test solve.TestCommand) judge.Trial {
-	return judge.Trial{Test: test, Timeout: t.Time, MaxOutput: int64(t.Output) << 20, Tries: t.Tries}
+func trial(t solve.Settings, test solve.TestCommand) judge.Trial {
+	return judge.Trial{Test: test, Timeout: t.TestTime, MaxOutput: t.Output, Tries: t.Tries}
 }
 
 // usd turns dollars into Money.

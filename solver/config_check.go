@@ -3,11 +3,11 @@ package solver
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -26,6 +26,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	c.checkTimes(report)
 	c.checkNames(report)
 	c.Tests.check(report)
+	checkHosts("repository.hosts", c.Repository.Hosts, report)
 	if err := (solve.Rule{Order: c.Order}).Validate(); err != nil {
 		report("order", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -46,6 +47,9 @@ func (c Config) checkNumbers(report func(key, problem string)) {
 		{"caps.process", c.Caps.Process, 1, mostCount},
 		{"caps.installation", c.Caps.Installation, 0, mostCount},
 		{"caps.repository", c.Caps.Repository, 0, mostCount},
+		{"daily.repository.solves", c.Daily.Repository.Solves, 0, mostCount},
+		{"daily.installation.solves", c.Daily.Installation.Solves, 0, mostCount},
+		{"daily.process.solves", c.Daily.Process.Solves, 0, mostCount},
 		{"limits.parallel", c.Limits.Parallel, 1, mostCount},
 		{"limits.run_steps", c.Limits.RunSteps, 0, mostCount},
 		{"limits.run_output_mib", c.Limits.RunOutput, 0, mostMiB},
@@ -63,15 +67,27 @@ func (c Config) checkNumbers(report func(key, problem string)) {
 			report(n.key, fmt.Sprintf("is %d, must be at most %d", n.v, n.most))
 		}
 	}
+	c.checkMoney(report)
+}
+
+func (c Config) checkMoney(report func(key, problem string)) {
 	for _, m := range []struct {
-		key string
-		v   float64
-	}{{"limits.run_usd", c.Limits.RunUSD}, {"limits.solve_usd", c.Limits.SolveUSD}} {
+		key   string
+		v     float64
+		least solve.Money
+	}{
+		{"limits.run_usd", c.Limits.RunUSD, 1}, {"limits.solve_usd", c.Limits.SolveUSD, 1},
+		{"daily.repository.usd", c.Daily.Repository.USD, leastMoney},
+		{"daily.installation.usd", c.Daily.Installation.USD, leastMoney},
+		{"daily.process.usd", c.Daily.Process.USD, leastMoney},
+	} {
 		switch {
 		case !(m.v >= 0 && m.v <= mostUSD): // true for NaN
 			report(m.key, fmt.Sprintf("must be 0 to %d US dollars; 0 is no limit", mostUSD))
-		case m.v > 0 && usd(m.v) == 0:
+		case m.v > 0 && m.least == 1 && usd(m.v) == 0:
 			report(m.key, "is less than a millionth of a dollar; 0 is no limit")
+		case m.v > 0 && usd(m.v) < m.least:
+			report(m.key, "is less than a cent; 0 is no limit")
 		}
 	}
 }
@@ -117,25 +133,19 @@ func (c Config) checkNames(report func(key, problem string)) {
 }
 
 func (t Tests) check(report func(key, problem string)) {
-	switch t.Format {
-	case "", "go", "junit", "jest", "tap", "cargo", "exit":
-	default:
-		report("tests.format", fmt.Sprintf("is %q, must be go, junit, jest, tap, cargo or exit", t.Format))
-	}
-	if (t.Format == "junit" || t.Format == "jest") && t.Report == "" {
-		report("tests.report", fmt.Sprintf("must name the report files (a glob) when tests.format is %s", t.Format))
-	}
-	if path.IsAbs(t.Report) || slices.Contains(strings.Split(t.Report, "/"), "..") {
-		report("tests.report", "must be a path or glob inside the repository, like build/reports/*.xml")
-	}
+	repoconfig.CheckTest(solve.TestCommand{Format: t.Format, Report: t.Report}, func(key, problem string) { report("tests."+key, problem) })
 	for _, name := range slices.Sorted(maps.Keys(t.InstallEnv)) {
 		if !isVariable(name) || strings.Contains(t.InstallEnv[name], "\x00") {
 			report("tests.install_env", fmt.Sprintf("%q cannot be a variable: letters, digits and _, and a value without a zero byte", name))
 		}
 	}
-	for i, host := range t.Hosts {
-		if !isHost(host) {
-			report(fmt.Sprintf("tests.hosts.%d", i), fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
+	checkHosts("tests.hosts", t.Hosts, report)
+}
+
+func checkHosts(key string, hosts []string, report func(key, problem string)) {
+	for i, host := range hosts {
+		if !repoconfig.IsHost(host) {
+			report(fmt.Sprintf("%s.%d", key, i), fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		}
 	}
 }
@@ -143,18 +153,4 @@ func (t Tests) check(report func(key, problem string)) {
 // isVariable says whether a name can be that of a variable of the environment.
 func isVariable(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && (s[0] < '0' || s[0] > '9')
-}
-
-// isHost says whether the allow-list of the install phase can ever match the entry.
-func isHost(s string) bool {
-	s = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(s), "*."), ".")
-	if s == "" || len(s) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-	}
-	return true
 }

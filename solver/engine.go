@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,10 +41,12 @@ type records interface {
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
+	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
 	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error)
+	RenewEffect(ctx context.Context, key string, at time.Time) error
 	Watch(ctx context.Context) <-chan struct{}
 }
 
@@ -77,6 +80,9 @@ type Hub interface {
 	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
 	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
 	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
+	// Config is the repository's own settings at a commit, else its owner's, with a name
+	// for people; solve.ErrNotFound if there are none, solve.ErrTooLarge if they are not read.
+	Config(ctx context.Context, repo solve.Repo, sha string) (name string, data []byte, err error)
 	// Clone returns where and with which narrow credentials to clone. release ends them.
 	Clone(ctx context.Context, repo solve.Repo) (url string, auth git.Auth, release func(context.Context) error, err error)
 }
@@ -100,7 +106,9 @@ type Parts struct {
 	Agents map[string]agent.Agent // by the name used in agents=
 	Models Models
 	Node   string // of this process's boot, unique
-	Log    zerolog.Logger
+	// Label asks for a solve without a profile; repositories' own profiles have labels like it.
+	Label string
+	Log   zerolog.Logger
 }
 
 // Engine works on solves until its context ends.
@@ -111,8 +119,12 @@ type Engine struct {
 	preparing chan struct{} // one token per base being prepared
 	remaking  chan struct{} // one token: a lost base is being made again
 	seats     chan struct{} // one token per solve being worked on
+	till      chan struct{} // one token: the day's room is being looked at and taken
+	leased    atomic.Int64  // until when the lease is confirmed, in nanoseconds; 0 if it is not
 	group     *errgroup.Group
 	halted    chan struct{} // closed when the workers must stop
+
+	board board
 
 	mu     sync.Mutex
 	solves map[solve.ID]*task // being worked on here
@@ -134,7 +146,7 @@ type runKey struct {
 func New(cfg Config, parts Parts) *Engine {
 	parts.Store = patient{parts.Store, cfg.LeaseTime}
 	return &Engine{
-		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
+		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), till: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
 		solves: map[solve.ID]*task{}, greets: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
 	}
 }
@@ -160,6 +172,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(errStopping)
+	e.leased.Store(began.Add(e.cfg.LeaseTime).UnixNano())
+	defer context.AfterFunc(work, func() { e.leased.Store(0) })()
 	defer context.AfterFunc(work, func() { close(e.halted) })()
 	services, ctx := errgroup.WithContext(ctx)
 	e.group = &errgroup.Group{}

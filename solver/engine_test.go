@@ -124,7 +124,7 @@ func (w *world) process(node string) *process {
 	p := &process{w: w, node: node, store: &ledger{Store: w.store}, driver: &tenant{boxes: w.driver}, done: make(chan struct{})}
 	p.engine = solver.New(w.cfg, solver.Parts{
 		Store: p.store, Hub: w.hub, Driver: p.driver, Git: w.git, Agents: w.agents, Models: w.models,
-		Node: node, Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
+		Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
 	})
 	return p
 }

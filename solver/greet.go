@@ -45,11 +45,16 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 	return after, nil
 }
 
-// greetWaiting greets the solves that found no worker: somebody who asked is
-// answered at once, however long the queue is.
+// greetWaiting greets the solves that found no worker, and tells them their places:
+// somebody who asked is answered at once, however long the queue is.
 func (e *Engine) greetWaiting(ctx, work context.Context) {
 	live, err := e.Store.LiveSolves(ctx)
 	e.complain(ctx, err, "live solves not read")
+	e.greetNew(work, live)
+	e.tellPlaces(ctx, live)
+}
+
+func (e *Engine) greetNew(work context.Context, live []solve.Solve) {
 	for _, s := range live {
 		if s.State != solve.StateQueued || s.Lease.Node != "" || !s.Greeted.IsZero() || !s.CancelAt.IsZero() {
 			continue

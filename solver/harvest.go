@@ -33,7 +33,7 @@ func (w *worker) harvest(ctx context.Context) error {
 			time.AfterFunc(harvestTimeCancel, cancel)
 		}
 	})()
-	patch, err := tree.Harvest(hctx, w.box, int64(w.cfg.Patch.MaxKiB)<<10)
+	patch, err := tree.Harvest(hctx, w.box, int64(w.settings(w.solve).Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || stopping(ctx)) {
 		return context.Cause(ctx)
 	}
@@ -108,9 +108,7 @@ func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate,
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	flags, refused := solve.Inspect(changes, patch, solve.PatchRules{
-		MaxBytes: w.cfg.Patch.MaxKiB << 10, MaxFiles: w.cfg.Patch.MaxFiles, RefuseInstructions: w.cfg.Patch.RefuseInstructions,
-	})
+	flags, refused := solve.Inspect(changes, patch, w.settings(w.solve).Patch)
 	sum := sha256.Sum256(patch)
 	c := &solve.Candidate{
 		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // install runs the install command with the allow-listed network and freezes the result.
@@ -21,8 +23,9 @@ func (p *preparation) install(ctx context.Context) (string, error) {
 	if err := p.lay(ctx, sb); err != nil {
 		return "", err
 	}
+	t := p.settings(p.solve)
 	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
-		Shell: p.setup.Install, Path: sandbox.ToolPath(), Env: p.cfg.Tests.InstallEnv, Timeout: p.cfg.Tests.InstallTime, MaxOutput: int64(p.cfg.Tests.Output) << 20,
+		Shell: p.setup.Install, Path: sandbox.ToolPath(), Env: p.cfg.Tests.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
 	})
 	if err != nil {
 		return "", fmt.Errorf("install: %w", err)
@@ -31,8 +34,8 @@ func (p *preparation) install(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if res.ExitCode != 0 {
-		return "", refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install. Its last line: %s%s",
-			p.setup.Install, res.ExitCode, timedOut(res), lastLine(out), closed(sb, p.setup.Hosts)))
+		return "", refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
+			p.setup.Install, res.ExitCode, timedOut(res), p.ownKey("install.command"), lastLine(out), closed(sb, p.setup.Hosts, t.OnlyHosts)))
 	}
 	return p.forker.Freeze(ctx, sb)
 }
@@ -58,8 +61,9 @@ func lastLine(out string) string {
 const maxClosed = 5
 
 // closed names the hosts that the install asked for and did not get, with the
-// setting that opens each kind; "" if there were none.
-func closed(sb sandbox.Sandbox, allowed []string) string {
+// setting that opens each kind; "" if there were none. only says that the repository
+// itself named all hosts that may be reached.
+func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 	r, ok := sb.(sandbox.Refuser)
 	if !ok {
 		return ""
@@ -67,7 +71,7 @@ func closed(sb sandbox.Sandbox, allowed []string) string {
 	var unlisted, private []string
 	for _, host := range r.Refused() {
 		switch {
-		case !isHost(host):
+		case !repoconfig.IsHost(host):
 		case slices.Contains(allowed, host):
 			private = append(private, "`"+host+"`")
 		default:
@@ -75,8 +79,12 @@ func closed(sb sandbox.Sandbox, allowed []string) string {
 		}
 	}
 	var text string
+	opener := "solver.tests.hosts can allow that"
+	if only {
+		opener = "network in " + solve.RepoConfigFile + " leaves it closed"
+	}
 	if len(unlisted) > 0 {
-		text += ". It asked for " + strings.Join(unlisted[:min(len(unlisted), maxClosed)], ", ") + ": solver.tests.hosts can allow that"
+		text += ". It asked for " + strings.Join(unlisted[:min(len(unlisted), maxClosed)], ", ") + ": " + opener
 	}
 	if len(private) > 0 {
 		text += ". Here " + strings.Join(private[:min(len(private), maxClosed)], ", ") + " leads to a private address: sandbox.local.allow_private can allow that"
@@ -91,7 +99,7 @@ func hostsIn(env map[string]string) []string {
 	for _, value := range env {
 		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {
 			u, err := url.Parse(strings.TrimPrefix(word, "sparse+"))
-			if err == nil && (u.Scheme == "https" || u.Scheme == "http") && isHost(u.Hostname()) {
+			if err == nil && (u.Scheme == "https" || u.Scheme == "http") && repoconfig.IsHost(u.Hostname()) {
 				out = append(out, u.Hostname())
 			}
 		}

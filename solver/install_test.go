@@ -34,13 +34,15 @@ func TestClosedNamesTheSetting(t *testing.T) {
 	allowed := []string{"pypi.org"}
 	for name, c := range map[string]struct {
 		hosts []string
+		only  bool
 		want  string
 	}{
-		"nothing":  {nil, ""},
-		"unlisted": {[]string{"cdn.example.com", "bad host`"}, ". It asked for `cdn.example.com`: solver.tests.hosts can allow that"},
-		"private":  {[]string{"pypi.org"}, ". Here `pypi.org` leads to a private address: sandbox.local.allow_private can allow that"},
+		"nothing":  {nil, false, ""},
+		"unlisted": {[]string{"cdn.example.com", "bad host`"}, false, ". It asked for `cdn.example.com`: solver.tests.hosts can allow that"},
+		"left out": {[]string{"cdn.example.com"}, true, ". It asked for `cdn.example.com`: network in .github/yudai.yml leaves it closed"},
+		"private":  {[]string{"pypi.org"}, false, ". Here `pypi.org` leads to a private address: sandbox.local.allow_private can allow that"},
 	} {
-		if got := closed(refuser{hosts: c.hosts}, allowed); got != c.want {
+		if got := closed(refuser{hosts: c.hosts}, allowed, c.only); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

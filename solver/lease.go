@@ -38,6 +38,7 @@ func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, 
 			return nil
 		case failed == nil && guard.Stop():
 			confirmed = now
+			e.leased.Store(now.Add(e.cfg.LeaseTime).UnixNano())
 			guard.Reset(time.Until(confirmed.Add(patience)))
 		case errors.Is(failed, solve.ErrLeaseLost):
 			stop(errStopping)
@@ -46,6 +47,10 @@ func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, 
 		}
 	}
 }
+
+// Leased says until when this process may work; the past if it does not work, or
+// has to stop.
+func (e *Engine) Leased() time.Time { return time.Unix(0, e.leased.Load()) }
 
 // apply writes a change under the lease. A store that fails is asked again for as
 // long as this process has its lease, because nobody else ends what this node

@@ -337,3 +337,24 @@ func TestAgentOfAnotherConfiguration(t *testing.T) {
 		}
 	})
 }
+
+// TestLeasedSaysUntilWhen: in the future while the engine works, over when it does not.
+func TestLeasedSaysUntilWhen(t *testing.T) {
+	bubble(t, func(w *world) {
+		p := w.process("a")
+		if p.engine.Leased().After(time.Now()) {
+			t.Error("leased before it runs")
+		}
+		p.run()
+		w.await(time.Second, "the lease", func() bool { return p.engine.Leased().After(time.Now()) })
+		<-time.After(10 * w.cfg.LeaseTime)
+		if left := time.Until(p.engine.Leased()); left < w.cfg.LeaseTime/2 || left > w.cfg.LeaseTime {
+			t.Errorf("leased for %s more", left)
+		}
+		w.must(p.stop())
+		synctest.Wait()
+		if p.engine.Leased().After(time.Now()) {
+			t.Error("leased after its end")
+		}
+	})
+}

@@ -25,6 +25,8 @@ type hub struct {
 	faults   map[string][]error // answered first, one a call
 	always   map[string]error
 	released int
+	config   string   // the repository's own settings; "" is none
+	configAt []string // the commits they were asked for at
 }
 
 // fail makes the next calls of a method fail, one with each error.
@@ -96,6 +98,19 @@ func (h *hub) Branch(ctx context.Context, _ solve.Repo, name string) (string, er
 		return "", solve.ErrNotFound
 	}
 	return h.sha, nil
+}
+
+func (h *hub) Config(ctx context.Context, _ solve.Repo, sha string) (string, []byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.configAt = append(h.configAt, sha)
+	if err := h.begin(ctx, "config"); err != nil {
+		return solve.RepoConfigFile, nil, err
+	}
+	if h.config == "" {
+		return "", nil, solve.ErrNotFound
+	}
+	return solve.RepoConfigFile, []byte(h.config), nil
 }
 
 func (h *hub) Clone(ctx context.Context, _ solve.Repo) (string, git.Auth, func(context.Context) error, error) {

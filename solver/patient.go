@@ -67,6 +67,10 @@ func (p patient) Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
 	return insist(ctx, p.limit, "run", func(ctx context.Context) (solve.Run, error) { return p.Store.Run(ctx, id, n) })
 }
 
+func (p patient) Spent(ctx context.Context, since time.Time) ([]solve.Spending, error) {
+	return insist(ctx, p.limit, "spent", func(ctx context.Context) ([]solve.Spending, error) { return p.Store.Spent(ctx, since) })
+}
+
 func (p patient) Effect(ctx context.Context, key string) (solve.Effect, error) {
 	return insist(ctx, p.limit, "effect", func(ctx context.Context) (solve.Effect, error) { return p.Store.Effect(ctx, key) })
 }

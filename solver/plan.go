@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -155,13 +158,29 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 			return s, err
 		}
 	}
+	s.Plan, s.Base, s.Branch = plan, base, name
+	return e.begin(ctx, s)
+}
+
+// begin claims a solve as it was planned, if the day has room for it. One at a time
+// looks and claims, so that two cannot take the last place; a store shared by several
+// processes will have to do both in one transaction.
+func (e *Engine) begin(ctx context.Context, planned solve.Solve) (solve.Solve, error) {
+	select {
+	case e.till <- struct{}{}:
+	case <-ctx.Done():
+		return planned, context.Cause(ctx)
+	}
+	defer func() { <-e.till }()
+	if err := e.afford(ctx, planned, &planned.Plan); err != nil {
+		return planned, err
+	}
 	now := time.Now()
-	s, _, err = e.apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed,
+	s, _, err := e.apply(ctx, solve.Change{
+		Solve: planned.ID, Token: planned.Lease.Token, Event: solve.EventClaimed,
 		Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Plan, s.Branch, s.Started = plan, name, now
-			s.Base = base
-			if t := plan.Limits.SolveTime; t > 0 {
+			s.Plan, s.Base, s.Branch, s.Started = planned.Plan, planned.Base, planned.Branch, now
+			if t := s.Plan.Limits.SolveTime; t > 0 {
 				s.Deadline = now.Add(t)
 			}
 		},
@@ -179,7 +198,11 @@ func (e *Engine) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.Ba
 	if err != nil {
 		return solve.Plan{}, base, err
 	}
-	plan, err := e.matrix(s)
+	rules, err := e.rules(ctx, s, base)
+	if err != nil {
+		return solve.Plan{}, base, err
+	}
+	plan, err := e.matrix(s, rules)
 	return plan, base, err
 }
 
@@ -227,23 +250,29 @@ func (e *Engine) solvable(ctx context.Context, s solve.Solve) error {
 	return nil
 }
 
-// matrix expands the request under the configuration.
-func (e *Engine) matrix(s solve.Solve) (solve.Plan, error) {
-	d := e.cfg.Defaults
-	agents := make([]string, 0, len(e.Agents))
-	for name := range e.Agents {
-		agents = append(agents, name)
+// matrix expands the request under the rules of its repository.
+func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, error) {
+	req, used, err := profiled(s.Request, rules)
+	if err != nil {
+		return solve.Plan{}, err
 	}
-	plan, err := solve.Expand(s.Request, solve.Defaults{
+	d := e.cfg.Defaults
+	plan, err := solve.Expand(req, solve.Defaults{
 		Models: d.Models, Temps: d.Temps, Edits: d.Edits, Strategies: d.Strategies, Agents: d.Agents, Repeat: d.Repeat,
-		MaxExperiments: e.cfg.MaxExperiments, Limits: e.cfg.Limits.limits(), StrategyText: e.cfg.Strategies,
-		KnownModels: e.Models.Names(), KnownAgents: agents,
+		MaxExperiments: rules.MaxExperiments, Limits: rules.Limits, StrategyText: rules.Strategies,
+		KnownModels: e.Models.Names(), KnownAgents: slices.Collect(maps.Keys(e.Agents)),
 	}, e.Models.Temperature)
 	if err != nil {
 		return plan, refuse(err.Error())
 	}
-	if note := s.Issue.Note(); note != "" {
-		plan.Notes = append(plan.Notes, note)
+	plan.Settings = &rules.Settings
+	if file := rules.Settings.File; file != "" {
+		plan.Notes = append(plan.Notes, "the settings of "+file+" are used")
+	}
+	for _, note := range []string{used, s.Issue.Note()} {
+		if note != "" {
+			plan.Notes = append(plan.Notes, note)
+		}
 	}
 	seen := map[string]bool{}
 	for _, x := range plan.Experiments {

@@ -262,7 +262,7 @@ func TestBaseThatCannotBePrepared(t *testing.T) {
 		world  func(w *world)
 		reason string
 	}{
-		"install fails":     {func(w *world) { w.machine.on(installCommand, exit(1, "no such package\n")) }, "`do-install` failed (exit 1). Mend it, or set solver.tests.install. Its last line: `no such package`"},
+		"install fails":     {func(w *world) { w.machine.on(installCommand, exit(1, "no such package\n")) }, "`do-install` failed (exit 1). Mend it, or set solver.tests.install, or install.command in .github/yudai.yml. Its last line: `no such package`"},
 		"install too slow":  {func(w *world) { w.machine.on(installCommand, sleeps(time.Hour)) }, "failed (exit -1, timed out)"},
 		"tests not there":   {func(w *world) { w.machine.on(testCommand, exit(127, "")) }, "tests cannot be run"},
 		"tests not known":   {func(w *world) { w.cfg.Tests.Command = "" }, "set solver.tests.command"},

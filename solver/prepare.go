@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err != nil {
 		return s, err
 	}
-	setup, err := e.setup(ctx, mirror, s.Base.SHA)
+	setup, err := e.setup(ctx, mirror, s)
 	if err != nil {
 		return s, err
 	}
@@ -79,30 +80,41 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 // mirrorKey names the mirror of a solve's repository.
 func mirrorKey(s solve.Solve) string { return strconv.FormatInt(s.Repo.ID, 10) }
 
-// setup is how the repository is installed and tested: configured, else detected.
-func (e *Engine) setup(ctx context.Context, m *git.Mirror, sha string) (judge.Setup, error) {
-	paths, err := m.Paths(ctx, sha)
+// setup is how the repository is installed and tested: as it was planned, else detected.
+func (e *Engine) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (judge.Setup, error) {
+	paths, err := m.Paths(ctx, s.Base.SHA)
 	if err != nil {
 		return judge.Setup{}, err
 	}
-	setup, err := judge.Detect(paths, func(path string) ([]byte, error) { return m.ReadFile(ctx, sha, path) })
-	t := e.cfg.Tests
-	if t.Command != "" {
-		format := t.Format
-		if format == "" {
-			format = "exit"
-		}
-		setup.Test = solve.TestCommand{Command: t.Command, Format: format, Report: t.Report, Source: "config"}
-		err = nil
+	setup, err := setUp(e.settings(s), hostsIn(e.cfg.Tests.InstallEnv), paths, func(path string) ([]byte, error) {
+		return m.ReadFile(ctx, s.Base.SHA, path)
+	})
+	if err != nil {
+		return setup, refuse(err.Error() + e.ownKey("test.command"))
+	}
+	return setup, nil
+}
+
+// setUp fills what the settings leave open with what the repository's files tell.
+// mirrors are hosts of the operator's own, which stay open unless all are closed.
+func setUp(t solve.Settings, mirrors, paths []string, content func(path string) ([]byte, error)) (judge.Setup, error) {
+	setup, err := judge.Detect(paths, content)
+	if t.Test.Command != "" {
+		setup.Test, err = t.Test, nil
+		setup.Test.Format = cmp.Or(t.Test.Format, "exit")
 	}
 	if t.Install != "" {
 		setup.Install = t.Install
 	}
-	setup.Hosts = slices.Concat(setup.Hosts, t.Hosts, hostsIn(t.InstallEnv))
-	if err != nil {
-		return setup, refuse(err.Error())
+	switch {
+	case t.OnlyHosts && len(t.Hosts) == 0:
+		setup.Hosts = nil
+	case t.OnlyHosts:
+		setup.Hosts = slices.Concat(t.Hosts, mirrors)
+	default:
+		setup.Hosts = slices.Concat(setup.Hosts, t.Hosts, mirrors)
 	}
-	return setup, nil
+	return setup, err
 }
 
 // preparation is one base being made.
@@ -155,10 +167,11 @@ func (p *preparation) build(ctx context.Context) (judge.Report, error) {
 }
 
 func (p *preparation) spec(name, from string, hosts []string) sandbox.Spec {
+	t := p.settings(p.solve)
 	return sandbox.Spec{
 		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
 		Labels: map[string]string{"solve": string(p.solve.ID), "phase": "prepare"},
-		TTL:    lifetime(p.cfg.Tests.InstallTime, p.cfg.Tests.Time, p.solve.Plan.Limits.SolveTime),
+		TTL:    lifetime(t.InstallTime, t.TestTime, p.solve.Plan.Limits.SolveTime),
 	}
 }
 
@@ -170,7 +183,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 			return judge.Report{}, err
 		}
 	}
-	report, log, err := judge.RunBase(ctx, sb, p.cfg.Tests.trial(p.setup.Test))
+	report, log, err := judge.RunBase(ctx, sb, trial(p.settings(p.solve), p.setup.Test))
 	if err != nil {
 		return report, fmt.Errorf("test the base: %w", err)
 	}
@@ -179,7 +192,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 	}
 	if report.NoVerdict != "" {
 		return report, refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
-			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report))
+			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report)+p.ownKey("test.command"))
 	}
 	data, err := report.Encode()
 	if err != nil {
@@ -189,6 +202,14 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 		return report, err
 	}
 	return report, nil
+}
+
+// ownKey names the key of the repository's own file that can help, too; "" if that is not read.
+func (e *Engine) ownKey(key string) string {
+	if r := e.cfg.Repository; !r.Read || !r.Commands {
+		return ""
+	}
+	return ", or " + key + " in " + solve.RepoConfigFile
 }
 
 // settings names the keys of config.yml that can help where tests give no verdict.

@@ -46,7 +46,7 @@ func (e *Engine) remake(ctx context.Context, s solve.Solve) error {
 	if err != nil {
 		return err
 	}
-	setup, err := e.setup(ctx, mirror, s.Base.SHA)
+	setup, err := e.setup(ctx, mirror, s)
 	if err != nil {
 		return err
 	}

@@ -3,26 +3,90 @@ package solver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// stop cancels what an event has left nothing to solve of.
+// settle is how long a label that was taken off may come back: people, and other
+// programs, put labels off and on.
+const settle = 5 * time.Second
+
+// notYet says that an ask is decided later.
+type notYet struct{ until time.Time }
+
+func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.until) }
+
+// stop cancels what an event has left nothing to solve of. An issue that was closed,
+// deleted or lost its label is read again first: what the event told may have been undone.
 func (e *Engine) stop(ctx context.Context, a solve.Ask) error {
+	late := !time.Now().Before(a.At.Add(settle))
+	if a.Stop == solve.StopUnlabelled && !late {
+		return notYet{a.At.Add(settle)}
+	}
+	if again, err := e.again(ctx, a); again || err != nil {
+		return err
+	}
 	live, err := e.Store.LiveSolves(ctx)
 	if err != nil {
 		return err
 	}
+	live = slices.DeleteFunc(live, func(s solve.Solve) bool { return !concerns(a, s) || !s.CancelAt.IsZero() })
+	if len(live) == 0 {
+		return nil
+	}
+	undone, err := e.undone(ctx, a)
+	switch {
+	case err != nil:
+		return err
+	case undone && a.Stop == solve.StopDeleted && !late: // GitHub's answers lag behind its events
+		return notYet{a.At.Add(settle)}
+	case undone:
+		return nil
+	}
 	for _, s := range live {
-		if !concerns(a, s) {
-			continue
-		}
 		if _, err := e.Store.AskCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
+}
+
+// again says whether the label was taken off once more since: then it was there in
+// between, and the last time counts.
+func (e *Engine) again(ctx context.Context, a solve.Ask) (bool, error) {
+	if a.Stop != solve.StopUnlabelled {
+		return false, nil
+	}
+	asks, err := e.Store.Asks(ctx)
+	return slices.ContainsFunc(asks, func(b solve.Ask) bool {
+		return b.Stop == a.Stop && b.Repo.ID == a.Repo.ID && b.Issue == a.Issue && strings.EqualFold(b.Label, a.Label) && b.At.After(a.At)
+	}), err
+}
+
+// undone says whether the issue is not, or not any more, as the event told. Of an
+// installation that is gone nothing can be read.
+func (e *Engine) undone(ctx context.Context, a solve.Ask) (bool, error) {
+	switch a.Stop {
+	case solve.StopClosed, solve.StopUnlabelled, solve.StopDeleted:
+	default:
+		return false, nil
+	}
+	issue, err := e.Hub.Issue(ctx, a.Repo, a.Issue)
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.Stop == solve.StopClosed:
+		return issue.Open, nil
+	case a.Stop == solve.StopUnlabelled:
+		return slices.ContainsFunc(issue.Labels, func(l string) bool { return strings.EqualFold(l, a.Label) }), nil
+	}
+	return true, nil
 }
 
 // concerns says whether an event is about a solve.
@@ -32,10 +96,12 @@ func concerns(a solve.Ask, s solve.Solve) bool {
 		return false
 	case a.Repo.ID != 0 && a.Repo.ID != s.Repo.ID:
 		return false
+	case len(a.Repos) > 0 && !slices.Contains(a.Repos, s.Repo.ID):
+		return false
 	case a.Issue != 0 && a.Issue != s.Issue.Number:
 		return false
 	}
-	return a.Label == "" || s.Trigger.Kind == solve.TriggerLabel && s.Trigger.Label == a.Label
+	return a.Label == "" || s.Trigger.Kind == solve.TriggerLabel && strings.EqualFold(s.Trigger.Label, a.Label)
 }
 
 // stopReason tells people what happened.
@@ -44,18 +110,19 @@ func stopReason(a solve.Ask) string {
 	if a.Actor != "" {
 		by = " by " + a.Actor
 	}
-	switch a.Stop {
-	case solve.StopClosed:
+	switch {
+	case a.Stop == solve.StopClosed:
 		return "the issue was closed" + by
-	case solve.StopUnlabelled:
+	case a.Stop == solve.StopUnlabelled:
 		return "the label was removed" + by
-	case solve.StopDeleted:
+	case a.Stop == solve.StopDeleted:
 		return "the issue was deleted" + by
-	case solve.StopTransferred:
+	case a.Stop == solve.StopTransferred:
 		return "the issue was moved to another repository" + by
-	case solve.StopSuspended:
+	case a.Stop == solve.StopSuspended:
 		return "the App was suspended" + by
-	default:
-		return "the App was uninstalled" + by
+	case len(a.Repos) > 0:
+		return "the repository was taken out of the App's installation" + by
 	}
+	return "the App was uninstalled" + by
 }

@@ -61,10 +61,10 @@ func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {
 		return none, err
 	}
 	defer closeSandbox(ctx, sb)
-	began := time.Now()
+	began, t := time.Now(), w.settings(w.solve)
 	res, err := judge.Judge(ctx, sb, judge.Input{
 		Patch: patch, Changes: w.run.Candidate.Files, Base: base,
-		Trial: w.cfg.Tests.trial(w.solve.Base.Test), RequireFix: w.cfg.Tests.RequireFix,
+		Trial: trial(t, w.solve.Base.Test), RequireFix: t.RequireFix,
 	})
 	if err != nil {
 		return none, err

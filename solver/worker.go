@@ -181,9 +181,9 @@ func (w *worker) open(ctx context.Context) error {
 }
 
 func (w *worker) spec(name, phase string) sandbox.Spec {
-	l := w.solve.Plan.Limits
+	l, t := w.solve.Plan.Limits, w.settings(w.solve).TestTime
 	return sandbox.Spec{
-		Name: name, From: w.solve.Base.Image, TTL: lifetime(l.RunTime, w.cfg.Tests.Time, w.cfg.Tests.Time),
+		Name: name, From: w.solve.Base.Image, TTL: lifetime(l.RunTime, t, t),
 		Labels: map[string]string{"solve": string(w.run.Solve), "run": fmt.Sprint(w.run.N), "phase": phase},
 	}
 }
@@ -239,7 +239,7 @@ func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
 		return agent.Job{}, err
 	}
 	job := agent.Job{
-		Task: w.solve.Task(), Strategy: w.solve.Plan.StrategyText[x.Strategy],
+		Task: w.solve.Task(), Strategy: w.settings(w.solve).Advise(w.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
 		Model: model, Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)},
 		Spend: purse.leave, Spent: purse.pay,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/solver"
 )
 
 // Names in the emulator.
@@ -72,6 +73,7 @@ func (r *rig) config() server.Config {
 	cfg.Sandbox.Local.Dir = filepath.Join(r.dir, "sandboxes")
 	cfg.Sandbox.Local.AllowUnlimited = true
 	cfg.Solver.Defaults.Temps = []float64{0}
+	cfg.Solver.Daily = solver.Daily{}
 	return cfg
 }
 

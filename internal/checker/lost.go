@@ -43,7 +43,8 @@ func (f final) answers(guid string) bool {
 
 // knows says whether a marker's owner is a solve or an answered ask.
 func (f final) knows(owner string) bool {
-	return slices.ContainsFunc(f.solves, func(s solve.Solve) bool { return string(s.ID) == owner }) || f.answers(owner)
+	return slices.ContainsFunc(f.solves, func(s solve.Solve) bool { return string(s.ID) == owner }) || f.answers(owner) ||
+		slices.ContainsFunc(f.effects, func(e solve.Effect) bool { return e.Key == owner+"/"+string(solve.EffectReply) }) // a refusal
 }
 
 func lostOf(f *findings, g *github, left final, s solve.Solve) {
@@ -65,11 +66,14 @@ func lostOf(f *findings, g *github, left final, s solve.Solve) {
 	if s.State == solve.StateSolved {
 		lostPull(f, g, left, s)
 	}
-	answer := solve.EffectFinal
+	answer, owner := solve.EffectFinal, string(s.ID)
 	if s.Refused && s.Started.IsZero() {
 		answer = solve.EffectReply
 	}
-	if !left.dead(s.ID, answer) && !g.says(string(s.ID), string(answer)) {
+	if s.Denied {
+		owner = solve.RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor)
+	}
+	if !left.dead(s.ID, answer) && !g.says(owner, string(answer)) {
 		f.add("solve %s is %s without a comment that says so", s.ID, s.State)
 	}
 	if !s.Started.IsZero() && !left.dead(s.ID, solve.EffectCheck) && !g.completed(solveCheck(s.ID)) {

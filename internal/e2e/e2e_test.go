@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,6 +37,8 @@ type world struct {
 	// github carries the program's requests to the emulator and checks them and
 	// the answers against GitHub's own description.
 	github http.RoundTripper
+	// log gets what the served program logs.
+	log logBuffer
 }
 
 // scenario is the file scenario.yml of a test case.
@@ -145,7 +148,7 @@ func (w *world) config(archive *txtar.Archive) server.Config {
 func (w *world) serve() (srv *server.Server, stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
-	log := zerolog.New(zerolog.NewTestWriter(w.t)).Level(zerolog.DebugLevel)
+	log := zerolog.New(io.MultiWriter(zerolog.NewTestWriter(w.t), &w.log)).Level(zerolog.DebugLevel)
 	srv, err := server.New(ctx, w.cfg, server.Options{Getenv: func(k string) string { return w.env[k] }, Log: log, Transport: w.github})
 	w.must(err)
 	w.must(w.hub.SetWebhookURL(w.app, "http://"+srv.Addr()+"/api/github/hook"))

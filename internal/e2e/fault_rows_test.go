@@ -79,8 +79,8 @@ func tokenRows() []faultRow {
 		{name: "installation/suspended while runs work", slow: true, after: suspended(solve.StateRunning)},
 		{name: "installation/deleted while queued", want: solve.StateFailed, before: (*world).holdPermissions, after: gone(solve.StateQueued)},
 		{name: "installation/deleted while runs work", want: solve.StateFailed, slow: true, after: gone(solve.StateRunning)},
-		{name: "installation/may not write check runs", faults: []githubsim.Fault{
-			{Kind: githubsim.FaultForbidden, Method: "POST", Path: `/check-runs$`, Count: -1},
+		{name: "installation/may not write check runs until that is accepted", faults: []githubsim.Fault{
+			{Kind: githubsim.FaultForbidden, Method: "POST", Path: `/check-runs$`, Count: 8},
 		}},
 	}
 }

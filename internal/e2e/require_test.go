@@ -10,3 +10,8 @@ func TestRequiredSandboxMustNotSkip(t *testing.T) {
 	t.Parallel()
 	sandboxtest.SkipFails(t, "TestStatusAndHelp")
 }
+
+func TestRequiredBrowserMustNotSkip(t *testing.T) {
+	t.Parallel()
+	sandboxtest.SkipFailsWithout(t, "browser", "TestSetupInABrowser")
+}

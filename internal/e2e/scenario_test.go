@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -60,6 +61,9 @@ func play(t *testing.T, a *txtar.Archive, s scenario) {
 	w.mess(s.Garbage)
 	if len(s.Meanwhile) > 0 {
 		w.holdPermissions()
+		for _, action := range []string{"closed", "deleted", "transferred"} { // who claims the solve must see it
+			w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "issues", Action: action, Count: -1})
+		}
 	}
 	comment := w.trigger(s)
 	if len(s.Meanwhile) > 0 {

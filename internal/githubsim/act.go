@@ -88,6 +88,7 @@ func (h *Hub) addLabel(r *repo, i *issue, by *user, name string) {
 		r.labels[strings.ToLower(name)] = l
 	}
 	i.labels = append(i.labels, l)
+	h.note(i, "labeled", by, l)
 	i.updated = h.now()
 	h.issueEvent(r, i, "labeled", by, obj{"label": h.labelJSON(r, l)})
 }
@@ -95,6 +96,7 @@ func (h *Hub) addLabel(r *repo, i *issue, by *user, name string) {
 func (h *Hub) dropLabel(r *repo, i *issue, by *user, name string) {
 	l := r.labels[strings.ToLower(name)]
 	i.labels = slices.DeleteFunc(slices.Clone(i.labels), func(x *label) bool { return x == l })
+	h.note(i, "unlabeled", by, l)
 	i.updated = h.now()
 	h.issueEvent(r, i, "unlabeled", by, obj{"label": h.labelJSON(r, l)})
 }

@@ -114,6 +114,16 @@ func everyIssue(ctx context.Context, t *testing.T, w *world) {
 	check(t, err)
 	_, err = issues.RemoveLabelForIssue(ctx, owner, name, w.issue, "two words")
 	check(t, err)
+	history, _, err := issues.ListIssueEvents(ctx, owner, name, w.issue, nil)
+	check(t, err)
+	var lines []string
+	for _, e := range history {
+		lines = append(lines, e.GetEvent()+" "+e.GetLabel().GetName()+" by "+e.GetActor().GetLogin())
+	}
+	const by = " by yudai-test[bot]"
+	if got, want := strings.Join(lines, ", "), "labeled bug"+by+", labeled two words"+by+", unlabeled two words"+by; got != want {
+		t.Errorf("events %q, want %q", got, want)
+	}
 	some, _, err := issues.ListByRepo(ctx, owner, name, &github.IssueListByRepoOptions{Labels: []string{"bug"}, State: "all"})
 	check(t, err)
 	if len(labels) != 2 || len(some) != 1 || len(some[0].Labels) != 1 {

@@ -201,10 +201,12 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 // answer authenticates, counts, routes, checks rights and acts.
 func (h *Hub) answer(c *call) reply {
-	if denied := h.authenticate(c); denied != nil {
-		return *denied
-	}
 	path := strings.TrimPrefix(c.req.URL.EscapedPath(), h.opts.APIPrefix)
+	if to, _ := h.match(c.req.Method, path); to == nil || to.who != byNobody {
+		if denied := h.authenticate(c); denied != nil {
+			return *denied
+		}
+	}
 	if path != "/rate_limit" {
 		if denied := h.spend(c); denied != nil {
 			return *denied

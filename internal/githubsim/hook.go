@@ -84,10 +84,14 @@ func (h *Hub) tell(in *installation, event, action string, by *user, fill obj) {
 // rightFor is the permission that an event needs.
 func rightFor(event string) string {
 	switch event {
-	case "pull_request":
+	case "pull_request", "pull_request_review", "pull_request_review_comment":
 		return "pull_requests"
 	case "issues", "issue_comment":
 		return "issues"
+	case "check_run", "check_suite":
+		return "checks"
+	case "push":
+		return "contents"
 	}
 	return "metadata"
 }
@@ -198,7 +202,7 @@ func (h *Hub) pause(d time.Duration) {
 	}
 }
 
-// headers are the request headers of a delivery, signatures included.
+// headers are the request headers of a delivery, signatures included if there is a secret.
 func (d *delivery) headers() http.Header {
 	sign256 := hmac.New(sha256.New, []byte(d.app.secret))
 	sign256.Write(d.payload)
@@ -214,6 +218,10 @@ func (d *delivery) headers() http.Header {
 		"X-Hub-Signature":                        "sha1=" + hex.EncodeToString(sign1.Sum(nil)),
 	} {
 		out.Set(k, v)
+	}
+	if d.app.secret == "" {
+		out.Del("X-Hub-Signature-256")
+		out.Del("X-Hub-Signature")
 	}
 	return out
 }

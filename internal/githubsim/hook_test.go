@@ -64,6 +64,7 @@ func TestWebhookPayloads(t *testing.T) {
 		Title: github.String("fix"), Head: github.String("ai/fix-1"), Base: github.String("main"), Body: github.String("Fixes #1"),
 	})
 	check(t, err)
+	check(t, h.Review(full, pull.GetNumber(), maya, "changes_requested", "Not like this."))
 	check(t, h.MergePull(full, pull.GetNumber(), maya))
 	other := must[int](t)(h.OpenIssue(full, otto, "Other", "", "bug"))
 	check(t, h.DeleteIssue(full, other, maya))
@@ -77,7 +78,7 @@ func TestWebhookPayloads(t *testing.T) {
 		"issue_comment.created", "issue_comment.edited", "issue_comment.deleted", "issue_comment.created",
 		"check_suite.requested", "check_run.created", "check_run.completed", "check_suite.completed",
 		"check_run.requested_action", "check_run.rerequested", "check_suite.rerequested",
-		"pull_request.opened", "pull_request.closed", "issues.closed",
+		"pull_request.opened", "pull_request_review.submitted", "pull_request.closed", "issues.closed",
 		"issues.opened", "issues.labeled", "issues.deleted", "installation.deleted",
 	}
 	if diff := cmp.Diff(want, w.hooks.events(t)); diff != "" {

@@ -11,6 +11,7 @@
 package githubsim
 
 import (
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"net"
@@ -63,6 +64,10 @@ type Options struct {
 	// HistoryFile, if set, gets every record of the history as a JSON line,
 	// on disk before the request is answered.
 	HistoryFile string
+	// NoWebhookSecret makes no secret for an App that is registered from a manifest.
+	NoWebhookSecret bool
+	// AppKey is the key of Apps registered from a manifest; nil makes one for each.
+	AppKey *rsa.PrivateKey
 	// NoDrafts refuses draft pull requests, as plans without them do.
 	NoDrafts bool
 }
@@ -84,6 +89,7 @@ type Hub struct {
 	seq      int64 // last id given out
 	users    map[string]*user
 	apps     map[int64]*app
+	codes    map[string]*conversion // of Apps whose secrets have not been fetched
 	installs map[int64]*installation
 	tokens   map[string]*token
 	minted   int
@@ -120,6 +126,7 @@ func New(opts Options) *Hub {
 		seq:      1000,
 		users:    map[string]*user{},
 		apps:     map[int64]*app{},
+		codes:    map[string]*conversion{},
 		installs: map[int64]*installation{},
 		tokens:   map[string]*token{},
 		repos:    map[string]*repo{},
@@ -289,7 +296,7 @@ func (h *Hub) isAPI(path string) bool {
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "repos", "app", "users", "installation", "rate_limit":
+	case "repos", "app", "app-manifests", "users", "installation", "rate_limit":
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package githubsim
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -34,6 +35,8 @@ type App struct {
 // AppSpec describes an app to register; only Name is needed.
 type AppSpec struct {
 	Name string
+	// Owner is the account it belongs to; empty is octo-org.
+	Owner string
 	// Key saves making one; tests that make many hubs share a key.
 	Key *rsa.PrivateKey
 	// Secret signs the webhooks; empty makes one.
@@ -42,7 +45,7 @@ type AppSpec struct {
 	// metadata read; issues, pull_requests, contents and checks write.
 	Permissions map[string]string
 	// Events are subscribed; nil is issues, issue_comment, pull_request,
-	// check_run and check_suite. Installation events always come.
+	// pull_request_review, check_run and check_suite. Installation events always come.
 	Events []string
 	// WebhookURL is where events go; see Hub.SetWebhookURL.
 	WebhookURL string
@@ -69,7 +72,7 @@ func (h *Hub) RegisterApp(spec AppSpec) (App, error) {
 		}
 	}
 	if spec.Events == nil {
-		spec.Events = []string{"issues", "issue_comment", "pull_request", "check_run", "check_suite"}
+		spec.Events = []string{"issues", "issue_comment", "pull_request", "pull_request_review", "check_run", "check_suite"}
 	}
 	slug := slugOf(spec.Name)
 	if slug == "" {
@@ -83,7 +86,7 @@ func (h *Hub) RegisterApp(spec AppSpec) (App, error) {
 		}
 	}
 	a := &app{
-		id: h.id(), slug: slug, name: spec.Name, owner: h.makeUser("octo-org", "Organization"),
+		id: h.id(), slug: slug, name: spec.Name, owner: h.makeUser(cmp.Or(spec.Owner, "octo-org"), "Organization"),
 		bot: h.makeUser(slug+"[bot]", "Bot"), key: &spec.Key.PublicKey, secret: spec.Secret,
 		hookURL: spec.WebhookURL, hookID: h.id(), perms: clonePerms(spec.Permissions),
 		events: slices.Clone(spec.Events), created: h.now(),
@@ -93,6 +96,19 @@ func (h *Hub) RegisterApp(spec AppSpec) (App, error) {
 	h.signal()
 	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(spec.Key)}
 	return App{ID: a.id, Slug: a.slug, Name: a.name, PrivateKeyPEM: pem.EncodeToMemory(block), WebhookSecret: a.secret}, nil
+}
+
+// AppBySlug finds an app that was registered on the pages. Its secrets are not told:
+// they were given out to whoever redeemed the code.
+func (h *Hub) AppBySlug(slug string) (App, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.apps {
+		if a.slug == slug {
+			return App{ID: a.id, Slug: a.slug, Name: a.name}, nil
+		}
+	}
+	return App{}, fmt.Errorf("app %s: %w", slug, ErrNotFound)
 }
 
 // SetWebhookURL sets where the app's events go. While it is empty, deliveries

@@ -31,6 +31,22 @@ func (h *Hub) SetPermission(full, login, role string) error {
 	return nil
 }
 
+// HideMember makes a person's membership private: payloads say that login has
+// nothing to do with the repository, whatever role it has.
+func (h *Hub) HideMember(full, login string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r, err := h.repo(full)
+	if err != nil {
+		return err
+	}
+	if r.hidden == nil {
+		r.hidden = map[string]bool{}
+	}
+	r.hidden[strings.ToLower(login)] = true
+	return nil
+}
+
 // SetPrivate makes a repository private or public (the default). On public
 // ones everybody may read.
 func (h *Hub) SetPrivate(full string, private bool) error {
@@ -136,7 +152,7 @@ func (h *Hub) ImportRepo(owner, name, path string) (Repo, error) {
 }
 
 func (h *Hub) addRepo(owner, name string) (*repo, error) {
-	if !namePattern.MatchString(owner) || !namePattern.MatchString(name) || strings.HasSuffix(name, ".git") {
+	if !namePattern.MatchString(owner) || !namePattern.MatchString(strings.TrimPrefix(name, ".")) || strings.HasSuffix(name, ".git") {
 		return nil, fmt.Errorf("create repository %s/%s: not a valid name", owner, name)
 	}
 	if h.repos[strings.ToLower(owner+"/"+name)] != nil {

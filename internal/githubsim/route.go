@@ -13,6 +13,7 @@ const (
 	byAnybody caller = iota // an app or an installation
 	byApp                   // an app with its JWT
 	byToken                 // an installation with its token
+	byNobody                // no credentials at all
 )
 
 // route is one endpoint. In its path, {x} is a segment and a final {x...} the
@@ -83,6 +84,9 @@ func apiRoutes() []route {
 		add(method, "/repos/{owner}/{repo}"+path, byToken, do, rights...)
 	}
 	add(get, "/app", byApp, getApp)
+	add(post, "/app-manifests/{code}/conversions", byNobody, convert)
+	add(get, "/app/hook/config", byApp, getHookConfig)
+	add(patch, "/app/hook/config", byApp, setHookConfig)
 	add(get, "/app/installations", byApp, listInstallations)
 	add(get, "/app/installations/{installation}", byApp, getInstallation)
 	add(post, "/app/installations/{installation}/access_tokens", byApp, mint)
@@ -124,6 +128,7 @@ func apiRoutes() []route {
 	in(get, "/issues/{issue}", getIssue, issuesRead, pullsRead)
 	in(patch, "/issues/{issue}", editIssue, issuesWrite, pullsWrite)
 	in(get, "/issues/{issue}/comments", listComments, issuesRead, pullsRead)
+	in(get, "/issues/{issue}/events", listIssueEvents, issuesRead, pullsRead)
 	in(post, "/issues/{issue}/comments", createComment, issuesWrite, pullsWrite)
 	in(get, "/issues/{issue}/reactions", listReactions, issuesRead, pullsRead)
 	in(post, "/issues/{issue}/reactions", createReaction, issuesWrite, pullsWrite)

@@ -188,6 +188,8 @@ func (h *Hub) reactionJSON(x *reaction) obj {
 // association is a person's standing in a repository as GitHub puts it into payloads.
 func association(r *repo, u *user) string {
 	switch {
+	case r.hidden[strings.ToLower(u.login)]:
+		return "NONE"
 	case u == r.owner:
 		return "OWNER"
 	case rank(strings.NewReplacer("maintain", "write", "triage", "write").Replace(r.role(u))) >= rank("write"):

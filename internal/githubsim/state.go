@@ -69,6 +69,7 @@ type repo struct {
 	base     string // default branch
 	git      gitDir
 	roles    map[string]string // login to role
+	hidden   map[string]bool   // logins of private members
 	issues   map[int]*issue
 	gone     map[int]string // deleted and transferred issues; see leave
 	numbers  int
@@ -107,6 +108,7 @@ type issue struct {
 	locked      bool
 	labels      []*label
 	comments    []*comment
+	events      []*issueEvent
 	reactions   []*reaction
 	pull        *pull // set when the issue is a pull request
 	created     time.Time

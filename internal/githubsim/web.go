@@ -24,6 +24,9 @@ func (h *Hub) servePage(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, pageFiles, "page/style.css")
 		return
 	}
+	if h.serveAppPage(w, r) {
+		return
+	}
 	if r.Method == http.MethodPost {
 		h.serveForm(w, r)
 		return
@@ -35,7 +38,12 @@ func (h *Hub) servePage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	pages, err := template.ParseFS(pageFiles, "page/pages.html")
+	h.showPage(w, http.StatusOK, name, data, "")
+}
+
+// showPage renders a template. Forms on it lead here, and to one other origin.
+func (h *Hub) showPage(w http.ResponseWriter, status int, name string, data any, elsewhere string) {
+	pages, err := template.ParseFS(pageFiles, "page/*.html")
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -46,7 +54,8 @@ func (h *Hub) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src https: data:; form-action 'self'; base-uri 'none'")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src https: data:; form-action 'self' "+elsewhere+"; base-uri 'none'")
+	w.WriteHeader(status)
 	w.Write(out.Bytes())
 }
 

@@ -63,6 +63,10 @@ func (l *ledger) LatestSolve(ctx context.Context, repo int64, issue int) (solve.
 	return got(l.gate, func() (solve.Solve, error) { return l.store.LatestSolve(ctx, repo, issue) })
 }
 
+func (l *ledger) Spent(ctx context.Context, since time.Time) ([]solve.Spending, error) {
+	return got(l.gate, func() ([]solve.Spending, error) { return l.store.Spent(ctx, since) })
+}
+
 func (l *ledger) Effect(ctx context.Context, key string) (solve.Effect, error) {
 	return got(l.gate, func() (solve.Effect, error) { return l.store.Effect(ctx, key) })
 }
@@ -131,6 +135,10 @@ func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time
 		return gone, err
 	})
 	return gone, err
+}
+
+func (l *ledger) RenewEffect(ctx context.Context, key string, at time.Time) error {
+	return l.gate.pass("renew effect", func() error { return l.store.RenewEffect(ctx, key, at) })
 }
 
 func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {

@@ -23,6 +23,29 @@ func (w *world) act() {
 	})
 }
 
+// goOn writes the next comment about what is settled; false if there is none left.
+func (w *world) goOn() bool {
+	w.t.Helper()
+	if w.said == len(w.scenario.then) {
+		return false
+	}
+	_, err := w.hub.Comment(w.repo.FullName(), w.issue, person, w.scenario.then[w.said])
+	w.must(err)
+	w.said++
+	return true
+}
+
+// retries is how often what did not pass was asked for again.
+func (w *world) retries() int {
+	n := 0
+	for _, text := range w.scenario.then {
+		if text == "/yudai retry" {
+			n++
+		}
+	}
+	return n
+}
+
 // redeliver is the operator who sends what nobody took again, with the same GUID.
 func (w *world) redeliver() {
 	w.t.Helper()

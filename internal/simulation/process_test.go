@@ -86,7 +86,7 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 		Vocabulary: handlers.Vocabulary{Models: w.provider.names, Strategies: []string{"plain"}, Agents: []string{"mini"}},
 	}))
 	if err == nil {
-		p.run(ctx, engine, ghapp.NewWriter(app, records, hand{engine}, w.github.Write, node))
+		p.run(ctx, engine, ghapp.NewWriter(app, records, server.Content{Engine: engine}, w.github.Write, node))
 	}
 	return err
 }
@@ -166,42 +166,15 @@ func (c post) RoundTrip(req *http.Request) (*http.Response, error) {
 // eyes are what the engine reads from GitHub, as package server gives it; the
 // clone comes from the emulator's directory, since git's own client needs a socket.
 type eyes struct {
-	app *ghapp.App
+	*ghapp.App
 	dir string
 }
 
-func (e eyes) Permission(ctx context.Context, repo solve.Repo, login string) (string, bool, error) {
-	return e.app.Permission(ctx, repo, login)
-}
-
-func (e eyes) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
-	return e.app.Issue(ctx, repo, number)
-}
-
-func (e eyes) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
-	return e.app.Pull(ctx, repo, number)
-}
-
-func (e eyes) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {
-	return e.app.Branch(ctx, repo, name)
+func (e eyes) Config(ctx context.Context, repo solve.Repo, sha string) (string, []byte, error) {
+	return e.RepoConfig(ctx, repo, sha)
 }
 
 func (e eyes) Clone(ctx context.Context, repo solve.Repo) (string, git.Auth, func(context.Context) error, error) {
-	_, release, err := e.app.Clone(ctx, repo)
+	_, release, err := e.App.Clone(ctx, repo)
 	return e.dir, git.Auth{}, release, err
-}
-
-// hand gives the writer the champion's commit, as package server does.
-type hand struct{ engine *solver.Engine }
-
-func (h hand) Champion(ctx context.Context, s solve.Solve) (ghapp.Commit, error) {
-	message, changed, err := h.engine.Champion(ctx, s)
-	if err != nil {
-		return ghapp.Commit{}, err
-	}
-	out := ghapp.Commit{Message: message, BaseSHA: s.Base.SHA}
-	for _, f := range changed {
-		out.Files = append(out.Files, ghapp.File{Path: f.Path, Mode: f.Mode, Data: f.Data, Delete: f.Delete})
-	}
-	return out, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/solver"
 )
 
-// scenario is one solve, from the label to its end.
+// scenario is one solve, from the label to its end, and what goes on from it.
 type scenario struct {
 	name      string
 	script    string // of the models, one experiment each
@@ -17,6 +17,7 @@ type scenario struct {
 	faults    []githubsim.Fault
 	comment   string        // what the person writes
 	after     time.Duration // and when, from the label on
+	then      []string      // comments, each written when all before is settled
 	end       solve.State
 	champion  int
 	states    []solve.RunState // of the runs at the end
@@ -100,6 +101,11 @@ func scenarios() []scenario {
 		{
 			name: "vain", script: vainPlays, end: solve.StateUnsolved,
 			states: []solve.RunState{solve.RunFailed, solve.RunEmpty},
+		},
+		{
+			// The runner-up is picked; then the run that did not pass is made again, and the rule decides again.
+			name: "going-on", script: threePlays, then: []string{"/yudai pick 1", "/yudai retry"},
+			end: solve.StateSolved, champion: 2, states: []solve.RunState{solve.RunPassed, solve.RunPassed, solve.RunFailed},
 		},
 		{
 			name: "expired", script: slowPlays, end: solve.StateExpired,

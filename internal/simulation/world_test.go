@@ -51,6 +51,7 @@ type world struct {
 	gates    []*gate // of all processes so far
 	process  *process
 	ids      int
+	said     int // of the scenario's comments that come later
 	problems []string
 }
 
@@ -180,7 +181,7 @@ func (w *world) live() {
 		case <-ticker.C:
 		}
 		w.redeliver()
-		if time.Since(began) > w.scenario.after && w.settled() {
+		if time.Since(began) > w.scenario.after && w.settled() && !w.goOn() {
 			return
 		}
 	}

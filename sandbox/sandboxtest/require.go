@@ -19,6 +19,13 @@ const RequireEnv = "YUDAI_TEST_REQUIRE"
 // where the test has to skip, and where bubblewrap is required has to fail.
 func SkipFails(t *testing.T, name string) {
 	t.Helper()
+	SkipFailsWithout(t, "bubblewrap", name)
+}
+
+// SkipFailsWithout is SkipFails for something else that tests need, under its name
+// in [RequireEnv]. Programs that are not named here are never found.
+func SkipFailsWithout(t *testing.T, need, name string) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -39,15 +46,15 @@ func SkipFails(t *testing.T, name string) {
 		c := exec.CommandContext(ctx, exe, "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$", "-test.v", "-test.count=1")
 		c.Env = []string{"PATH=" + path, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), RequireEnv + "="}
 		if required {
-			c.Env[3] += "bubblewrap"
+			c.Env[3] += need
 		}
 		out, err := c.CombinedOutput()
 		skipped := strings.Contains(string(out), "--- SKIP: "+name)
 		switch {
 		case !required && (err != nil || !skipped):
-			t.Errorf("%s does not skip without bubblewrap: %v\n%s", name, err, out)
+			t.Errorf("%s does not skip without %s: %v\n%s", name, need, err, out)
 		case required && (err == nil || skipped):
-			t.Errorf("%s skips although bubblewrap is required:\n%s", name, out)
+			t.Errorf("%s skips although %s is required:\n%s", name, need, out)
 		}
 	}
 }

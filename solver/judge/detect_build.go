@@ -34,7 +34,7 @@ func detectGo(r repository) (Setup, bool, error) {
 	}
 	if (name == "go.work" || goRequire.MatchString(text)) && !r.files["vendor/modules.txt"] {
 		s.Install = "go mod download"
-		s.Hosts = []string{"proxy.golang.org", "sum.golang.org"}
+		s.Hosts = goRegistry()
 	}
 	return s, true, nil
 }
@@ -75,7 +75,7 @@ func detectRust(r repository) (Setup, bool, error) {
 	return Setup{
 		Install: fetch,
 		Test:    solve.TestCommand{Command: "cargo test --offline --no-fail-fast 2>&1", Format: "cargo", Source: "Cargo.toml"},
-		Hosts:   []string{"index.crates.io", "static.crates.io", "crates.io"},
+		Hosts:   rustRegistry(),
 		Why:     "Cargo.toml with tests",
 	}, true, nil
 }
@@ -96,7 +96,7 @@ func detectMaven(r repository) (Setup, bool, error) {
 			Command: mvn + " -B -o test -Dmaven.test.failure.ignore=true", Format: "junit",
 			Report: "**/target/surefire-reports/TEST-*.xml", Source: "pom.xml",
 		},
-		Hosts: []string{"repo.maven.apache.org", "repo1.maven.org"},
+		Hosts: mavenRegistry(),
 		Why:   "pom.xml with tests",
 	}, true, nil
 }
@@ -117,7 +117,7 @@ func detectGradle(r repository) (Setup, bool, error) {
 			Command: gradle + " --no-daemon --offline test --continue", Format: "junit",
 			Report: "**/build/test-results/**/TEST-*.xml", Source: name,
 		},
-		Hosts: []string{"repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "services.gradle.org", "downloads.gradle.org"},
+		Hosts: gradleRegistry(),
 		Why:   name + " with tests",
 	}, true, nil
 }

@@ -47,7 +47,7 @@ func detectNode(r repository) (Setup, bool, error) {
 		Why:     fmt.Sprintf("package.json with a script %q, run by %s", script, manager),
 	}
 	if install != "" {
-		s.Hosts = []string{"registry.npmjs.org", "registry.yarnpkg.com"}
+		s.Hosts = nodeRegistry()
 	}
 	if manager != "npm" {
 		s.Test.Command = localBin + s.Test.Command

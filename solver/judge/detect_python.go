@@ -58,7 +58,7 @@ func detectPython(r repository) (Setup, bool, error) {
 	return Setup{
 		Install: strings.Join(pythonInstall(r, pyproject, cfg), " && "),
 		Test:    solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
-		Hosts:   []string{"pypi.org", "files.pythonhosted.org"},
+		Hosts:   pythonRegistry(),
 		Why:     source + ", tested by pytest",
 	}, true, nil
 }

@@ -195,6 +195,11 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+		for _, host := range s.Hosts {
+			if !slices.Contains(judge.Registries(), host) {
+				t.Errorf("%s is not among the registries, so no repository could name it", host)
+			}
+		}
 		got := want{s.Install, s.Test.Command, s.Test.Format, s.Test.Report, s.Test.Source, len(s.Hosts) > 0}
 		// Long commands are named by a part.
 		if c.want.install != "" && strings.Contains(got.install, c.want.install) {

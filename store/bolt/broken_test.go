@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,8 @@ type (
 	lossyEffects struct{ storetest.Store }
 	twoWriters   struct{ storetest.Store }
 	deafCancel   struct{ storetest.Store }
+	oldestFirst  struct{ storetest.Store }
+	noReserve    struct{ storetest.Store }
 )
 
 func (s noToken) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
@@ -102,6 +105,31 @@ func (s deafCancel) AskCancel(ctx context.Context, id solve.ID, _, _ string, _ t
 	return s.Solve(ctx, id)
 }
 
+// ClaimSolve passes the queue's order over: whoever is oldest is next.
+func (s oldestFirst) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
+	var got []solve.Solve
+	for {
+		one, err := s.Store.ClaimSolve(ctx, node, now)
+		if err != nil {
+			break
+		}
+		got = append(got, one)
+	}
+	if len(got) == 0 {
+		return solve.Solve{}, solve.ErrNotFound
+	}
+	slices.SortFunc(got, func(a, b solve.Solve) int { return a.Created.Compare(b.Created) })
+	return got[0], nil
+}
+
+func (s noReserve) Spent(ctx context.Context, since time.Time) ([]solve.Spending, error) {
+	list, err := s.Store.Spent(ctx, since)
+	for i := range list {
+		list[i].Reserved = list[i].Cost
+	}
+	return list, err
+}
+
 // TestSuiteCatchesBrokenEngines shows that the suite notices each of them, and by which promise.
 func TestSuiteCatchesBrokenEngines(t *testing.T) {
 	t.Parallel()
@@ -125,6 +153,8 @@ func TestSuiteCatchesBrokenEngines(t *testing.T) {
 		{"a newer version is lost", func(s storetest.Store) storetest.Store { return lossyEffects{s} }, []string{"a version asked for while one is written is written next"}},
 		{"two writers of an effect", func(s storetest.Store) storetest.Store { return twoWriters{s} }, []string{"one writer holds an effect, until its claim runs out"}},
 		{"cancel is not heard", func(s storetest.Store) storetest.Store { return deafCancel{s} }, []string{"cancelling stops at once what nobody works on"}},
+		{"the oldest wish is first", func(s storetest.Store) storetest.Store { return oldestFirst{s} }, []string{"waiting is fair between repositories", "what was begun goes before the queue"}},
+		{"what may be spent is not counted", func(s storetest.Store) storetest.Store { return noReserve{s} }, []string{"what solves have spent is told, from their start on"}},
 	} {
 		for _, name := range c.noticed {
 			t.Run(c.name+"/"+name, func(t *testing.T) {

@@ -98,6 +98,9 @@ func (c *change) set(fn func(*solve.Solve, *solve.Run), r *solve.Run) {
 	c.s.V, c.s.ID, c.s.Seq, c.s.State, c.s.Lease = s.V, s.ID, s.Seq, s.State, s.Lease
 	c.s.Created, c.s.Ended, c.s.Trigger.Key, c.s.Issue.Number = s.Created, s.Ended, s.Trigger.Key, s.Issue.Number
 	c.s.Repo.ID, c.s.Repo.Installation = s.Repo.ID, s.Repo.Installation
+	if !s.Started.IsZero() {
+		c.s.Started = s.Started // a solve starts once
+	}
 	if r != nil {
 		r.V, r.Solve, r.N, r.State, r.Lease, r.Repo = before.V, before.Solve, before.N, before.State, before.Lease, before.Repo
 		r.Created, r.Ended = before.Created, before.Ended
@@ -156,7 +159,7 @@ func (c *change) cancelReason() string {
 // moveSolve applies an event to the solve, creates its runs, and ends those that
 // a final state leaves unfinished.
 func (c *change) moveSolve(ch solve.Change) error {
-	from := c.s.State
+	from, started := c.s.State, c.s.Started
 	to, err := solve.NextSolve(from, ch.Event)
 	if err != nil {
 		return fmt.Errorf("solve %s: %w", c.s.ID, err)
@@ -179,6 +182,11 @@ func (c *change) moveSolve(ch solve.Change) error {
 		c.s.Ended, c.s.Reason = c.at, ch.Reason
 		c.t.put(ended, key(nil).time(c.at).text(string(c.s.ID)), []byte(c.s.ID))
 		if err := c.endRuns(ch, false); err != nil {
+			return err
+		}
+	}
+	if to.Final() || started.IsZero() {
+		if err := c.t.book(&c.s); err != nil {
 			return err
 		}
 	}

@@ -258,7 +258,7 @@ func (p *pair) write(t *rapid.T) {
 	k := pick(t, "effect", keys...)
 	now, _ := p.a.Effect(p.ctx, k)
 	tok, later := token(t, now.Token), p.now.Add(time.Duration(pick(t, "later", 0, 2, 5))*time.Second)
-	switch pick(t, "write", "claim", "claim", "send", "finish", "retry", "kill", "withdraw") {
+	switch pick(t, "write", "claim", "claim", "send", "finish", "retry", "kill", "withdraw", "renew") {
 	case "claim":
 		node := p.node(t)
 		_, _ = ask(p, "claim effect", func(s storetest.Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, p.now, later) })
@@ -274,6 +274,8 @@ func (p *pair) write(t *rapid.T) {
 		p.do("retry effect", func(s storetest.Store) error { return s.RetryEffect(p.ctx, k, tok, later, "again", unknown) })
 	case "kill":
 		p.do("kill effect", func(s storetest.Store) error { return s.KillEffect(p.ctx, k, tok, "refused", p.now) })
+	case "renew":
+		p.do("renew effect", func(s storetest.Store) error { return s.RenewEffect(p.ctx, k, later) })
 	default:
 		_, _ = ask(p, "withdraw effect", func(s storetest.Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop", p.now) })
 	}

@@ -158,6 +158,9 @@ func (p *pair) sameState() {
 		}
 	}
 	ask(p, "live solves", func(s storetest.Store) ([]solve.Solve, error) { return s.LiveSolves(p.ctx) })
+	for _, ago := range []time.Duration{0, 3 * time.Second, time.Hour} {
+		ask(p, "spent", func(s storetest.Store) ([]solve.Spending, error) { return s.Spent(p.ctx, p.now.Add(-ago)) })
+	}
 	ask(p, "asks", func(s storetest.Store) ([]solve.Ask, error) { return s.Asks(p.ctx) })
 	for _, later := range []time.Duration{0, 5 * time.Second, time.Hour} {
 		ask(p, fmt.Sprintf("due effects in %s", later), func(s storetest.Store) ([]solve.Effect, error) {

@@ -29,9 +29,13 @@ func (t *tx) places(s *solve.Solve, now time.Time) []place {
 	cancel := !s.CancelAt.IsZero()
 	running := s.State == solve.StateRunning
 	owner := s.Lease.Node
-	if owner != "" && t.get(nodes, []byte(owner)) == nil {
-		owner = "" // dead for long
+	if owner != "" && num(t.get(nodes, []byte(owner))) <= stamp(now) {
+		owner = "" // dead, perhaps for so long that it is forgotten
 	}
+	if s.State == solve.StateQueued && owner == "" {
+		return append(out, place{waiting, append(key(nil).id(s.Repo.ID), age...)})
+	}
+	out = append(out, place{claimed, key(nil).id(s.Repo.ID).text(id)})
 	deadline := key(nil).time(s.Deadline).text(id)
 	switch {
 	case !running || due || cancel || t.count(countPending(id)) == 0:
@@ -75,15 +79,21 @@ func (t *tx) index(s *solve.Solve, now time.Time) error {
 		}
 	}
 	want := t.places(s, now)
+	queue := false // the repository's place in the queue may be another
 	for _, p := range old {
 		if !contains(want, p) {
 			t.del(p.B, p.K)
+			queue = t.tally(p, s.Repo.ID, -1) || queue
 		}
 	}
 	for _, p := range want {
 		if !contains(old, p) {
 			t.put(p.B, p.K, id)
+			queue = t.tally(p, s.Repo.ID, +1) || queue
 		}
+	}
+	if queue {
+		t.lineUp(s.Repo.ID)
 	}
 	data, err := encode("index entries", want)
 	switch {
@@ -106,6 +116,26 @@ func contains(list []place, p place) bool {
 		}
 	}
 	return false
+}
+
+// tally counts the claimed solves of a repository; it says whether the place
+// concerns the queue.
+func (t *tx) tally(p place, repo int64, by int) bool {
+	if p.B == claimed {
+		t.add(countClaimed(repo), by)
+	}
+	return p.B == claimed || p.B == waiting
+}
+
+// lineUp recomputes which of the repository's waiting solves is claimed next, and when.
+func (t *tx) lineUp(repo int64) {
+	var k key
+	name := key(nil).id(repo)
+	first, id := t.first(waiting, name)
+	if first != nil {
+		k = append(key(nil).small(t.count(countClaimed(repo))), first[len(name):]...)
+	}
+	t.replace(lineRepo, name, line, k, id)
 }
 
 // turn recomputes whose turn it is in the repository and in its installation:

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +104,8 @@ func (t *tx) reap(now time.Time) error {
 	return nil
 }
 
-// ClaimSolve gives the node the oldest solve that waits for a worker.
+// ClaimSolve gives the node the solve whose turn it is. The cost does not grow with
+// the number of those that wait.
 func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
 	var claimed solve.Solve
 	err := s.update(ctx, "claim-solve", func(t *tx) error {
@@ -115,10 +115,7 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (sol
 		if err := t.promote(now); err != nil {
 			return err
 		}
-		id, err := t.oldestClaimable(now)
-		if err != nil {
-			return err
-		}
+		id := t.claimable()
 		if id == "" {
 			claimed = solve.Solve{}
 			return nil
@@ -140,9 +137,14 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (sol
 	return claimed, nil
 }
 
-// promote makes running solves whose deadline has passed claimable. Each is moved once.
+// promote makes running solves whose deadline has passed claimable, and those that
+// a dead node has left. Each is moved once.
 func (t *tx) promote(now time.Time) error {
 	var due []solve.ID
+	left := func(_, v []byte) (bool, error) {
+		due = append(due, solve.ID(v))
+		return true, nil
+	}
 	collect := func(prefix int) func(k, v []byte) (bool, error) {
 		return func(k, v []byte) (bool, error) {
 			if num(k[prefix:]) > stamp(now) {
@@ -161,7 +163,7 @@ func (t *tx) promote(now time.Time) error {
 	}
 	for _, node := range list {
 		prefix := key(nil).text(node)
-		if err := t.scan(dueOwned, prefix, collect(len(prefix))); err != nil {
+		if err := errors.Join(t.scan(dueOwned, prefix, collect(len(prefix))), t.scan(claimOwned, prefix, left)); err != nil {
 			return err
 		}
 	}
@@ -177,18 +179,14 @@ func (t *tx) promote(now time.Time) error {
 	return nil
 }
 
-// oldestClaimable returns "" if nothing waits.
-func (t *tx) oldestClaimable(now time.Time) (solve.ID, error) {
-	best, id := t.first(claimFree, nil)
-	list, err := t.dead(now)
-	for _, node := range list {
-		prefix := key(nil).text(node)
-		k, v := t.first(claimOwned, prefix)
-		if k != nil && (best == nil || bytes.Compare(k[len(prefix):], best) < 0) {
-			best, id = k[len(prefix):], v
-		}
+// claimable returns whose turn it is, "" if nothing waits: what was begun before
+// goes on first, then the queue moves up.
+func (t *tx) claimable() solve.ID {
+	k, id := t.first(claimFree, nil)
+	if k == nil {
+		_, id = t.first(line, nil)
 	}
-	return solve.ID(id), err
+	return solve.ID(id)
 }
 
 // Rescue takes over the runs at work whose node is dead or gave them up.

@@ -13,13 +13,17 @@ import (
 const pruneBatch = 500
 
 // Prune removes what is older than the configured times: deliveries, and the
-// transcripts and artifacts of ended solves. Solves, runs, events and effects stay.
+// transcripts and artifacts of ended solves. Solves, runs, events and effects stay;
+// what they spent is kept at hand for a week.
 func (s *Store) Prune(ctx context.Context, now time.Time) error {
 	if err := s.pruneDeliveries(ctx, now.Add(-s.cfg.KeepDeliveries)); err != nil {
 		return fmt.Errorf("prune deliveries: %w", err)
 	}
 	if err := s.pruneFiles(ctx, now.Add(-s.cfg.KeepLogs)); err != nil {
 		return fmt.Errorf("prune transcripts and artifacts: %w", err)
+	}
+	if err := s.pruneSpent(ctx, now.Add(-keepSpent)); err != nil {
+		return fmt.Errorf("prune what was spent: %w", err)
 	}
 	return nil
 }

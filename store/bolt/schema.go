@@ -38,7 +38,7 @@ const (
 	liveIssue  bucket = "live_issue"  // repo, issue: id
 	ended      bucket = "ended"       // ended, id: id, while its files are kept
 	indexed    bucket = "indexed"     // id: the index entries that stand for this solve now
-	claimFree  bucket = "claim_free"  // age: id, can be claimed by anybody
+	claimFree  bucket = "claim_free"  // age: id, begun by a node that is gone or gave it up: can be claimed
 	claimOwned bucket = "claim_owned" // node, age: id, can be claimed once the node is dead
 	dueFree    bucket = "due_free"    // deadline, id: id, can be claimed after the deadline
 	dueOwned   bucket = "due_owned"   // node, deadline, id: id
@@ -46,6 +46,7 @@ const (
 	runOwned   bucket = "run_owned"   // node, id, n: runs at work
 	counts     bucket = "counts"      // kind, name: number of runs
 	effectDue  bucket = "effect_due"  // due or end of claim: effect key
+	spent      bucket = "spent"       // started, id: repo, installation; with the cost once the solve has ended
 
 	// Admission: who is next. Each level holds the best of the level below.
 	readySolves bucket = "ready_solves" // repo, installation, age: id, of solves that may start a run
@@ -53,6 +54,12 @@ const (
 	readyInsts  bucket = "ready_insts"  // running, age, installation: turn
 	turnRepo    bucket = "turn_repo"    // repo, installation: its key in ready_repos
 	turnInst    bucket = "turn_inst"    // installation: its key in ready_insts
+
+	// The queue: which solve is claimed next.
+	waiting  bucket = "waiting"   // repo, age: id, queued and nobody's
+	claimed  bucket = "claimed"   // repo, id: id, of the other live solves
+	line     bucket = "line"      // claimed, age: id, the first that waits of each repository
+	lineRepo bucket = "line_repo" // repo: its key in line
 )
 
 // migration takes the file from one layout to the next.
@@ -78,14 +85,22 @@ func migrations() []migration {
 			if _, err := t.CreateBucket([]byte(restored)); err != nil {
 				return fmt.Errorf("create bucket %s: %w", restored, err)
 			}
-			return reindexTurns(t)
+			return nil // the next step makes the indexes of admission again
+		},
+		func(t *bbolt.Tx) error {
+			for _, b := range []bucket{spent, waiting, claimed, line, lineRepo} {
+				if _, err := t.CreateBucket([]byte(b)); err != nil {
+					return fmt.Errorf("create bucket %s: %w", b, err)
+				}
+			}
+			return errors.Join(reindex(t), bookAll(t))
 		},
 	}
 }
 
-// reindexTurns rebuilds the indexes of admission: the first layout knew one
-// installation per repository.
-func reindexTurns(b *bbolt.Tx) error {
+// reindex rebuilds the indexes of admission and of the queue: the first layout knew
+// one installation per repository, the second no queue.
+func reindex(b *bbolt.Tx) error {
 	for _, name := range []bucket{readySolves, readyRepos, readyInsts, turnRepo, turnInst} {
 		if err := b.DeleteBucket([]byte(name)); err != nil {
 			return fmt.Errorf("empty bucket %s: %w", name, err)

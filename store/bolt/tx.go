@@ -98,10 +98,11 @@ func (t *tx) add(k []byte, delta int) {
 }
 
 // What is counted: runs at work of the process, an installation, a repository
-// and a solve, and unfinished runs of a solve.
+// and a solve, unfinished runs of a solve, and claimed solves of a repository.
 
 func countProcess() key          { return key("p") }
 func countInst(id int64) key     { return key("i").id(id) }
 func countRepo(id int64) key     { return key("r").id(id) }
 func countSolve(id string) key   { return key("s").text(id) }
 func countPending(id string) key { return key("u").text(id) }
+func countClaimed(id int64) key  { return key("c").id(id) }

@@ -26,7 +26,8 @@ type writer struct {
 	full    chan struct{} // closed when as many wait as are wanted; nil if nobody waits for that
 	want    int           // callers that wrote or waited at the last commit; 0 if they were few
 
-	ops atomic.Int64 // what all transactions cost so far, see tx.ops
+	ops     atomic.Int64 // what all transactions cost so far, see tx.ops
+	commits atomic.Int64
 }
 
 // job is one caller's write.
@@ -173,6 +174,7 @@ func (s *Store) attempt(batch []*job) (bad int, err error) {
 	if err := guard(b.Commit); err != nil {
 		return -1, fmt.Errorf("commit transaction: %w", err)
 	}
+	s.writer.commits.Add(1)
 	hit(batch, "after")
 	s.watchers.signal()
 	return -1, nil

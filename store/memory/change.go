@@ -47,6 +47,9 @@ func (c *change) set(fn func(*solve.Solve, *solve.Run), r *solve.Run) {
 	c.s.V, c.s.ID, c.s.State, c.s.Lease, c.s.Seq = was.V, was.ID, was.State, was.Lease, was.Seq
 	c.s.Repo.ID, c.s.Repo.Installation, c.s.Issue.Number = was.Repo.ID, was.Repo.Installation, was.Issue.Number
 	c.s.Trigger.Key, c.s.Created, c.s.Ended = was.Trigger.Key, was.Created, was.Ended
+	if !was.Started.IsZero() {
+		c.s.Started = was.Started
+	}
 	if r != nil {
 		r.V, r.Solve, r.N, r.State, r.Lease = wasRun.V, wasRun.Solve, wasRun.N, wasRun.State, wasRun.Lease
 		r.Repo, r.Created, r.Ended = wasRun.Repo, wasRun.Created, wasRun.Ended

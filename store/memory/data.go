@@ -27,6 +27,7 @@ type data struct {
 	nodes       map[string]time.Time  // end of the lease; zero once it was left
 	transcripts map[attemptKey]string
 	artifacts   map[fileKey]string
+	healed      time.Time
 	order       uint64 // of the effect wanted last
 	changed     bool
 }

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -48,24 +50,47 @@ func (d *data) fence(l solve.Lease, token uint64, at time.Time) error {
 	return lost("token %d of %d, node %q", token, l.Token, l.Node)
 }
 
-// ClaimSolve gives the node the oldest solve that waits for a worker.
+// ClaimSolve gives the node the solve whose turn it is.
 func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (claimed solve.Solve, err error) {
 	err = s.update(ctx, func(d *data) error {
 		if !d.alive(node, now) {
 			return lost("claim a solve: node %q", node)
 		}
-		for _, one := range d.live() {
-			if d.alive(one.Lease.Node, now) || one.State == solve.StateRunning && !d.mustEnd(one, now) {
-				continue
-			}
-			one.Lease = solve.Lease{Node: node, Token: one.Lease.Token + 1}
-			set(d, d.solves, one.ID, one)
-			claimed = private(one)
-			return nil
+		list := d.claimable(now)
+		if len(list) == 0 {
+			return fmt.Errorf("claim a solve: %w", solve.ErrNotFound)
 		}
-		return fmt.Errorf("claim a solve: %w", solve.ErrNotFound)
+		one := list[0]
+		one.Lease = solve.Lease{Node: node, Token: one.Lease.Token + 1}
+		set(d, d.solves, one.ID, one)
+		claimed = private(one)
+		return nil
 	})
 	return claimed, err
+}
+
+// claimable are the solves that nobody live owns and that have something to do, in
+// the order of their turns: what left the queue before, then the queue, in which
+// the repository with the fewest other live solves is first. The older goes first among equals.
+func (d *data) claimable(now time.Time) (out []solve.Solve) {
+	begun := map[int64]int{}
+	for _, s := range d.live() {
+		free := !d.alive(s.Lease.Node, now)
+		if s.State != solve.StateQueued || !free {
+			begun[s.Repo.ID]++
+		}
+		if free && (s.State != solve.StateRunning || d.mustEnd(s, now)) {
+			out = append(out, s)
+		}
+	}
+	turn := func(s solve.Solve) int {
+		if s.State != solve.StateQueued {
+			return -1
+		}
+		return begun[s.Repo.ID]
+	}
+	slices.SortStableFunc(out, func(a, b solve.Solve) int { return cmp.Compare(turn(a), turn(b)) })
+	return out
 }
 
 // mustEnd says whether there is something to do for a running solve itself.

@@ -12,6 +12,8 @@ func leasePromises() []Promise {
 		{"a node whose lease ran out is never revived", heartbeatDead},
 		{"a node that is not live gets no work", deadGetsNothing},
 		{"the oldest waiting solve is claimed, once", claimOldest},
+		{"waiting is fair between repositories", claimFair},
+		{"what was begun goes before the queue", claimBegun},
 		{"a dead node's solve is claimed by another", claimAfterDeath},
 		{"a running solve is claimed only when its runs are over or it must end", claimRunning},
 		{"a solve claimed for its deadline keeps its age", claimDueInOrder},
@@ -201,4 +203,58 @@ func rescueReleased(t testing.TB, s Store) {
 	want.Lease = solve.Lease{Node: n2, Token: 2}
 	w.same([]solve.Run{want}, got)
 	w.step(got[0], solve.EventAgentEnded)
+}
+
+// claimFair has one repository with many wishes and two with few.
+func claimFair(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	var crowd []solve.Solve
+	for range 5 {
+		crowd = append(crowd, w.queued(repo(1)))
+	}
+	b, c := w.queued(repo(2)), w.queued(repo(3))
+	b2 := w.queued(repo(2))
+	w.claimInOrder(n1, crowd[0].ID, b.ID, c.ID, crowd[1].ID, b2.ID, crowd[2].ID)
+
+	// One that ends makes room for its repository; one that goes on does not.
+	w.apply(solve.Change{Solve: crowd[0].ID, Token: 1, Event: solve.EventClaimed})
+	w.apply(solve.Change{Solve: crowd[1].ID, Token: 1, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: crowd[2].ID, Token: 1, Event: solve.EventFailed})
+	b3 := w.queued(repo(2))
+	w.claimInOrder(n1, crowd[3].ID, crowd[4].ID, b3.ID)
+	w.nothingToClaim(n1)
+}
+
+// claimInOrder claims these, which must be what solve.Queue says, too.
+func (w *world) claimInOrder(node string, want ...solve.ID) {
+	w.Helper()
+	var told []solve.ID
+	for _, s := range solve.Queue(w.live())[:len(want)] {
+		told = append(told, s.ID)
+	}
+	w.same(want, told)
+	for i, id := range want {
+		if got := w.claim(node); got.ID != id {
+			w.Fatalf("claim %d gave %s, want %s", i+1, got.ID, id)
+		}
+	}
+}
+
+// claimBegun: what left the queue before goes on first, however fair the queue is.
+func claimBegun(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	old, young := w.queued(repo(1)), w.queued(repo(1))
+	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	for _, id := range []solve.ID{old.ID, young.ID} {
+		w.same(id, w.claim("short").ID)
+		w.apply(solve.Change{Solve: id, Token: 1, Event: solve.EventClaimed})
+	}
+	early, late := w.queued(repo(2)), w.queued(repo(1))
+	w.same(early.ID, w.claim("short").ID) // not planned yet when its owner dies
+	w.now = w.now.Add(time.Minute)
+	w.same([]solve.ID{old.ID, young.ID, early.ID, late.ID},
+		[]solve.ID{w.claim(n1).ID, w.claim(n1).ID, w.claim(n1).ID, w.claim(n1).ID})
+	w.nothingToClaim(n1)
 }

@@ -14,6 +14,7 @@ func readPromises() []Promise {
 		{"records are copies", readCopies},
 		{"events can be read from a number on", readEventsAfter},
 		{"live solves are listed oldest first", readLive},
+		{"what solves have spent is told, from their start on", readSpent},
 		{"a watcher is told of commits and never holds them up", readWatch},
 		{"artifacts are replaced whole and keep to their names", readArtifacts},
 	}
@@ -137,4 +138,82 @@ func readArtifacts(t testing.TB, s Store) {
 		}
 	}
 	w.is(s.PutArtifact(w.ctx, "none", "a", nil), solve.ErrNotFound)
+}
+
+func readSpent(t testing.TB, s Store) {
+	w := newWorld(t, s)
+	n1 := w.node("n1")
+	began := w.now
+	spent := func(since time.Time) []solve.Spending {
+		t.Helper()
+		list, err := s.Spent(w.ctx, since)
+		w.ok(err)
+		for i := range list {
+			list[i].Started = list[i].Started.UTC()
+		}
+		return list
+	}
+	pay := func(r solve.Run, m solve.Money) {
+		t.Helper()
+		w.ok(s.Step(w.ctx, r.Solve, r.N, r.Lease.Token, []byte("x\n"), solve.Progress{Usage: solve.Usage{Cost: m}, At: w.now}))
+	}
+
+	ended := w.running(repo(1), 2, func(s *solve.Solve) { s.Plan.Limits.SolveMoney = 900 })
+	for _, r := range w.admit(n1, solve.Caps{}) {
+		r = w.step(r, solve.EventStarted)
+		pay(r, 50)
+		w.step(w.step(r, solve.EventAgentEnded), solve.EventEmpty)
+	}
+	one := solve.Spending{Solve: ended.ID, Repo: 1, Installation: 1, Started: ended.Started.UTC(), Live: true, Cost: 100, Reserved: 100}
+	w.same([]solve.Spending{one}, spent(began)) // nothing is left to run
+	w.apply(solve.Change{Solve: ended.ID, Event: solve.EventNoChampion})
+	one.Live = false
+
+	far := repo(2)
+	far.Installation = 7
+	capped := w.running(far, 1, func(s *solve.Solve) { s.Plan.Limits.SolveMoney = 900 })
+	free := w.running(far, 1, nil)
+	for _, r := range w.admit(n1, solve.Caps{}) {
+		pay(w.step(r, solve.EventStarted), 30)
+	}
+	w.queued(repo(3)) // not started: has spent nothing
+	two := solve.Spending{Solve: capped.ID, Repo: 2, Installation: 7, Started: capped.Started.UTC(), Live: true, Cost: 30, Reserved: 900}
+	three := solve.Spending{Solve: free.ID, Repo: 2, Installation: 7, Started: free.Started.UTC(), Live: true, Cost: 30, Reserved: 30}
+	w.same([]solve.Spending{one, two, three}, spent(began))
+	w.same([]solve.Spending{two, three}, spent(capped.Started))
+	w.same([]solve.Spending{three}, spent(capped.Started.Add(time.Nanosecond)))
+
+	// A start is never moved, and more than was planned counts in full.
+	w.apply(solve.Change{Solve: capped.ID, Run: 1, Event: solve.EventAgentEnded, Set: func(s *solve.Solve, r *solve.Run) {
+		s.Started = w.now.Add(time.Hour)
+		r.Progress.Usage.Cost = 1000
+	}})
+	two.Cost, two.Reserved = 1000, 1000
+	w.same([]solve.Spending{one, two, three}, spent(began))
+	w.apply(solve.Change{Solve: capped.ID, Event: solve.EventCancelled})
+	two.Live = false
+	w.same([]solve.Spending{one, two, three}, spent(began))
+	w.spentCarried(began, two, three)
+}
+
+// spentCarried: runs that an earlier solve paid for cost nothing again, and a
+// picked champion has nothing to run.
+func (w *world) spentCarried(since time.Time, before ...solve.Spending) {
+	w.Helper()
+	wish := w.wish(repo(4))
+	wish.Follows = &solve.Follow{Kind: solve.FollowPick, Of: before[0].Solve, N: 1}
+	s, _, err := w.s.Create(w.ctx, wish)
+	w.ok(err)
+	w.apply(solve.Change{Solve: s.ID, Event: solve.EventClaimed, Set: func(s *solve.Solve, _ *solve.Run) {
+		s.Started, s.Plan.Limits.SolveMoney = w.now, 900
+	}})
+	w.apply(solve.Change{Solve: s.ID, Event: solve.EventBaseReady, Runs: []solve.Run{{
+		N: 1, State: solve.RunPassed, From: &solve.Origin{Solve: before[0].Solve, N: 1},
+		Progress: solve.Progress{Usage: solve.Usage{Cost: 70}},
+	}}})
+	list, err := w.s.Spent(w.ctx, since)
+	w.ok(err)
+	last := list[len(list)-1]
+	last.Started = last.Started.UTC()
+	w.same(solve.Spending{Solve: s.ID, Repo: 4, Installation: 1, Started: w.now, Live: true}, last)
 }

@@ -44,6 +44,10 @@ type Store interface {
 	// LatestSolve is the newest solve of an issue, or of a pull request that one opened
 	// or goes on with; solve.ErrNotFound if none.
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	// Spent tells what the solves cost that were started (Started is set) since then, a week
+	// back at most, oldest first: of ended ones what their own runs cost, of live ones that, or
+	// their Reserve if it is more.
+	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
 	// Watch returns a channel that gets a value, coalesced, after every committed
 	// change. A hint only: readers read the rows again. Closed when ctx ends.
 	Watch(ctx context.Context) <-chan struct{}
@@ -55,9 +59,11 @@ type Store interface {
 	Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error
 	// Leave ends a node's lease at once, so that others may claim its work.
 	Leave(ctx context.Context, node string) error
-	// ClaimSolve gives the node the oldest solve in state queued, preparing,
-	// reducing or publishing that nobody live owns (token+1); in state running it claims
-	// only one whose runs have all ended or whose cancel or deadline is due. solve.ErrNotFound if there is none.
+	// ClaimSolve gives the node a solve that nobody live owns (token+1): first the oldest in state
+	// preparing, reducing or publishing, or running with its runs all ended or its cancel or
+	// deadline due; then, in state queued, one of the repository with the fewest other live
+	// solves (those that left the queue, or are in it and owned), and the oldest among equals.
+	// See solve.Queue. solve.ErrNotFound if there is none.
 	ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error)
 	// Admit moves queued runs of running solves to dispatched (token+1, attempt+1,
 	// owned by node) while the caps and each solve's Plan.Limits.Parallel allow it: the
@@ -112,9 +118,22 @@ type Store interface {
 	// WithdrawEffect ends for good a pending effect whose call was never made. False, and
 	// nothing changes, if it is being written, its outcome is unknown, or it is over.
 	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (withdrawn bool, err error)
+	// RenewEffect asks for a newer version of a level-triggered effect, as if what it
+	// shows had changed. One of another kind, or dead, is left alone.
+	RenewEffect(ctx context.Context, key string, at time.Time) error
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	// SolveEffects are all effects of one solve, by key.
 	SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error)
+
+	// Healing.
+
+	// UnknownDeliveries returns those of the GUIDs that were never stored, or are no
+	// longer kept, in the order given.
+	UnknownDeliveries(ctx context.Context, guids []string) ([]string, error)
+	// Healed is until when missed deliveries have been looked for, as SetHealed noted it
+	// last; zero if never.
+	Healed(ctx context.Context) (time.Time, error)
+	SetHealed(ctx context.Context, at time.Time) error
 
 	// Close flushes and releases the file. Safe to call twice.
 	Close() error

@@ -17,6 +17,8 @@ func keep() map[string][]string {
 	const repo = "/repos/{owner}/{repo}"
 	return map[string][]string{
 		"/app":                                 {"get"},
+		"/app-manifests/{code}/conversions":    {"post"},
+		"/app/hook/config":                     {"get", "patch"},
 		"/app/installations":                   {"get"},
 		"/app/installations/{installation_id}": {"get"},
 		"/app/installations/{installation_id}/access_tokens": {"post"},
@@ -49,6 +51,7 @@ func keep() map[string][]string {
 		repo + "/issues":                                     {"get"},
 		repo + "/issues/{issue_number}":                      {"get", "patch"},
 		repo + "/issues/{issue_number}/comments":             {"get", "post"},
+		repo + "/issues/{issue_number}/events":               {"get"},
 		repo + "/issues/comments/{comment_id}":               {"get", "patch", "delete"},
 		repo + "/issues/{issue_number}/labels":               {"get", "post"},
 		repo + "/issues/{issue_number}/labels/{name}":        {"delete"},
@@ -71,7 +74,7 @@ func webhooks() []string {
 		"installation-new-permissions-accepted", "installation-repositories-added", "installation-repositories-removed",
 		"issue-comment-created", "issue-comment-edited", "issue-comment-deleted",
 		"issues-opened", "issues-closed", "issues-reopened", "issues-edited", "issues-labeled", "issues-unlabeled", "issues-deleted",
-		"ping", "pull-request-opened", "pull-request-closed", "pull-request-edited",
+		"ping", "pull-request-opened", "pull-request-closed", "pull-request-edited", "pull-request-review-submitted",
 	}
 }
 

@@ -1,4 +1,8 @@
-package server
+// Package strictyaml reads YAML that people write by hand into structs, and reports
+// everything that is wrong with it at once, with line and column: unknown keys with
+// the nearest known one, keys given twice, values that do not fit. Anchors, aliases,
+// tags and second documents are not read: a value stands where it is used.
+package strictyaml
 
 import (
 	"errors"
@@ -6,7 +10,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -15,21 +18,38 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// decoder fills a struct from a YAML file, key by key, and reports every key that
-// the struct does not have and every value that does not fit, instead of the first.
-// What is not in the file keeps its value; lists and maps replace theirs.
-type decoder struct{ *problems }
+// maxDepth is how many brackets may be open at a time: the time to parse them grows
+// with the square of their number.
+const maxDepth = 100
+
+// Decode fills the struct that into points to from a YAML file, key by key. What is
+// not in the file keeps its value; lists and maps replace theirs. several says of
+// which keys the text may have several lines. It never panics, whatever the bytes.
+func Decode(data []byte, into any, several func(path string) bool) *Problems {
+	d := decoder{&Problems{at: map[string]Place{}}, several}
+	d.document(data, reflect.ValueOf(into).Elem())
+	return d.Problems
+}
+
+type decoder struct {
+	*Problems
+	several func(path string) bool
+}
 
 // document decodes the one document of a file.
 func (d decoder) document(data []byte, into reflect.Value) {
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if at, deep := tooDeep(data); deep {
+		d.Add(at, "", fmt.Sprintf("more than %d brackets are open here", maxDepth))
+		return
+	}
+	file, err := parse(data)
 	if err != nil {
 		var at yaml.Error
 		if errors.As(err, &at) {
-			d.add(placeOf(at.GetToken()), "", "not YAML: "+at.GetMessage())
+			d.Add(placeOf(at.GetToken()), "", "not YAML: "+at.GetMessage())
 			return
 		}
-		d.add(place{}, "", "not YAML: "+err.Error())
+		d.Add(Place{}, "", "not YAML: "+err.Error())
 		return
 	}
 	for i, doc := range file.Docs {
@@ -37,11 +57,42 @@ func (d decoder) document(data []byte, into reflect.Value) {
 			continue
 		}
 		if i > 0 {
-			d.add(placeOf(doc.Body.GetToken()), "", "a second document: the configuration is one")
+			d.Add(placeOf(doc.Body.GetToken()), "", "a second document: the configuration is one")
 			return
 		}
 		d.value("", doc.Body, into)
 	}
+}
+
+// parse turns a panic of the parser, which foreign bytes have caused before, into an error.
+func parse(data []byte) (file *ast.File, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it cannot be read")
+		}
+	}()
+	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+}
+
+// tooDeep finds the bracket that opens one level too many. Brackets in texts count, too.
+func tooDeep(data []byte) (at Place, deep bool) {
+	open := 0
+	at = Place{Line: 1}
+	for _, c := range data {
+		at.Column++
+		switch c {
+		case '\n':
+			at.Line, at.Column = at.Line+1, 0
+		case '[', '{':
+			open++
+		case ']', '}':
+			open = max(0, open-1)
+		}
+		if open > maxDepth {
+			return at, true
+		}
+	}
+	return at, false
 }
 
 // value decodes one node into v.
@@ -49,7 +100,7 @@ func (d decoder) value(path string, node ast.Node, v reflect.Value) {
 	at := placeOf(node.GetToken())
 	switch node.(type) {
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		d.add(at, path, "anchors, aliases and tags are not read here: write the value out")
+		d.Add(at, path, "anchors, aliases and tags are not read here: write the value out")
 		return
 	case *ast.CommentGroupNode:
 		return // an empty document
@@ -72,12 +123,12 @@ func (d decoder) value(path string, node ast.Node, v reflect.Value) {
 	default:
 		wanted := scalar(node, v)
 		if wanted != "" {
-			d.add(at, path, "must be "+wanted)
+			d.Add(at, path, "must be "+wanted)
 			return
 		}
 		if v.Kind() == reflect.String {
-			if problem := badText(path, v.String()); problem != "" {
-				d.add(at, path, problem)
+			if problem := badText(v.String(), d.several(path)); problem != "" {
+				d.Add(at, path, problem)
 				v.SetString("")
 			}
 		}
@@ -91,14 +142,14 @@ func (d decoder) fields(path string, node ast.Node, v reflect.Value) {
 	}
 	known := map[string]reflect.Value{}
 	names := fieldsOf(v, known)
-	d.entries(path, node, "keys and values", func(key string, at place, value ast.Node) {
+	d.entries(path, node, "keys and values", func(key string, at Place, value ast.Node) {
 		field, ok := known[key]
 		if !ok {
 			text := "unknown key"
 			if near := solve.Nearest(key, names); near != "" {
 				text += "; did you mean " + near + "?"
 			}
-			d.add(at, join(path, key), text)
+			d.Add(at, join(path, key), text)
 			return
 		}
 		d.value(join(path, key), value, field)
@@ -122,7 +173,7 @@ func fieldsOf(v reflect.Value, into map[string]reflect.Value) (names []string) {
 
 // entries calls each for every key of a mapping, and reports what is no plain or
 // no new key.
-func (d decoder) entries(path string, node ast.Node, wanted string, each func(key string, at place, value ast.Node)) {
+func (d decoder) entries(path string, node ast.Node, wanted string, each func(key string, at Place, value ast.Node)) {
 	var values []*ast.MappingValueNode
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -130,7 +181,7 @@ func (d decoder) entries(path string, node ast.Node, wanted string, each func(ke
 	case *ast.MappingValueNode:
 		values = []*ast.MappingValueNode{n}
 	default:
-		d.add(placeOf(node.GetToken()), path, "must be "+wanted)
+		d.Add(placeOf(node.GetToken()), path, "must be "+wanted)
 		return
 	}
 	seen := map[string]bool{}
@@ -138,12 +189,12 @@ func (d decoder) entries(path string, node ast.Node, wanted string, each func(ke
 		at := placeOf(entry.Key.GetToken())
 		scalar, ok := entry.Key.(ast.ScalarNode)
 		if !ok || entry.Key.IsMergeKey() {
-			d.add(at, path, "not a plain key")
+			d.Add(at, path, "not a plain key")
 			continue
 		}
 		key := scalar.GetToken().Value
 		if seen[key] {
-			d.add(at, join(path, key), "is given twice")
+			d.Add(at, join(path, key), "is given twice")
 			continue
 		}
 		seen[key] = true
@@ -158,7 +209,7 @@ func (d decoder) entries(path string, node ast.Node, wanted string, each func(ke
 func (d decoder) list(path string, node ast.Node, v reflect.Value) {
 	seq, ok := node.(*ast.SequenceNode)
 	if !ok {
-		d.add(placeOf(node.GetToken()), path, "must be a list, like [a, b]")
+		d.Add(placeOf(node.GetToken()), path, "must be a list, like [a, b]")
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))
@@ -166,7 +217,7 @@ func (d decoder) list(path string, node ast.Node, v reflect.Value) {
 		key := join(path, strconv.Itoa(i))
 		d.at[key] = placeOf(item.GetToken())
 		if item.Type() == ast.NullType {
-			d.add(d.at[key], key, "is empty")
+			d.Add(d.at[key], key, "is empty")
 			continue
 		}
 		d.value(key, item, out.Index(i))
@@ -176,9 +227,9 @@ func (d decoder) list(path string, node ast.Node, v reflect.Value) {
 
 func (d decoder) table(path string, node ast.Node, v reflect.Value) {
 	out := reflect.MakeMap(v.Type())
-	d.entries(path, node, "names and values, or {}", func(key string, at place, value ast.Node) {
-		if problem := badText(path, key); problem != "" {
-			d.add(at, path, "a name "+problem)
+	d.entries(path, node, "names and values, or {}", func(key string, at Place, value ast.Node) {
+		if problem := badText(key, false); problem != "" {
+			d.Add(at, path, "a name "+problem)
 			return
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
@@ -186,87 +237,4 @@ func (d decoder) table(path string, node ast.Node, v reflect.Value) {
 		out.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), item)
 	})
 	v.Set(out)
-}
-
-// scalar sets v from a node and returns "", or says what the value must be.
-func scalar(node ast.Node, v reflect.Value) (wanted string) {
-	if v.Type() == reflect.TypeFor[time.Duration]() {
-		return duration(node, v)
-	}
-	switch v.Kind() {
-	case reflect.String:
-		return text(node, v)
-	case reflect.Bool:
-		b, ok := node.(*ast.BoolNode)
-		if !ok {
-			return "true or false"
-		}
-		v.SetBool(b.Value)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n, ok := node.(*ast.IntegerNode)
-		if !ok {
-			return "a whole number"
-		}
-		i, ok := n.Value.(int64)
-		if u, unsigned := n.Value.(uint64); unsigned {
-			i, ok = int64(u), u < 1<<63 //nolint:gosec // bounded beside it
-		}
-		if !ok || i > maxNumber || i < -maxNumber {
-			return fmt.Sprintf("a number of at most %d", maxNumber)
-		}
-		v.SetInt(i)
-	case reflect.Float64:
-		switch n := node.(type) {
-		case *ast.FloatNode:
-			v.SetFloat(n.Value)
-		case *ast.IntegerNode:
-			f, err := strconv.ParseFloat(fmt.Sprint(n.Value), 64)
-			if err != nil {
-				return "a number"
-			}
-			v.SetFloat(f)
-		default:
-			return "a number"
-		}
-	default:
-		return "a value that this version can read"
-	}
-	return ""
-}
-
-func text(node ast.Node, v reflect.Value) (wanted string) {
-	switch n := node.(type) {
-	case *ast.StringNode:
-		v.SetString(n.Value)
-	case *ast.LiteralNode:
-		v.SetString(n.Value.Value)
-	case *ast.NullNode:
-		return `text; write "" for none`
-	case *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode:
-		return "text"
-	default:
-		return "text: put it in quotes"
-	}
-	return ""
-}
-
-func duration(node ast.Node, v reflect.Value) (wanted string) {
-	const unit = "a time with its unit, like 90s, 20m or 1h30m"
-	if n, ok := node.(*ast.IntegerNode); ok && fmt.Sprint(n.Value) == "0" {
-		v.SetInt(0)
-		return ""
-	}
-	n, ok := node.(*ast.StringNode)
-	if !ok {
-		return unit
-	}
-	t, err := time.ParseDuration(n.Value)
-	if err != nil {
-		return unit
-	}
-	if t > maxDuration {
-		return fmt.Sprintf("at most %.0fh", maxDuration.Hours())
-	}
-	v.SetInt(int64(t))
-	return ""
 }

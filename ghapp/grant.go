@@ -1,0 +1,89 @@
+package ghapp
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/google/go-github/v66/github"
+)
+
+// try makes one call with a token of the scope, and a second one if the token had
+// died. A token without a right never gets it, so the next call has a new one.
+func (a *App) try(ctx context.Context, s scope, action string, fn func(context.Context, *github.Client) error) error {
+	c := a.client(s)
+	err := fn(ctx, c)
+	if isUnauthorized(err) {
+		a.drop(s, c)
+		c = a.client(s)
+		err = fn(ctx, c)
+	}
+	if err == nil {
+		return nil
+	}
+	err = wrap(action, err)
+	if outcomeOf(err) == outcomeRights {
+		a.drop(s, c)
+		a.unlearn(s.installation)
+	}
+	return err
+}
+
+// ungranted says that GitHub gives no token at all, because the scope asks for a
+// right that the account has not granted.
+func ungranted(err error) bool {
+	var e *callError
+	return errors.As(err, &e) && e.noToken && e.lacksRight()
+}
+
+// learn asks what the account granted: tokens then ask for no more, so that one
+// right that waits to be accepted holds up only what needs it.
+func (a *App) learn(ctx context.Context, installation int64) error {
+	in, _, err := a.asApp.Apps.GetInstallation(ctx, installation)
+	if err != nil {
+		return wrap("read the installation", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.grants[installation] = in.GetPermissions()
+	return nil
+}
+
+// unlearn forgets it: the account may have granted more.
+func (a *App) unlearn(installation int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.grants, installation)
+}
+
+// granted is what is known to be granted; nil if GitHub refused nothing so far.
+func (a *App) granted(installation int64) *github.InstallationPermissions {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.grants[installation]
+}
+
+// within takes from a wish what is not granted.
+func within(wish, granted *github.InstallationPermissions) {
+	if wish == nil || granted == nil {
+		return
+	}
+	for _, p := range []struct{ wish, granted **string }{
+		{&wish.Metadata, &granted.Metadata},
+		{&wish.Issues, &granted.Issues},
+		{&wish.PullRequests, &granted.PullRequests},
+		{&wish.Contents, &granted.Contents},
+		{&wish.Checks, &granted.Checks},
+	} {
+		if level(*p.granted) < level(*p.wish) {
+			*p.wish = *p.granted
+		}
+	}
+}
+
+func level(name *string) int {
+	if name == nil {
+		return 0
+	}
+	return slices.Index([]string{"", "read", "write", "admin"}, *name)
+}

@@ -1,0 +1,131 @@
+package ghapp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// perPage is the most that GitHub lists at a time.
+const perPage = 100
+
+// Logged is a delivery in GitHub's own log, without its payload.
+type Logged struct {
+	// ID is of the attempt that was logged last.
+	ID                  int64
+	GUID, Event, Action string
+	// At is when it was sent first, of the attempts that were looked at.
+	At time.Time
+	// Acknowledged says that an attempt was answered with a 2xx: whoever answered
+	// had it stored, and may not be who asks now.
+	Acknowledged bool
+}
+
+// Deliveries reads GitHub's log of the App's deliveries back to since and returns
+// those whose kind is wanted, the oldest first, each once however often it was sent.
+func (a *App) Deliveries(ctx context.Context, since time.Time, wanted func(event, action string) bool) ([]Logged, error) {
+	found := map[string]Logged{}
+	opts := &github.ListCursorOptions{PerPage: perPage}
+	for {
+		var page []*github.HookDelivery
+		var resp *github.Response
+		err := a.asAppDo(ctx, "read the delivery log", func(ctx context.Context, c *github.Client) (err error) {
+			page, resp, err = c.Apps.ListHookDeliveries(ctx, opts)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		old := false
+		for _, row := range page {
+			switch {
+			case row.GetDeliveredAt().Before(since):
+				old = true
+			case row.GetGUID() != "" && wanted(row.GetEvent(), row.GetAction()):
+				note(found, row)
+			}
+		}
+		if old || len(page) == 0 || resp.Cursor == "" || resp.Cursor == opts.Cursor {
+			return byAge(found), nil
+		}
+		opts.Cursor = resp.Cursor
+	}
+}
+
+// note adds an attempt to what is known of its delivery. Newer attempts come first.
+func note(found map[string]Logged, row *github.HookDelivery) {
+	guid := strings.ToLower(row.GetGUID())
+	d, again := found[guid]
+	if !again {
+		d = Logged{ID: row.GetID(), GUID: guid, Event: row.GetEvent(), Action: row.GetAction()}
+	}
+	if at := row.GetDeliveredAt().Time; !again || at.Before(d.At) {
+		d.At = at
+	}
+	if code := row.GetStatusCode(); code >= http.StatusOK && code < http.StatusMultipleChoices {
+		d.Acknowledged = true
+	}
+	found[guid] = d
+}
+
+func byAge(found map[string]Logged) []Logged {
+	out := make([]Logged, 0, len(found))
+	for _, d := range found {
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b Logged) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return int(min(max(a.ID-b.ID, -1), 1)) // of one instant: as they were numbered
+	})
+	return out
+}
+
+// Payload reads what a delivery of the log carried; [solve.ErrNotFound] if it is no
+// longer logged.
+func (a *App) Payload(ctx context.Context, id int64) ([]byte, error) {
+	var answer *github.HookDelivery
+	err := a.asAppDo(ctx, "read a delivery", func(ctx context.Context, c *github.Client) (err error) {
+		answer, _, err = c.Apps.GetHookDelivery(ctx, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Request == nil || answer.Request.RawPayload == nil:
+		return nil, malformed("payload")
+	}
+	return *answer.Request.RawPayload, nil
+}
+
+// CommentGone says whether a comment is not there any more.
+func (a *App) CommentGone(ctx context.Context, repo solve.Repo, id int64) (bool, error) {
+	err := a.do(ctx, readScope(repo), "read a comment", func(ctx context.Context, c *github.Client) error {
+		_, _, err := c.Issues.GetComment(ctx, repo.Owner, repo.Name, id)
+		return err
+	})
+	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusGone {
+		return true, nil
+	}
+	return false, err
+}
+
+// Suspended says whether an installation is paused by its owner. One that is gone is not.
+func (a *App) Suspended(ctx context.Context, installation int64) (bool, error) {
+	var in *github.Installation
+	err := a.asAppDo(ctx, "read the installation", func(ctx context.Context, c *github.Client) (err error) {
+		in, _, err = c.Apps.GetInstallation(ctx, installation)
+		return err
+	})
+	if statusOf(err) == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil && in.SuspendedAt != nil, err
+}

@@ -1,0 +1,124 @@
+package ghapp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// maxBehind is how far below a branch's head the champion of a try that was cut
+// is looked for: people add to a pull request.
+const maxBehind = 10
+
+// target puts the champion on the branch of the open pull request that the solve
+// goes on with, and brings the pull request's text up to date. The title stays:
+// people may have changed it, and it tells of the same issue.
+func (a *attempt) target(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+	pull, err := a.targetPull(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	head, err := a.ontoTarget(ctx, claim, pull)
+	if err != nil {
+		return nil, "", err
+	}
+	if pull.GetState() != "open" {
+		return pull, head, nil
+	}
+	return pull, head, a.refreshPull(ctx, pull)
+}
+
+func (a *attempt) targetPull(ctx context.Context) (*github.PullRequest, error) {
+	repo, number := a.e.Repo, a.view.Solve.Target().Number
+	var pull *github.PullRequest
+	err := a.read(ctx, call{"read the pull request", func(ctx context.Context, c *github.Client) (err error) {
+		pull, _, err = c.PullRequests.Get(ctx, repo.Owner, repo.Name, number)
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if pull.GetNumber() != number || pull.GetHead().GetSHA() == "" {
+		return nil, malformed("pull request")
+	}
+	return pull, nil
+}
+
+// ontoTarget returns the champion's commit, which is on the branch then. The
+// branch is only ever moved away from the commit that the solve started from.
+func (a *attempt) ontoTarget(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+	head, err := a.branchHead(ctx)
+	missing := statusOf(err) == http.StatusNotFound
+	if err != nil && !missing {
+		return "", err
+	}
+	if missing {
+		head = pull.GetHead().GetSHA() // closed or merged, and the branch deleted
+	}
+	if head != claim {
+		ours, err := a.below(ctx, head)
+		switch {
+		case err != nil:
+			return "", err
+		case ours != "":
+			return ours, nil // a try that was cut put it there
+		case !missing:
+			return "", a.movedAway()
+		}
+	}
+	switch {
+	case pull.GetState() != "open":
+		return "", dead("pull request #%d was closed; nothing was changed", pull.GetNumber())
+	case missing:
+		return "", err // an open pull request has a branch: GitHub does not show it for a moment
+	}
+	tree, err := a.championTree(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, err := a.commitOf(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	if now.GetTree().GetSHA() == tree {
+		return head, nil // the champion is what it was
+	}
+	return a.advance(ctx, claim, tree)
+}
+
+// below looks for the champion's commit at the head and some way below it; "" if
+// it is not there.
+func (a *attempt) below(ctx context.Context, sha string) (string, error) {
+	for range maxBehind {
+		commit, err := a.commitOf(ctx, sha)
+		if err != nil {
+			return "", err
+		}
+		if isChampion(commit, a.view.Solve.ID) {
+			return sha, nil
+		}
+		if len(commit.Parents) == 0 {
+			break
+		}
+		sha = commit.Parents[0].GetSHA()
+	}
+	return "", nil
+}
+
+// refreshPull replaces a text of ours. One whose marker is gone is somebody
+// else's by now. The champion is on the branch already: a refusal is only logged.
+func (a *attempt) refreshPull(ctx context.Context, pull *github.PullRequest) error {
+	body := a.pullBody()
+	if _, _, ours := solve.FindMarker(pull.GetBody()); !ours || pull.GetBody() == body {
+		return nil
+	}
+	repo := a.e.Repo
+	err := a.keyed(ctx, call{"edit the pull request", func(ctx context.Context, c *github.Client) error {
+		_, _, err := c.PullRequests.Edit(ctx, repo.Owner, repo.Name, pull.GetNumber(), &github.PullRequest{Body: &body})
+		return err
+	}})
+	return a.tolerate(ctx, err, "pull request's text refused")
+}

@@ -1,0 +1,65 @@
+package ghapp
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/go-github/v66/github"
+)
+
+// maxInline is the largest file that travels inside a tree; a larger one gets a
+// blob of its own.
+const maxInline = 512 << 10
+
+// championTree makes the champion's tree through the Git Data API: it keeps file
+// modes and needs no git credentials anywhere.
+func (a *attempt) championTree(ctx context.Context) (string, error) {
+	base, err := a.commitOf(ctx, a.commit.BaseSHA)
+	if err != nil {
+		return "", err
+	}
+	var entries []*github.TreeEntry
+	for _, f := range a.commit.Files {
+		entry, err := a.treeEntry(ctx, f)
+		if err != nil {
+			return "", err
+		}
+		entries = append(entries, entry)
+	}
+	repo := a.e.Repo
+	return a.object(ctx, "tree", "tree", func(ctx context.Context, c *github.Client) (string, error) {
+		tree, _, err := c.Git.CreateTree(ctx, repo.Owner, repo.Name, base.GetTree().GetSHA(), entries)
+		return tree.GetSHA(), err
+	})
+}
+
+// treeEntry puts text into the tree itself and makes a blob of everything that
+// JSON would not carry as it is.
+func (a *attempt) treeEntry(ctx context.Context, f File) (*github.TreeEntry, error) {
+	entry := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: github.String("blob")}
+	if f.Mode == "" {
+		entry.Mode = github.String("100644")
+	}
+	if f.Delete {
+		return entry, nil // neither content nor SHA
+	}
+	text := string(f.Data)
+	if len(text) > 0 && len(text) <= maxInline && utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+		entry.Content = &text
+		return entry, nil
+	}
+	repo := a.e.Repo
+	sha, err := a.object(ctx, "blob "+f.Path, "blob", func(ctx context.Context, c *github.Client) (string, error) {
+		blob, _, err := c.Git.CreateBlob(ctx, repo.Owner, repo.Name, &github.Blob{
+			Content: github.String(base64.StdEncoding.EncodeToString(f.Data)), Encoding: github.String("base64"),
+		})
+		return blob.GetSHA(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	entry.SHA = &sha
+	return entry, nil
+}

@@ -1,0 +1,288 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const solveID = "cnv8q5k6n88s73a1e0h0"
+
+// event is a payload with a place, a person and nothing else, before set.
+func event(t *testing.T, action string, set map[string]any) []byte {
+	t.Helper()
+	all := map[string]any{"action": action}
+	maps.Copy(all, set)
+	return load(t, "event.json", all)
+}
+
+func check(external string) map[string]any {
+	return map[string]any{"check_run.external_id": external, "check_run.app.id": 29310}
+}
+
+func button(identifier, external string) map[string]any {
+	all := check(external)
+	all["requested_action.identifier"] = identifier
+	return all
+}
+
+func suite(branch any) map[string]any {
+	return map[string]any{"check_suite.head_branch": branch, "check_suite.app.id": 29310}
+}
+
+func review(state, body string) map[string]any {
+	return map[string]any{
+		"review.state": state, "review.body": body, "review.user.login": "kim",
+		"pull_request.number": 8, "pull_request.user.login": "yudai[bot]",
+	}
+}
+
+func with(base map[string]any, key string, value any) map[string]any {
+	all := maps.Clone(base)
+	all[key] = value
+	return all
+}
+
+var issue3 = map[string]any{"issue.number": 3}
+
+func unlabeled(name string) map[string]any { return with(issue3, "label.name", name) }
+
+func deleted(author, body string) map[string]any {
+	all := with(issue3, "comment.id", 77)
+	all["comment.user.login"], all["comment.body"] = author, body
+	return all
+}
+
+// Each event asks for what it means, and for nothing else.
+func TestEventsBecomeAsks(t *testing.T) {
+	t.Parallel()
+	repo := solve.Repo{Installation: 5, ID: 2, Owner: "octo", Name: "project", DefaultBranch: "main"}
+	account := solve.Repo{Installation: 5, Owner: "octo"}
+	press := func(kind solve.AskKind, n int) solve.Ask {
+		return solve.Ask{Kind: kind, Repo: repo, Solve: solveID, Button: true, N: n}
+	}
+	stop := func(s solve.Stop, label string) solve.Ask {
+		return solve.Ask{Kind: solve.AskStop, Repo: repo, Issue: 3, Stop: s, Label: label}
+	}
+	marker := solve.Marker(solveID, "comment") + "\n**Running**"
+	long := strings.Repeat("word ", 2000)
+	for name, tt := range map[string]struct {
+		event string
+		raw   []byte
+		want  solve.Ask
+	}{
+		"closed":                  {"issues", event(t, "closed", issue3), stop(solve.StopClosed, "")},
+		"closed by another bot":   {"issues", event(t, "closed", with(issue3, "sender.type", "Bot")), stop(solve.StopClosed, "")},
+		"deleted":                 {"issues", event(t, "deleted", issue3), stop(solve.StopDeleted, "")},
+		"transferred":             {"issues", event(t, "transferred", issue3), stop(solve.StopTransferred, "")},
+		"unlabelled":              {"issues", event(t, "unlabeled", unlabeled("yudai:solve")), stop(solve.StopUnlabelled, "yudai:solve")},
+		"unlabelled of a profile": {"issues", event(t, "unlabeled", unlabeled("Yudai:cheap")), stop(solve.StopUnlabelled, "Yudai:cheap")},
+		"our comment deleted": {"issue_comment", event(t, "deleted", deleted("yudai[bot]", marker)), solve.Ask{
+			Kind: solve.AskRenew, Repo: repo, Issue: 3, CommentID: 77, Solve: solveID,
+		}},
+		"cancel pressed":          {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID)), press(solve.AskCancel, 0)},
+		"retry pressed":           {"check_run", event(t, "requested_action", button("retry", "yudai:"+solveID)), press(solve.AskRetry, 0)},
+		"pick pressed":            {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID)), press(solve.AskPick, 0)},
+		"pick of a run":           {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/12")), press(solve.AskPick, 12)},
+		"pick at the scorecard":   {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/head")), press(solve.AskPick, 0)},
+		"cancel at a run":         {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID+"/2")), press(solve.AskCancel, 0)},
+		"re-run":                  {"check_run", event(t, "rerequested", check("yudai:"+solveID+"/2")), press(solve.AskRetry, 0)},
+		"re-run of a commit":      {"check_suite", event(t, "rerequested", suite("ai/fix-3-"+solveID)), press(solve.AskRetry, 0)},
+		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), press(solve.AskRetry, 0)},
+		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.AskRetry, 0)},
+		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
+		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: solve.CutMarkdown(strings.TrimSpace(long), 4096, "(The review goes on; the rest was left out here.)")}},
+		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled}},
+		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopSuspended}},
+		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled, Repos: []int64{2, 9}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := setup(t)
+			if err := i.handle(tt.event, tt.raw); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.ID, tt.want.Actor, tt.want.At = guid, "kim", noon()
+			if diff := cmp.Diff([]solve.Wish{{Ask: &tt.want}}, i.wishes); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]solve.Delivery{{GUID: guid, Event: tt.event, Action: i.deliveries[0].Action, Payload: tt.raw, Received: noon()}}, i.deliveries); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A label of a profile asks for a solve with that profile.
+func TestLabelOfAProfile(t *testing.T) {
+	t.Parallel()
+	i := setup(t)
+	if err := i.handle("issues", labeled(t, map[string]any{"label.name": "yudai:cheap"})); err != nil {
+		t.Fatal(err)
+	}
+	want := []solve.Wish{{Solve: exampleSolve(7, solve.Trigger{
+		Kind: solve.TriggerLabel, Key: "label:186853002:1:" + guid, Actor: "Codertocat", Label: "yudai:cheap", Delivery: guid, At: noon(),
+	}, solve.Request{Profile: "cheap"})}}
+	if diff := cmp.Diff(want, i.wishes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever is not ours, or not a person's, asks for nothing.
+func TestEventsThatAskForNothing(t *testing.T) {
+	t.Parallel()
+	ours := with(issue3, "sender.login", "yudai[bot]")
+	id, branch := "yudai:"+solveID, "ai/fix-3-"+solveID
+	own := solve.Marker(solveID, "comment") + "\ntext"
+	changes := review("changes_requested", "rename it")
+	for name, tt := range map[string]struct {
+		event string
+		raw   []byte
+	}{
+		"closed by ourselves":        {"issues", event(t, "closed", ours)},
+		"closed pull request":        {"issues", event(t, "closed", with(issue3, "issue.pull_request.url", "x"))},
+		"closed, no install":         {"issues", event(t, "closed", with(issue3, "installation", nil))},
+		"opened":                     {"issues", event(t, "opened", issue3)},
+		"other label off":            {"issues", event(t, "unlabeled", unlabeled("bug"))},
+		"no label off":               {"issues", event(t, "unlabeled", issue3)},
+		"label off by ourselves":     {"issues", event(t, "unlabeled", with(unlabeled("yudai:solve"), "sender.login", "yudai[bot]"))},
+		"deleted by ourselves":       {"issue_comment", event(t, "deleted", with(deleted("yudai[bot]", own), "sender.login", "yudai[bot]"))},
+		"deleted by another bot":     {"issue_comment", event(t, "deleted", with(deleted("yudai[bot]", own), "sender.type", "Bot"))},
+		"marker of a person deleted": {"issue_comment", event(t, "deleted", deleted("kim", own))},
+		"reply deleted":              {"issue_comment", event(t, "deleted", deleted("yudai[bot]", solve.Marker(solveID, "reply")+"\nx"))},
+		"no marker deleted":          {"issue_comment", event(t, "deleted", deleted("yudai[bot]", "x\n"+own))},
+		"unknown button":             {"check_run", event(t, "requested_action", button("lgtm|26764", id))},
+		"check of another app":       {"check_run", event(t, "rerequested", with(check(id), "check_run.app.id", 1))},
+		"check of no app":            {"check_run", event(t, "rerequested", with(check(id), "check_run.app.id", nil))},
+		"check without our id":       {"check_run", event(t, "rerequested", check(""))},
+		"check with a foreign id":    {"check_run", event(t, "rerequested", check(id+"/2/x"))},
+		"check created":              {"check_run", event(t, "created", check(id))},
+		"pressed by a bot":           {"check_run", event(t, "rerequested", with(check(id), "sender.type", "Bot"))},
+		"pressed, no install":        {"check_run", event(t, "rerequested", with(check(id), "installation", nil))},
+		"suite of another app":       {"check_suite", event(t, "rerequested", with(suite(branch), "check_suite.app.id", 1))},
+		"suite of another branch":    {"check_suite", event(t, "rerequested", suite("main"))},
+		"suite without a branch":     {"check_suite", event(t, "rerequested", suite(nil))},
+		"suite completed":            {"check_suite", event(t, "completed", suite(branch))},
+		"suite by ourselves":         {"check_suite", event(t, "rerequested", with(suite(branch), "sender.login", "yudai[bot]"))},
+		"review that approves":       {"pull_request_review", event(t, "submitted", review("approved", "rename it"))},
+		"review of few words":        {"pull_request_review", event(t, "submitted", review("changes_requested", "> a\n<!-- b -->"))},
+		"review edited":              {"pull_request_review", event(t, "edited", changes)},
+		"review of others' work":     {"pull_request_review", event(t, "submitted", with(changes, "pull_request.user.login", "kim"))},
+		"review by a bot":            {"pull_request_review", event(t, "submitted", with(changes, "review.user.type", "Bot"))},
+		"installed":                  {"installation", event(t, "created", nil)},
+		"unsuspended":                {"installation", event(t, "unsuspend", nil)},
+		"rights accepted":            {"installation", event(t, "new_permissions_accepted", nil)},
+		"repositories added":         {"installation_repositories", event(t, "added", nil)},
+		"no repositories removed":    {"installation_repositories", event(t, "removed", map[string]any{"repositories_removed": []any{}})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := setup(t)
+			if err := i.handle(tt.event, tt.raw); err != nil {
+				t.Fatal(err)
+			}
+			if len(i.wishes) != 0 {
+				t.Errorf("stored %+v", i.wishes[0].Ask)
+			}
+			if strings.HasSuffix(name, "no install") && !strings.Contains(i.log.String(), "names no installation") {
+				t.Errorf("log: %s", i.log.String())
+			}
+		})
+	}
+}
+
+// No event of any kind is kept for an action that GitHub may think of one day.
+func TestUnknownActions(t *testing.T) {
+	t.Parallel()
+	i := setup(t)
+	events := slices.Sorted(maps.Keys(i.handlers))
+	want := []string{"check_run", "check_suite", "installation", "installation_repositories", "issue_comment", "issues", "pull_request_review"}
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Error(diff)
+	}
+	for _, e := range events {
+		for _, action := range []string{"levitated", ""} {
+			if err := i.handle(e, event(t, action, with(check("yudai:"+solveID), "label.name", "yudai:solve"))); err != nil || len(i.wishes) > 0 {
+				t.Errorf("%s.%s: %v, stored %v", e, action, err, i.wishes)
+			}
+		}
+	}
+}
+
+// A review is a wish only if the operator says so.
+func TestReviewsNeedTheOperatorsLeave(t *testing.T) {
+	t.Parallel()
+	i := &intake{}
+	for _, h := range handlers.New(handlers.Options{Accepter: i, Bot: "yudai[bot]"}) {
+		if err := h.Handle(context.Background(), "pull_request_review", guid, event(t, "submitted", review("changes_requested", "rename it"))); err != nil {
+			t.Errorf("%v: %v", h.Handles(), err)
+		}
+	}
+	if len(i.wishes) != 0 {
+		t.Errorf("stored %+v", i.wishes)
+	}
+}
+
+// What is kept of an installation is forgotten whenever its rights change.
+func TestEviction(t *testing.T) {
+	t.Parallel()
+	removed := map[string]any{"repositories_removed": []any{map[string]any{"id": 2}}}
+	for action, want := range map[string][]int64{
+		"deleted": {5}, "suspend": {5}, "unsuspend": {5}, "new_permissions_accepted": {5}, "removed": {5},
+		"created": nil, "added": nil,
+	} {
+		i := setup(t)
+		for _, e := range []string{"installation", "installation_repositories"} {
+			if err := i.handle(e, event(t, action, removed)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want, i.evicted); diff != "" {
+			t.Errorf("%s: %s", action, diff)
+		}
+	}
+}
+
+func TestMalformedEventsAreErrors(t *testing.T) {
+	t.Parallel()
+	id := check("yudai:" + solveID)
+	for name, tt := range map[string]struct {
+		event string
+		raw   []byte
+	}{
+		"close without issue":        {"issues", event(t, "closed", nil)},
+		"close without repository":   {"issues", event(t, "closed", with(issue3, "repository", nil))},
+		"button without repository":  {"check_run", event(t, "rerequested", with(id, "repository", nil))},
+		"button without sender":      {"check_run", event(t, "rerequested", with(id, "sender", nil))},
+		"suite without repository":   {"check_suite", event(t, "rerequested", with(suite(solveID), "repository", nil))},
+		"review without number":      {"pull_request_review", event(t, "submitted", with(review("changes_requested", "x"), "pull_request.number", nil))},
+		"uninstalled from nowhere":   {"installation", event(t, "deleted", map[string]any{"installation": nil})},
+		"suspended by nobody":        {"installation", event(t, "suspend", map[string]any{"sender": nil})},
+		"removed from nowhere":       {"installation_repositories", event(t, "removed", map[string]any{"installation": nil})},
+		"no JSON: check_run":         {"check_run", []byte("x")},
+		"no JSON: check_suite":       {"check_suite", []byte("[]")},
+		"no JSON: review":            {"pull_request_review", nil},
+		"no JSON: installation":      {"installation", []byte("x")},
+		"no JSON: its repositories":  {"installation_repositories", []byte("{")},
+		"a repository without sense": {"installation_repositories", event(t, "removed", map[string]any{"repositories_removed": "all"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := setup(t)
+			if err := i.handle(tt.event, tt.raw); !errors.Is(err, handlers.ErrPayload) {
+				t.Errorf("err = %v", err)
+			}
+			if len(i.wishes) != 0 || len(i.evicted) != 0 {
+				t.Errorf("stored %+v, evicted %v", i.wishes, i.evicted)
+			}
+		})
+	}
+}

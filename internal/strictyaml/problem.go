@@ -1,0 +1,104 @@
+package strictyaml
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// Problem is one thing wrong in a file.
+type Problem struct {
+	Place
+
+	Key  string // dotted path; "" if the file is not YAML
+	Text string
+}
+
+// Place is where a value comes from: a position in the file, or a variable of the
+// environment that stands above it.
+type Place struct {
+	Line, Column int // from 1; 0 if the key does not stand in the file
+	Variable     string
+}
+
+func placeOf(t *token.Token) Place {
+	if t == nil || t.Position == nil {
+		return Place{}
+	}
+	return Place{Line: t.Position.Line, Column: t.Position.Column}
+}
+
+// Problems collects what is wrong with a file and knows where each of its keys stands.
+type Problems struct {
+	found []Problem
+	at    map[string]Place // by dotted path; list indexes are parts of it
+}
+
+// Add reports a problem at a place.
+func (p *Problems) Add(at Place, key, text string) {
+	p.found = append(p.found, Problem{Place: at, Key: key, Text: text})
+}
+
+// Override says that a key's value comes from a variable of the environment.
+func (p *Problems) Override(key, variable string) { p.at[key] = Place{Variable: variable} }
+
+// Report places a problem with a value, by its dotted key: there, else at its
+// nearest parent in the file. A key whose value could not be read is not reported again.
+func (p *Problems) Report(key, text string) {
+	path := dotted(key)
+	for _, known := range p.found {
+		if known.Key == path || strings.HasPrefix(path, known.Key+".") {
+			return
+		}
+	}
+	parent := path
+	for parent != "" && !p.has(parent) {
+		parent = up(parent)
+	}
+	if parent == "" || parent != path && !inList(parent) {
+		text += " (the file does not set it: this is its built-in value)"
+	}
+	p.Add(p.at[parent], path, text)
+}
+
+func (p *Problems) has(path string) bool {
+	_, ok := p.at[path]
+	return ok
+}
+
+// Sorted returns what was found in the order of the file.
+func (p *Problems) Sorted() []Problem {
+	slices.SortStableFunc(p.found, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Key, b.Key))
+	})
+	return p.found
+}
+
+// dotted writes "a[2].b" as "a.2.b".
+func dotted(key string) string {
+	return strings.NewReplacer("[", ".", "]", "").Replace(key)
+}
+
+func up(key string) string {
+	i := strings.LastIndexByte(key, '.')
+	return key[:max(i, 0)]
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// inList says whether a dotted path leads through an element of a list.
+func inList(path string) bool {
+	for part := range strings.SplitSeq(path, ".") {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/repoconfig"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// maxPeek is how many bytes are read of a file that tells how a repository is tested.
+const maxPeek = 1 << 20
+
+// DiagnoseRepo checks the settings of the repository of that folder, as they lie
+// there, against the configuration, and yields what was found and what then holds.
+// Nothing is run and nothing is changed.
+func DiagnoseRepo(ctx context.Context, config, folder string, getenv func(string) string) iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		d := doctor{ctx: ctx, getenv: getenv}
+		for _, check := range []func() []Finding{func() []Finding { return d.config(config) }, func() []Finding { return d.repository(folder) }} {
+			for _, f := range check() {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// repository checks the file, and tells what holds if it is right.
+func (d *doctor) repository(folder string) []Finding {
+	bad := func(err error) []Finding { return []Finding{{Bad, "repository", err.Error(), ""}} }
+	work, err := git.Local(d.ctx, folder)
+	if err != nil {
+		return bad(err)
+	}
+	root, err := os.OpenRoot(work.Root)
+	if err != nil {
+		return bad(err)
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	rules, found, ok := d.settings(root)
+	if !ok {
+		return found
+	}
+	paths, err := git.Files(d.ctx, work.Root)
+	if err != nil {
+		return bad(err)
+	}
+	setup, err := d.cfg.Solver.SetUp(rules.Settings, paths, func(p string) ([]byte, error) { return peek(root, p, maxPeek) })
+	if err != nil {
+		return append(found, Finding{Bad, "tests", err.Error(), "or set test.command in " + solve.RepoConfigFile})
+	}
+	test := setup.Test
+	found = append(found,
+		Finding{Good, "tests", fmt.Sprintf("%s (results: %s, from %s)", oneLine(test.Command), test.Format, test.Source), ""},
+		Finding{Good, "install", cmp.Or(oneLine(setup.Install), "nothing"), ""})
+	if setup.Install != "" {
+		found = append(found, Finding{Good, "network", "during install: " + cmp.Or(strings.Join(setup.Hosts, ", "), "closed"), ""})
+	}
+	return append(found, describeRules(rules)...)
+}
+
+// settings reads the repository's own file. ok is false if it is wrong.
+func (d *doctor) settings(root *os.Root) (rules repoconfig.Rules, found []Finding, ok bool) {
+	op := d.cfg.operator()
+	const file = solve.RepoConfigFile
+	data, err := peek(root, file, solve.MaxRepoConfig)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return op.Rules, []Finding{{Good, "settings", "no " + file + ": the configuration's own hold", ""}}, true
+	case err != nil:
+		return op.Rules, []Finding{{Bad, "settings", err.Error(), ""}}, false
+	case !d.cfg.Solver.Repository.Read:
+		return op.Rules, []Finding{{Warn, "settings", file + " is not read", "set solver.repository.read"}}, true
+	}
+	rules, problems := repoconfig.Read(file, data, op)
+	for _, p := range problems {
+		found = append(found, Finding{Bad, "settings", placed(file, p), ""})
+	}
+	if len(problems) > 0 {
+		return rules, found, false
+	}
+	return rules, []Finding{{Good, "settings", file, ""}}, true
+}
+
+// placed is a problem as compilers write it.
+func placed(file string, p repoconfig.Problem) string {
+	if p.Line == 0 {
+		return file + ": " + p.String()
+	}
+	return file + ":" + p.String()
+}
+
+// describeRules lists what holds beside commands and network.
+func describeRules(rules repoconfig.Rules) []Finding {
+	v := viewOf(rules)
+	var found []Finding
+	for _, line := range []struct {
+		what string
+		list []string
+	}{{"strategies", v.Strategies}, {"profiles", v.profileNames()}, {"protected", v.Protected}} {
+		if len(line.list) > 0 {
+			found = append(found, Finding{Good, line.what, strings.Join(line.list, ", "), ""})
+		}
+	}
+	return append(found, Finding{Good, "limits", v.Limits.String(), ""})
+}
+
+// peek reads a file that may not be larger than most bytes. A link out of the repository is not followed.
+func peek(root *os.Root, name string, most int) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file: %w", path.Clean(name), fs.ErrNotExist)
+	}
+	return io.ReadAll(io.LimitReader(f, int64(most)+1))
+}
+
+// oneLine makes a command fit into a line of the report.
+func oneLine(command string) string { return strings.Join(strings.Fields(command), " ") }

@@ -1,0 +1,61 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Waiting says whether a solve stands in the queue: nobody works on it or did.
+// One whose owner died counts as soon as its lease is over, which only a store knows.
+func (s Solve) Waiting() bool { return s.State == StateQueued && s.Lease.Node == "" }
+
+// Queue puts the waiting ones among the live solves in the order in which a store's
+// ClaimSolve gives them out while nothing else changes: the repository with the
+// fewest solves that left the queue is next, with its oldest; among equals the oldest.
+func Queue(live []Solve) []Solve {
+	begun := map[int64]int{}
+	var out []Solve
+	for _, s := range live {
+		switch {
+		case s.State.Final():
+		case s.Waiting():
+			out = append(out, s)
+		default:
+			begun[s.Repo.ID]++
+		}
+	}
+	age := func(a, b Solve) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) }
+	slices.SortFunc(out, age)
+	turns := map[ID]int{} // how many of its repository go before it
+	for _, s := range out {
+		turns[s.ID] = begun[s.Repo.ID]
+		begun[s.Repo.ID]++
+	}
+	slices.SortStableFunc(out, func(a, b Solve) int { return cmp.Compare(turns[a.ID], turns[b.ID]) })
+	return out
+}
+
+// ordinal is a place as people say it: 1st, 2nd, 11th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100/10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// queueText says where a solve stands that waits to be claimed.
+func (s Solve) queueText() string {
+	if s.Place == 0 {
+		return "Waiting for a free place."
+	}
+	return fmt.Sprintf("Waiting for a free place: %s of %d in the queue.", ordinal(s.Place), max(s.Place, s.Queue))
+}

@@ -1,0 +1,129 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Day bounds what 24 hours may bring; 0 is no bound.
+type Day struct {
+	Solves int     `yaml:"solves"`
+	USD    float64 `yaml:"usd"`
+}
+
+// Daily bounds what any 24 hours may bring, in each of three scopes.
+type Daily struct {
+	Repository   Day `yaml:"repository"`
+	Installation Day `yaml:"installation"`
+	Process      Day `yaml:"process"`
+}
+
+const (
+	day = 24 * time.Hour
+	// leastMoney is too little to begin a solve with.
+	leastMoney solve.Money = 10_000
+	// roomFormat is how people are told when there is room again.
+	roomFormat = "2006-01-02 15:04 UTC"
+)
+
+// scope is one of the three, with what was spent in it during the last day.
+type scope struct {
+	Day
+	name          string // as a subject
+	solves, money string // the settings, as people find them
+	has           func(solve.Spending) bool
+}
+
+// scopes are the configuration's, the repository's narrowed by its own file.
+func (d Daily) scopes(s solve.Solve, plan *solve.Plan) []scope {
+	of := func(day Day, name, section string, has func(solve.Spending) bool) scope {
+		return scope{day, name, "solver.daily." + section + ".solves", "solver.daily." + section + ".usd", has}
+	}
+	here := of(d.Repository, "This repository", "repository", func(p solve.Spending) bool { return p.Repo == s.Repo.ID })
+	if plan.Settings != nil && plan.Settings.Day.From != "" {
+		own := plan.Settings.Day
+		here.Day = Day{Solves: own.Solves, USD: float64(own.Money) / 1e6}
+		here.solves, here.money = "limits.solves_per_day of "+own.From, "limits.usd_per_day of "+own.From
+	}
+	return []scope{
+		here,
+		of(d.Installation, "This installation of the App", "installation", func(p solve.Spending) bool { return p.Installation == s.Repo.Installation }),
+		of(d.Process, "This yudai", "process", func(solve.Spending) bool { return true }),
+	}
+}
+
+// afford says whether the day has room for one more solve, and lowers its money to
+// what the day leaves. What a live solve may still spend counts as spent. Solves
+// that never started, such as those of people who may not ask, count for nothing.
+func (e *Engine) afford(ctx context.Context, s solve.Solve, plan *solve.Plan) error {
+	scopes := e.cfg.Daily.scopes(s, plan)
+	if !slices.ContainsFunc(scopes, func(c scope) bool { return c.Day != (Day{}) }) {
+		return nil
+	}
+	now := time.Now()
+	spent, err := e.Store.Spent(ctx, now.Add(1-day))
+	if err != nil {
+		return err
+	}
+	for _, c := range scopes {
+		var mine []solve.Spending
+		for _, p := range spent {
+			if c.has(p) {
+				mine = append(mine, p)
+			}
+		}
+		if c.Solves > 0 && len(mine) >= c.Solves {
+			room := mine[len(mine)-c.Solves].Started.Add(day)
+			return refusef("%s has started %s in the last 24 hours, the most that %s allows. There is room again at %s.",
+				c.name, plural(len(mine), "solve"), c.solves, roomText(room))
+		}
+		if c.USD == 0 || s.Picked() { // a picked run was paid for
+			continue
+		}
+		if err := c.lower(mine, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lower bounds the plan's money by what the scope has left.
+func (c scope) lower(mine []solve.Spending, plan *solve.Plan) error {
+	most, taken := usd(c.USD), solve.Money(0)
+	for _, p := range mine {
+		taken += p.Reserved
+	}
+	left := most - taken
+	if left < leastMoney {
+		room := time.Time{}
+		for _, p := range mine {
+			if taken -= p.Reserved; most-taken >= leastMoney {
+				room = p.Started.Add(day)
+				break
+			}
+		}
+		return refusef("%s has spent or reserved %s in the last 24 hours, and %s allows %s. There is room again at %s, or sooner if a solve that runs now costs less than it may.",
+			c.name, most-left, c.money, most, roomText(room))
+	}
+	if limit := plan.Limits.SolveMoney; limit == 0 || limit > left {
+		plan.Limits.SolveMoney = left
+		plan.Notes = append(plan.Notes, fmt.Sprintf("this solve may cost %s at most: %s leaves no more of the last 24 hours", left, c.money))
+	}
+	return nil
+}
+
+// roomText is a time to the minute, never too early.
+func roomText(t time.Time) string {
+	return t.UTC().Add(time.Minute - 1).Truncate(time.Minute).Format(roomFormat)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
