@@ -29,7 +29,11 @@ func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	return a.putCheck(ctx, a.checkRun(sha))
+	receipt, err := a.putCheck(ctx, a.checkRun(sha))
+	if err != nil {
+		return receipt, err
+	}
+	return receipt, a.cardAfterwards(ctx, sha)
 }
 
 // checkRun is the check run of the effect on the claim commit, as it is to be now.

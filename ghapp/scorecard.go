@@ -2,6 +2,7 @@ package ghapp
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -31,6 +32,24 @@ func (a *attempt) scorecard(ctx context.Context, pull solve.Receipt) error {
 		_, err = a.newCheck(ctx, run)
 	}
 	return a.tolerate(ctx, err, "scorecard check run refused")
+}
+
+// cardAfterwards makes up for a scorecard that was refused when the pull request was
+// opened: for want of a right that the App has been given since. Before GitHub's
+// lists have settled nothing can be told.
+func (a *attempt) cardAfterwards(ctx context.Context, claim string) error {
+	s := a.view.Solve
+	if a.e.Kind != solve.EffectCheck || s.State != solve.StateSolved || s.Pull == nil || s.Pull.Commit == claim {
+		return nil
+	}
+	pull, err := a.w.store.Effect(ctx, string(s.ID)+"/"+string(solve.EffectPull))
+	if err != nil {
+		return fmt.Errorf("read pull request: %w", err)
+	}
+	if pull.State != solve.EffectApplied || a.w.app.now().Before(pull.Done.Add(a.w.cfg.Settle)) {
+		return nil
+	}
+	return a.scorecard(ctx, pull.Receipt)
 }
 
 // tolerate logs the refusal of what is not worth more than the rest of the effect.

@@ -60,6 +60,7 @@ func tokenRows() []faultRow {
 			w.releasePermissions()
 		}
 	}
+	silent := disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "installation", Count: -1})
 	return []faultRow{
 		{name: "tokens/401 on reads", faults: on(githubsim.FaultUnauthorized, reads())},
 		{name: "tokens/401 on writes", faults: on(githubsim.FaultUnauthorized, writes())},
@@ -68,17 +69,24 @@ func tokenRows() []faultRow {
 			w.at(srv, solve.StateRunning)
 			w.hub.ExpireTokens()
 		}},
-		{name: "installation/suspended while queued", before: (*world).holdPermissions, after: func(w *world, srv *server.Server) {
+		{name: "installation/suspended while queued", want: solve.StateCancelled, before: (*world).holdPermissions, after: func(w *world, srv *server.Server) {
 			w.at(srv, solve.StateQueued)
 			w.must(w.hub.Suspend(w.install))
 			w.releasePermissions()
 			w.poll(20*time.Second, func() bool { return w.refused() > 2 })
 			w.must(w.hub.Unsuspend(w.install))
 		}},
-		{name: "installation/suspended while preparing", after: suspended(solve.StatePreparing)},
-		{name: "installation/suspended while runs work", slow: true, after: suspended(solve.StateRunning)},
-		{name: "installation/deleted while queued", want: solve.StateFailed, before: (*world).holdPermissions, after: gone(solve.StateQueued)},
-		{name: "installation/deleted while runs work", want: solve.StateFailed, slow: true, after: gone(solve.StateRunning)},
+		{name: "installation/suspended while preparing", want: solve.StateCancelled, after: suspended(solve.StatePreparing)},
+		{name: "installation/suspended while runs work", want: solve.StateCancelled, slow: true, after: suspended(solve.StateRunning)},
+		// Nothing tells of it, so it is waited for.
+		{name: "installation/suspended in silence while preparing", before: silent, after: suspended(solve.StatePreparing)},
+		{name: "installation/suspended in silence while runs work", slow: true, before: silent, after: suspended(solve.StateRunning)},
+		{name: "installation/deleted in silence while runs work", want: solve.StateFailed, slow: true, before: silent, after: gone(solve.StateRunning)},
+		{name: "installation/deleted in silence while queued", want: solve.StateFailed, before: func(w *world) {
+			silent(w)
+			w.holdPermissions()
+		}, after: gone(solve.StateQueued)},
+		{name: "installation/deleted while runs work", want: solve.StateCancelled, slow: true, after: gone(solve.StateRunning)},
 		{name: "installation/may not write check runs until that is accepted", faults: []githubsim.Fault{
 			{Kind: githubsim.FaultForbidden, Method: "POST", Path: `/check-runs$`, Count: 8},
 		}},
@@ -116,7 +124,7 @@ func deliveryRows() []faultRow {
 		{name: "deliveries/question before its solve", before: disturb(githubsim.Disturbance{
 			Kind: githubsim.DisturbReorder, Event: "issues", Action: "labeled",
 		}), after: ask("/yudai status")},
-		{name: "deliveries/label off before it was on", before: disturb(githubsim.Disturbance{
+		{name: "deliveries/label off before it was on", want: solve.StateCancelled, before: disturb(githubsim.Disturbance{
 			Kind: githubsim.DisturbReorder, Event: "issues", Action: "labeled",
 		}), after: func(w *world, _ *server.Server) {
 			w.must(w.hub.Unlabel(w.repo.FullName(), w.issue, user, "yudai:solve"))
