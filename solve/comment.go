@@ -2,6 +2,7 @@ package solve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,9 +20,7 @@ func ProgressComment(v View) string {
 		paragraph(&b, "Note: "+sentence(Neutralise(note)))
 	}
 	paragraph(&b, v.runsTable())
-	if len(v.Runs) > 0 {
-		paragraph(&b, fmt.Sprintf("Cost so far: %s.", v.cost()))
-	}
+	paragraph(&b, v.costSoFar())
 	if !v.Solve.State.Final() {
 		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
 	}
@@ -102,9 +101,7 @@ func StatusText(v View) string {
 		paragraph(&b, "Pull request: "+v.pullText()+".")
 	}
 	paragraph(&b, v.runsTable())
-	if len(v.Runs) > 0 {
-		paragraph(&b, fmt.Sprintf("Cost so far: %s.", v.cost()))
-	}
+	paragraph(&b, v.costSoFar())
 	return finish(b.String(), MaxComment)
 }
 
@@ -198,6 +195,14 @@ func labelHelp(labels []string) string {
 		return "The label " + names[0]
 	}
 	return "The label " + names[0] + " (or, for a profile, " + strings.Join(names[1:], ", ") + ")"
+}
+
+// costSoFar is what the solve has cost, "" if it makes no run of its own.
+func (v View) costSoFar() string {
+	if !slices.ContainsFunc(v.Runs, func(r Run) bool { return r.From == nil }) {
+		return ""
+	}
+	return fmt.Sprintf("Cost so far: %s.", v.cost())
 }
 
 // askedBy names who asked without calling them.

@@ -72,6 +72,9 @@ func PullBody(v View) string {
 	if !ok {
 		return finish(b.String(), MaxBody)
 	}
+	if s.Revises() {
+		paragraph(&b, "This is the scorecard of the last revision: it is compared with the pull request as it was before.")
+	}
 	paragraph(&b, v.facts(best))
 	if c := best.Candidate; c != nil {
 		for _, f := range c.Flags {

@@ -82,6 +82,8 @@ func (v View) whyNot(r Run) string {
 		return ""
 	case r.Candidate != nil && r.Candidate.Refused != "":
 		return r.Candidate.Refused
+	case r.State == RunPassed && d != nil && d.PickedBy != "":
+		return fmt.Sprintf("run %d was picked", d.Champion)
 	case r.State == RunPassed && d != nil:
 		if c, ok := d.Against(r.N); ok {
 			return fmt.Sprintf("%s: %s against %s", c.Criterion, c.Right, c.Left)
@@ -187,7 +189,11 @@ func (v View) facts(r Run) string {
 	if n := r.Experiment.MaxEdits; n > 0 {
 		fact("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
 	}
-	fact("Cost", fmt.Sprintf("%s of %s for all runs", r.Progress.Usage.Cost, v.cost()))
+	if r.From != nil {
+		fact("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
+	} else {
+		fact("Cost", fmt.Sprintf("%s of %s for all runs", r.Progress.Usage.Cost, v.cost()))
+	}
 	fact("Test command", codeCell(v.Solve.Base.Test.Command))
 	fact("Base", cell(v.baseText()))
 	return b.String()
@@ -196,6 +202,9 @@ func (v View) facts(r Run) string {
 func (v View) baseText() string {
 	base := v.Solve.Base
 	out := code(base.Branch)
+	if v.Solve.Revises() {
+		out = code(v.Solve.Branch)
+	}
 	if base.SHA != "" {
 		out += " at " + code(base.SHA[:min(len(base.SHA), 12)])
 	}
