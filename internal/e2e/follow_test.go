@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
@@ -13,15 +15,47 @@ import (
 
 // TestGoingOn picks, retries and revises by buttons and comments, after a first
 // solve: one pull request in all, its branch, body and check brought up to date.
+// So it is, too, when answers of GitHub are lost on the way.
 func TestGoingOn(t *testing.T) {
 	requireSandbox(t)
-	a, _ := load(t, "02_command")
-	w := newWorld(t, a)
-	w.cfg.Solver.Defaults.Models = []string{"careful", "sprawling", "hasty"}
+	for _, name := range []string{"whole", "lossy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, a := faultRow{}.world(t)
+			if name == "whole" {
+				w.github = described(t)
+			} else {
+				for _, f := range lossy() {
+					w.hub.Inject(f)
+				}
+			}
+			w.cfg.Solver.Defaults.Models = []string{"careful", "sprawling", "hasty"}
+			w.goOn(a)
+		})
+	}
+}
+
+// lossy are lost answers and limits that come again and again, to every write there is.
+func lossy() []githubsim.Fault {
+	var out []githubsim.Fault
+	for _, e := range []endpoint{
+		{"POST", `/comments$`}, {"POST", `/check-runs$`}, {"PATCH", `/check-runs/`}, {"PATCH", `/git/refs/`}, {"PATCH", `/pulls/`},
+		{"POST", `/git/commits$`}, {"POST", `/reactions$`},
+	} {
+		for _, nth := range []int{1, 3, 5} {
+			out = append(out, githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: e.method, Path: e.path, Nth: nth})
+		}
+	}
+	return out
+}
+
+// goOn plays it all.
+func (w *world) goOn(a *txtar.Archive) {
+	t := w.t
 	srv, stop := w.serve()
 	w.openIssue(a)
 	w.must(w.hub.Label(w.repo.FullName(), w.issue, user, "yudai:solve"))
-	first := w.final(srv, time.Minute)
+	first := w.final(srv, 2*time.Minute)
 	if first.Solve.State != solve.StateSolved || first.Solve.Decision.Champion != 1 {
 		t.Fatalf("the first solve is %s: %s", first.Solve.State, states(first))
 	}
@@ -80,7 +114,7 @@ func (w *world) card(id solve.ID) githubsim.Check {
 // following waits for the end of the solve that goes on from one.
 func (w *world) following(srv *server.Server, from solve.View, ends ...solve.State) solve.View {
 	w.t.Helper()
-	v := w.until(srv, time.Minute, func(v solve.View) bool {
+	v := w.until(srv, 2*time.Minute, func(v solve.View) bool {
 		if v.Solve.Follows == nil || v.Solve.Follows.Of != from.Solve.ID || !v.Solve.State.Final() {
 			return false
 		}

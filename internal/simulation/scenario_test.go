@@ -108,6 +108,10 @@ func scenarios() []scenario {
 			end: solve.StateSolved, champion: 2, states: []solve.RunState{solve.RunPassed, solve.RunPassed, solve.RunFailed},
 		},
 		{
+			name: "going-on-lossy", script: threePlays, faults: lostAnswers(), then: []string{"/yudai pick 1"},
+			end: solve.StateSolved, champion: 1, states: []solve.RunState{solve.RunPassed, solve.RunPassed, solve.RunFailed},
+		},
+		{
 			name: "expired", script: slowPlays, end: solve.StateExpired,
 			configure: func(c *solver.Config) { c.Limits.SolveTime, c.Limits.Parallel = 30*time.Second, 2 },
 		},
