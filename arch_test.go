@@ -24,8 +24,8 @@ const module = "github.com/yudai-dev/yudai"
 // the non-test code of a package may import. A package without a row fails.
 var mayImport = map[string][]string{
 	".":        {"cmd"},
-	"cmd":      {"server", "solve", "internal/githubsim"},
-	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"cmd":      {"server", "solve", "internal/durable", "internal/githubsim"},
+	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"handlers": {"solve"},
 	"solve":    {},
 
@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"sandbox/sandboxtest": {"sandbox"},
 	"sandbox/drivers":     {"sandbox", "sandbox/local"},
 
-	"store/bolt":      {"solve", "internal/failpoint"},
+	"store/bolt":      {"solve", "internal/durable", "internal/failpoint"},
 	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
 	"ghapp":           {"solve", "internal/failpoint"},
@@ -56,6 +56,7 @@ var mayImport = map[string][]string{
 	"internal/bench":                 {"agent", "git", "internal/githubsim", "model/scripted", "sandbox", "sandbox/fake", "sandbox/local", "server", "solve", "solver", "store/bolt"},
 	"internal/checker":               {"internal/githubsim", "solve", "store/bolt"},
 	"internal/e2e":                   {"server", "internal/githubsim", "solve"},
+	"internal/durable":               {},
 	"internal/failpoint":             {},
 	"internal/kill":                  {"internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"internal/projects":              {"sandbox/egress", "solve", "solver/judge"},

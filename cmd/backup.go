@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/server"
 )
 
@@ -29,7 +29,7 @@ func newBackup(s streams) *cobra.Command {
 				return exitError{exitUsage, fmt.Errorf("%s is there already: name a new file", args[0])}
 			}
 			from, size := "", int64(0)
-			err = whole(args[0], func(f *os.File) error {
+			err = durable.Write(args[0], func(f *os.File) error {
 				if from, err = server.Backup(c.Context(), cfg, url, os.Getenv, f); err != nil {
 					return err
 				}
@@ -47,25 +47,4 @@ func newBackup(s streams) *cobra.Command {
 	c.Flags().StringVarP(&path, "config", "c", "", "configuration file, as of `serve`")
 	c.Flags().StringVar(&url, "url", "", "where the server is (default: server.address)")
 	return c
-}
-
-// whole makes a file that is either there with all its content, safe from a
-// power cut, or not at all. Only its owner can read it.
-func whole(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".yudai-backup-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package ghapp_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -9,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/solve"
@@ -168,34 +165,11 @@ func TestKilledWriterIsResumedWithoutADouble(t *testing.T) {
 			t.Parallel()
 			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 				w.hub.SetLag(5 * time.Second)
-				k := &killer{seen: map[string]bool{}, wake: make(chan struct{})}
-				if done {
-					w.store.finishing = k.finishing
-				} else {
-					w.store.sending = k.sending
-				}
-				var processes sync.WaitGroup
-				var stops []context.CancelFunc
-				spawn := func() {
-					ctx, cancel := context.WithCancel(zerolog.New(w.logs).WithContext(context.Background()))
-					stops = append(stops, cancel)
-					processes.Go(func() { _ = w.newWriter("node").Run(ctx) })
-				}
-				k.killed = func() { // its successor starts at once
-					stops[len(stops)-1]()
-					spawn()
-				}
-				spawn()
+				over := w.killing(done)
 				s := w.solveAll(id1, func() { pass(7 * time.Second) })
 				w.settle()
-				close(k.wake)
-				for _, stop := range stops {
-					stop()
-				}
-				processes.Wait()
-				pass(time.Minute)
-				if k.count() < 8 {
-					t.Errorf("only %d writers were killed", k.count())
+				if n := over(); n < 8 {
+					t.Errorf("only %d writers were killed", n)
 				}
 				w.checkOnce(s)
 			})

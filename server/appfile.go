@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/strictyaml"
 )
 
@@ -130,7 +131,7 @@ func (c Config) writeAppFile(s appSettings, name string) error {
 	head := fmt.Sprintf("# The GitHub App %q, registered by yudai's set-up. The keys mean what they mean in\n"+
 		"# config.yml; relative names of files start here. It is not read if config.yml or\n"+
 		"# GITHUB_APP_INTEGRATION_ID name an App.\n", name)
-	return writeDurably(c.AppFile(), append([]byte(head), text...))
+	return keep(c.AppFile(), append([]byte(head), text...))
 }
 
 // forgetAnswer removes GitHub's answer if a set-up was killed after its last step: what
@@ -145,41 +146,10 @@ func (c Config) forgetAnswer() error {
 	return nil
 }
 
-// writeDurably replaces a file, readable by its owner only: afterwards it is there as a
-// whole, also after a power cut.
-func writeDurably(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the directory of %s: %w", path, err)
+// keep replaces a file beside the store, readable by its owner only.
+func keep(path string, data []byte) error {
+	if err := durable.MakeDirs(filepath.Dir(path)); err != nil {
+		return err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
+	return durable.WriteFile(path, data)
 }

@@ -44,7 +44,7 @@ func NewIntake(secret string, events []githubapp.EventHandler) (http.Handler, er
 		return nil, errors.New("the webhook secret is empty: set GITHUB_APP_WEBHOOK_SECRET or github.app.webhook_secret_file")
 	}
 	dispatcher := githubapp.NewEventDispatcher(events, secret,
-		githubapp.WithScheduler(durable{}), githubapp.WithErrorCallback(refuse))
+		githubapp.WithScheduler(stored{}), githubapp.WithErrorCallback(refuse))
 	return intake{dispatcher}, nil
 }
 
@@ -95,12 +95,12 @@ func clean(s string) string {
 	}, s[:min(len(s), 64)])
 }
 
-// durable is a scheduler without a queue: the handler runs inside the request and
+// stored is a scheduler without a queue: the handler runs inside the request and
 // its one call into the store is the commit. Nothing is accepted that is only in memory.
-type durable struct{}
+type stored struct{}
 
 // Schedule implements [githubapp.Scheduler]. A panic is an error like any other.
-func (durable) Schedule(ctx context.Context, d githubapp.Dispatch) (err error) {
+func (stored) Schedule(ctx context.Context, d githubapp.Dispatch) (err error) {
 	defer recovered(&err)
 	if failpoint.Mutated(failpoint.AnswerBeforeCommit) {
 		go d.Execute(context.WithoutCancel(ctx)) //nolint:errcheck // the fault that this mutation is

@@ -118,7 +118,7 @@ func (s *Setup) keep(p plan, answer ghapp.Secret) error {
 	if err != nil {
 		return errors.New("GitHub's answer cannot be written as JSON") // the cause could quote it
 	}
-	return writeDurably(s.config().secretFile(conversion), text)
+	return keep(s.config().secretFile(conversion), text)
 }
 
 // finish gives everything in GitHub's answer its place, ending with the App's file.
@@ -180,7 +180,7 @@ func (s *Setup) place(ctx context.Context, cfg Config, reg ghapp.Registration) (
 		name   string
 		secret ghapp.Secret
 	}{{keyFile, reg.PrivateKey}, {clientFile, reg.ClientSecret}, {hookFile, hook}} {
-		if err := writeDurably(cfg.secretFile(f.name), []byte(f.secret.Reveal())); err != nil {
+		if err := keep(cfg.secretFile(f.name), []byte(f.secret.Reveal())); err != nil {
 			return hook, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -32,11 +33,11 @@ func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, data 
 		err = s.view(ctx, func(t *tx) error { return t.mustExist(id) })
 	}
 	if err == nil {
-		err = makeDirs(filepath.Dir(path))
+		err = durable.MakeDirs(filepath.Dir(path))
 	}
 	if err == nil {
 		failpoint.Hit("store", "artifact", "before")
-		err = writeDurably(path, func(f *os.File) error {
+		err = durable.Write(path, func(f *os.File) error {
 			_, err := f.Write(data)
 			return err
 		})

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
+
+	"github.com/yudai-dev/yudai/internal/durable"
 )
 
 const (
@@ -63,7 +65,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	cfg.Path = path
-	if err := makeDirs(filepath.Dir(path)); err != nil {
+	if err := durable.MakeDirs(filepath.Dir(path)); err != nil {
 		return nil, refusal(path, err)
 	}
 	db, err := openFile(path)
@@ -79,7 +81,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 	if err := migrate(db, path, steps); err != nil {
 		return nil, err
 	}
-	if err := removeUnfinished(s.dir); err != nil {
+	if err := durable.Clean(s.dir); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	if s.db, err = compact(db, path); err != nil {
@@ -114,7 +116,7 @@ func openFile(path string) (db *bbolt.DB, err error) {
 	if err != nil {
 		return nil, refusal(path, err)
 	}
-	if err := errors.Join(checkSize(db), syncDir(filepath.Dir(path))); err != nil {
+	if err := errors.Join(checkSize(db), durable.Sync(filepath.Dir(path))); err != nil {
 		_ = db.Close()
 		return nil, refusal(path, err)
 	}
@@ -153,7 +155,7 @@ func compact(db *bbolt.DB, path string) (*bbolt.DB, error) {
 
 // rewrite copies the live pages into a new file and puts it in place.
 func rewrite(db *bbolt.DB, path string) (*bbolt.DB, error) {
-	err := writeDurably(path, func(f *os.File) error {
+	err := durable.Write(path, func(f *os.File) error {
 		dst, err := bbolt.Open(f.Name(), 0o600, &bbolt.Options{Timeout: lockTimeout})
 		if err != nil {
 			return err

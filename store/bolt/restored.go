@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) wakeRestored() error {
 	if err := os.Remove(note); err != nil {
 		return fmt.Errorf("prepare the restored store: %w", err)
 	}
-	return syncDir(filepath.Dir(note))
+	return durable.Sync(filepath.Dir(note))
 }
 
 func (t *tx) wakeRestored(at time.Time) error {

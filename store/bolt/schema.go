@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -185,81 +185,10 @@ func schemaVersion(db *bbolt.DB) (version int, err error) {
 // saveCopy writes a durable copy of the database beside it. The name appears
 // only when the copy is whole.
 func saveCopy(db *bbolt.DB, path string) error {
-	return writeDurably(path, func(f *os.File) error {
+	return durable.Write(path, func(f *os.File) error {
 		return db.View(func(t *bbolt.Tx) error {
 			_, err := t.WriteTo(f)
 			return err
 		})
 	})
-}
-
-// unfinished is the pattern of files that are being written. One that a crash
-// left beside the database is removed at the next start.
-const unfinished = ".yudai-*.tmp"
-
-func removeUnfinished(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, unfinished))
-	for _, path := range left {
-		err = errors.Join(err, os.Remove(path))
-	}
-	return err
-}
-
-// writeDurably makes or replaces a file so that after a crash either the old
-// or the whole new content is there.
-func writeDurably(path string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), unfinished)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes names in a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
-}
-
-// makeDirs makes a directory and those above it, mode 0700, durable by name.
-func makeDirs(path string) error {
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	parent := filepath.Dir(path)
-	if parent != path {
-		if err := makeDirs(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
-		return fmt.Errorf("make directory: %w", err)
-	}
-	return syncDir(parent)
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -95,7 +96,7 @@ func (t *tx) ownRun(id solve.ID, n int, token uint64, at time.Time) (solve.Run, 
 
 // appendDurably writes data at an offset, cuts the file behind it, and syncs.
 func appendDurably(path string, offset int64, data []byte) (err error) {
-	if err := makeDirs(filepath.Dir(path)); err != nil {
+	if err := durable.MakeDirs(filepath.Dir(path)); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -117,7 +118,7 @@ func appendDurably(path string, offset int64, data []byte) (err error) {
 		return fmt.Errorf("sync %s: %w", path, err)
 	}
 	if offset == 0 {
-		return syncDir(filepath.Dir(path))
+		return durable.Sync(filepath.Dir(path))
 	}
 	return nil
 }
