@@ -62,6 +62,9 @@ func refuse(c FileChange, targets map[string]string, rules PatchRules) string {
 		if isWorkflow(p) {
 			return fmt.Sprintf("it touches %q: the App may not change workflows", clip(p, 120))
 		}
+		if strings.EqualFold(p, RepoConfigFile) {
+			return fmt.Sprintf("it touches %s, by which candidates are judged: that is for people to change", RepoConfigFile)
+		}
 		for _, pattern := range rules.Protected {
 			if MatchPath(pattern, p) {
 				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", clip(p, 120), clip(pattern, 120), RepoConfigFile)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -213,11 +214,15 @@ func (e *Engine) every(ctx context.Context, d time.Duration, hinted bool, do fun
 // orphaned, claim solves, admit runs.
 func (e *Engine) dispatch(ctx, work context.Context) {
 	now := time.Now()
-	if err := e.enforce(ctx); err != nil {
+	live, err := e.Store.LiveSolves(ctx)
+	if err != nil {
 		e.complain(ctx, err, "live solves not read")
 		return
 	}
-	defer e.greetWaiting(ctx, work)
+	e.enforce(live)
+	if slices.ContainsFunc(live, func(s solve.Solve) bool { return s.State == solve.StateQueued }) {
+		defer e.greetWaiting(ctx, work) // those that are still there when all seats are taken
+	}
 	for place, ok := e.sit(); ok; place, ok = e.sit() {
 		s, err := e.Store.ClaimSolve(ctx, e.Node, now)
 		if err != nil {
@@ -247,11 +252,7 @@ func (e *Engine) complain(ctx context.Context, err error, msg string) {
 
 // enforce stops the workers of solves that were cancelled. Deadlines are set
 // where the work is: a run's agent ends at the solve's deadline, its judge does not.
-func (e *Engine) enforce(ctx context.Context) error {
-	live, err := e.Store.LiveSolves(ctx)
-	if err != nil {
-		return err
-	}
+func (e *Engine) enforce(live []solve.Solve) {
 	for _, s := range live {
 		if s.CancelAt.IsZero() {
 			continue
@@ -267,7 +268,6 @@ func (e *Engine) enforce(ctx context.Context) error {
 		}
 		e.mu.Unlock()
 	}
-	return nil
 }
 
 // startSolve works on a claimed solve in a goroutine of the group.
