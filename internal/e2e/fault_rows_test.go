@@ -124,10 +124,13 @@ func deliveryRows() []faultRow {
 		{name: "deliveries/question before its solve", before: disturb(githubsim.Disturbance{
 			Kind: githubsim.DisturbReorder, Event: "issues", Action: "labeled",
 		}), after: ask("/yudai status")},
-		{name: "deliveries/label off before it was on", want: solve.StateCancelled, before: disturb(githubsim.Disturbance{
-			Kind: githubsim.DisturbReorder, Event: "issues", Action: "labeled",
-		}), after: func(w *world, _ *server.Server) {
+		{name: "deliveries/label off before it was on", want: solve.StateCancelled, before: func(w *world) {
+			w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbReorder, Event: "issues", Action: "labeled"})
+			w.holdPermissions() // it is not over before the label's absence counts
+		}, after: func(w *world, srv *server.Server) {
 			w.must(w.hub.Unlabel(w.repo.FullName(), w.issue, user, "yudai:solve"))
+			w.until(srv, time.Minute, func(v solve.View) bool { return !v.Solve.CancelAt.IsZero() })
+			w.releasePermissions()
 		}},
 		{name: "deliveries/late", before: disturb(githubsim.Disturbance{Kind: githubsim.DisturbDelay, Count: -1, Delay: 300 * time.Millisecond})},
 		{name: "deliveries/never sent and asked for again twice", before: disturb(githubsim.Disturbance{

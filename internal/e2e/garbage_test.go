@@ -106,9 +106,9 @@ func (w *world) otherTexts() string {
 	}
 	branches, err := w.hub.Branches(w.repo.FullName())
 	w.must(err)
-	for name := range branches {
-		if strings.HasPrefix(name, "ai/") {
-			out, err := exec.Command("git", "-C", w.repo.Dir(), "log", "--format=%B", name).Output()
+	for name, sha := range branches {
+		if strings.HasPrefix(name, "ai/") { // by its commit: the branch may be released meanwhile
+			out, err := exec.Command("git", "-C", w.repo.Dir(), "log", "--format=%B", sha).Output()
 			w.must(err)
 			texts = append(texts, name, string(out))
 		}

@@ -56,6 +56,7 @@ func traps() map[failpoint.Mutation]trap {
 func (t trap) pacing() pacing {
 	pace := usualPacing()
 	pace.patience = 15 * time.Second
+	pace.heal = 0 // it would find what the fault has lost
 	if t.pace != nil {
 		t.pace(&pace)
 	}

@@ -36,6 +36,7 @@ type pacing struct {
 	model                  time.Duration // before each answer of a model
 	stall                  time.Duration // longer than the program's lease
 	patience               time.Duration // ends an episode in which nothing happens on GitHub for so long
+	heal                   time.Duration // github.heal.every; 0 turns it off
 }
 
 // leaseTime is solver.lease_time, the shortest there is.
@@ -45,7 +46,7 @@ func usualPacing() pacing {
 	return pacing{
 		timeout: 500 * time.Millisecond, lease: time.Second, settle: 1500 * time.Millisecond,
 		lag: 1300 * time.Millisecond, stall: leaseTime + 500*time.Millisecond,
-		patience: 40 * time.Second,
+		patience: 40 * time.Second, heal: 5 * time.Minute,
 	}
 }
 
@@ -166,6 +167,7 @@ github:
   v3_api_url: %[2]s
   v4_api_url: %[1]s/graphql
   write: {interval: 1ms, per_hour: 1000000, progress_every: 50ms, timeout: %[3]s, lease: %[4]s, settle: %[5]s}
+  heal: {every: %[11]s}
 store: {path: %[6]s}
 models:
   models:
@@ -178,7 +180,7 @@ models:
 sandbox:
   local: {dir: %[10]s, allow_unlimited: true}
 `, w.hub.URL(), w.hub.APIURL(), w.pace.timeout, w.pace.lease, w.pace.settle, w.store(),
-		list.String(), strings.Join(models(), ", "), leaseTime, w.sandboxes())
+		list.String(), strings.Join(models(), ", "), leaseTime, w.sandboxes(), w.pace.heal)
 }
 
 // environment holds the program's secrets.
