@@ -22,7 +22,8 @@ type Follow struct {
 	Of   ID         `json:"of"`
 	// N is the run that was picked.
 	N int `json:"n,omitempty"`
-	// Text is what the revision should do, as the person wrote it.
+	// Text is what the revision should do, as the person wrote it; what goes on with
+	// the runs of a revision keeps it.
 	Text string `json:"text,omitempty"`
 	// Pull is the pull request that gets the champion; nil if the earlier solve has
 	// none, and this one opens it. Its Commit is the head that the solve starts from:
@@ -44,6 +45,10 @@ func (s Solve) Carries() bool { return s.Follows != nil && s.Follows.Kind != Fol
 
 // Revises says whether the solve works on the champion's pull request.
 func (s Solve) Revises() bool { return s.Follows != nil && s.Follows.Kind == FollowRevise }
+
+// Revision says whether the runs were made on top of the champion's pull request: by
+// a revision, or by what goes on with the runs of one.
+func (s Solve) Revision() bool { return s.Follows != nil && s.Follows.Text != "" }
 
 // Decide is the champion of a solve: the reducer's, or the run a person picked.
 // A picked run that cannot win (its tests do not pass, or its patch is refused)
@@ -99,7 +104,7 @@ func (v View) goesOn() string {
 // both without what a reader of the page does not see.
 func (s Solve) Task() string {
 	task := CleanIssue(s.Issue.Title, s.Issue.Body)
-	if !s.Revises() {
+	if !s.Revision() {
 		return task
 	}
 	return task + "\n\nThe repository already holds a proposed change for this issue. A reviewer asks for this on top of it:\n\n" +

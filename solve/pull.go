@@ -34,7 +34,7 @@ func subject(issue Issue) string {
 func CommitMessage(v View) string {
 	var b strings.Builder
 	title := subject(v.Solve.Issue)
-	if v.Solve.Revises() {
+	if v.Solve.Revision() {
 		title = fmt.Sprintf("fix: address the review of #%d", v.Solve.Follows.Pull.Number)
 	}
 	b.WriteString(title + "\n\n")
@@ -72,7 +72,7 @@ func PullBody(v View) string {
 	if !ok {
 		return finish(b.String(), MaxBody)
 	}
-	if s.Revises() {
+	if s.Revision() {
 		paragraph(&b, "This is the scorecard of the last revision: it is compared with the pull request as it was before.")
 	}
 	paragraph(&b, v.facts(best))

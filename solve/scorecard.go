@@ -202,7 +202,7 @@ func (v View) facts(r Run) string {
 func (v View) baseText() string {
 	base := v.Solve.Base
 	out := code(base.Branch)
-	if v.Solve.Revises() {
+	if v.Solve.Revision() {
 		out = code(v.Solve.Branch)
 	}
 	if base.SHA != "" {

@@ -16,11 +16,19 @@ import (
 // What was asked for is stored before the ask is answered, under the ask's own key, so
 // that a crash between the two starts nothing twice.
 func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+	named := s.ID
+	s, err := e.newest(ctx, s)
+	if err != nil {
+		return answer{}, err
+	}
 	if s.Trigger.Key == followKey(a) {
 		return answer{}, nil // created before a crash; it is the newest of the issue since
 	}
 	if !s.State.Final() {
 		return e.describe(ctx, s, solve.RunningText)
+	}
+	if a.Kind == solve.AskPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
+		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
 	}
 	child, err := e.child(ctx, a, s)
 	var no refusal
@@ -38,6 +46,18 @@ func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer
 		return e.describe(ctx, stored, solve.RunningText)
 	}
 	return answer{}, nil // it reacts by itself
+}
+
+// newest is the last solve of the same pull request, or of the issue if there is none: a
+// check run, and the name of a branch, go on naming the solve they were made for.
+func (e *Engine) newest(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	number := s.Issue.Number
+	if s.Pull != nil {
+		number = s.Pull.Number
+	} else if t := s.Target(); t != nil {
+		number = t.Number
+	}
+	return e.Store.LatestSolve(ctx, s.Repo.ID, number)
 }
 
 func followKey(a solve.Ask) string { return "ask:" + a.ID }
@@ -66,6 +86,9 @@ func (e *Engine) child(ctx context.Context, a solve.Ask, s solve.Solve) (solve.S
 		child.Trigger.Thread = a.Issue
 	}
 	f := solve.Follow{Of: s.ID, Kind: solve.FollowKind(a.Kind), Text: a.Text}
+	if s.Follows != nil && a.Kind != solve.AskRevise {
+		f.Text = s.Follows.Text // it is the revision that is tried again
+	}
 	switch a.Kind {
 	case solve.AskRetry:
 		if err := retryable(s, runs); err != nil {

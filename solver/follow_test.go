@@ -256,3 +256,42 @@ func TestGoesOnFromAncestor(t *testing.T) {
 		}
 	})
 }
+
+// TestOldCheckRunsMeanTheNewest: a check run, and a branch, name the solve they were made
+// for; a retry from there goes on from the last solve of the pull request.
+func TestOldCheckRunsMeanTheNewest(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.writer()
+		w.start("a")
+		s := w.solved()
+		w.asked(solve.AskPick, s.Issue.Number, func(a *solve.Ask) { a.N = 2 })
+		picked, _ := w.next(s, solve.StateSolved)
+		w.hub.set(func(h *hub) { h.pull.SHA = picked.Pull.Commit })
+		old := func(a *solve.Ask) { a.Solve, a.Button, a.CommentID = s.ID, true, 55 }
+		if reply, _ := w.asked(solve.AskPick, s.Issue.Number, old); !strings.Contains(reply, "earlier solve") {
+			w.Errorf("the pick of an old check run: %q", reply)
+		}
+		w.asked(solve.AskRetry, s.Issue.Number, old)
+		if now, _ := w.next(picked, solve.StateSolved); now.Follows.Of != picked.ID {
+			w.Errorf("it goes on from %s, want %s", now.Follows.Of, picked.ID)
+		}
+	})
+}
+
+// TestRetryOfARevision tries the revision again, not the issue.
+func TestRetryOfARevision(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.writer()
+		w.start("a")
+		s := w.solved()
+		w.hub.set(func(h *hub) { h.pull.SHA = h.sha })
+		w.asked(solve.AskRevise, s.Pull.Number, func(a *solve.Ask) { a.Text = "Shorten it." })
+		revised, _ := w.next(s, solve.StateSolved)
+		w.hub.set(func(h *hub) { h.pull.SHA = revised.Pull.Commit })
+		w.asked(solve.AskRetry, s.Pull.Number, nil)
+		now, _ := w.next(revised, solve.StateSolved)
+		if !strings.Contains(now.Task(), "Shorten it.") || now.Base.SHA != revised.Base.SHA {
+			w.Errorf("the task is %q on %s", now.Task(), now.Base.SHA)
+		}
+	})
+}
