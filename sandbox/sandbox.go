@@ -4,8 +4,9 @@
 // A [Driver] opens sandboxes, attaches to the living one of a dead owner, and
 // sweeps leftovers. A [Sandbox] runs commands, takes files in and hands files
 // out, and closes. What only some drivers can do is a small interface of its
-// own that a driver or sandbox may satisfy: [Forker], [Stamper]. What a driver
-// cannot promise is declared in its [Traits]; no caller branches on a name.
+// own that a driver or sandbox may satisfy: [Forker], [Egress], [Stamper],
+// [Refuser], [Placed]. What a driver cannot promise is declared in its [Traits];
+// no caller branches on a name.
 //
 // The promises below are checked by package sandboxtest, which every driver passes.
 package sandbox
@@ -39,8 +40,16 @@ func ToolPath() []string { return []string{VenvDir + "/bin", HomeDir + "/.local/
 // Errors that drivers return, wrapped with the action and the name.
 var (
 	// ErrUnavailable says that the driver cannot work on this machine or that its
-	// provider does not answer; the text names the cause and the fix.
+	// provider does not answer; the text names the cause and the fix. Another
+	// driver may do, and so may this one later.
 	ErrUnavailable = errors.New("sandbox driver unavailable")
+	// ErrCapacity says that the provider has no room now: too many sandboxes at
+	// once, or too many requests for longer than the driver waits. Another driver may do.
+	ErrCapacity = errors.New("sandbox provider has no room")
+	// ErrSetting says that the provider refused what the settings say: the key, the
+	// template or image, a limit of the plan, or an image that lacks bash or git. The
+	// text names the setting and the fix; trying again changes nothing.
+	ErrSetting = errors.New("sandbox setting refused")
 	// ErrGone says that the sandbox (or base) does not exist any more.
 	ErrGone = errors.New("sandbox gone")
 	// ErrLimit says that a limit of the spec or of the provider was refused.
@@ -77,6 +86,8 @@ type Forker interface {
 	// Freeze turns sb into a read-only base called sb.Name() and closes sb: from
 	// then on Spec.From with that name opens independent copies. It is idempotent
 	// for a base that is already frozen. Bases are removed by Sweep and by Thaw.
+	// A provider that turns out not to offer it answers errors.ErrUnsupported, and sb
+	// lives on: then every sandbox is prepared by itself.
 	Freeze(ctx context.Context, sb Sandbox) (base string, err error)
 	// Thaw removes a base; sandboxes opened from it must be closed before.
 	// Removing a missing base is no error.
@@ -104,6 +115,26 @@ type Sandbox interface {
 	// Close kills what runs and removes the sandbox. Safe to call twice, and
 	// with a context that is already cancelled.
 	Close(ctx context.Context) error
+}
+
+// Egress is what a Sandbox may also be: what it may reach can change while it lives.
+type Egress interface {
+	// Restrict replaces the network of the Spec and returns when the new one holds
+	// for new connections. After an error the sandbox must not be used any more.
+	Restrict(ctx context.Context, n Network) error
+}
+
+// Placed is what a Sandbox may also be: it tells where it is and what it costs.
+type Placed interface {
+	Place() Place
+}
+
+// Place is where a sandbox is.
+type Place struct {
+	Driver string // Traits.Name of the driver that opened it
+	ID     string // the provider's own id of it, "" if there is none
+	// HourlyUSD is what it costs while it is open, in US dollars for an hour; 0 is nothing.
+	HourlyUSD float64
 }
 
 // Stamper is what a Sandbox may also be: it tells cheaply whether the work tree
@@ -148,10 +179,11 @@ type Limits struct {
 // Network is what a sandbox may reach. The zero value is nothing at all,
 // loopback inside the sandbox excepted.
 type Network struct {
-	// Allow lists host names (exact, or "*.example.org") reachable through an
-	// HTTP(S) proxy that the driver announces in the usual variables
-	// (HTTPS_PROXY and its lower-case and HTTP forms). Private, link-local and
-	// metadata addresses stay closed whatever a name resolves to.
+	// Allow lists host names (exact, or "*.example.org") reachable by HTTP(S):
+	// directly where the provider filters, else (Traits.Proxy) through a proxy that
+	// the driver announces in the usual variables (HTTPS_PROXY and its lower-case and
+	// HTTP forms). Private, link-local and metadata addresses stay closed whatever a
+	// name resolves to.
 	Allow []string
 }
 
@@ -204,13 +236,21 @@ type Traits struct {
 	Fork      bool   // satisfies Forker
 	ForkHow   string // "overlay", "copy", "snapshot", ...
 	Network   bool   // the allow-list works; without it only "off" does
-	Attach    bool   // Attach can succeed after the owner died
+	Proxy     bool   // the allow-list is a proxy announced in the usual variables
+	Egress    bool   // its sandboxes satisfy Egress
+	// Machine: each sandbox is a virtual machine of its own, in which being root or
+	// having capabilities harms nobody else.
+	Machine bool
+	Attach  bool // Attach can succeed after the owner died
 	// BackgroundDies: a process that a command leaves behind ends with the command.
 	BackgroundDies bool
 	MemoryLimit    bool
 	CPULimit       bool
 	ProcessLimit   bool
 	DiskLimit      bool
+	// Limits, Start and Cost are one line each for people: what bounds a sandbox and who
+	// enforces it, how long one takes to start, what it costs for an hour.
+	Limits, Start, Cost string
 	// Notes are warnings for doctor and the log ("no cgroup delegation: ...").
 	Notes []string
 }
