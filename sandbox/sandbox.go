@@ -15,8 +15,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"strings"
 	"time"
 )
 
@@ -120,7 +123,8 @@ type Sandbox interface {
 // Egress is what a Sandbox may also be: what it may reach can change while it lives.
 type Egress interface {
 	// Restrict replaces the network of the Spec and returns when the new one holds
-	// for new connections. After an error the sandbox must not be used any more.
+	// for new connections. After an error the sandbox must not be used any more. One
+	// whose network cannot change answers errors.ErrUnsupported.
 	Restrict(ctx context.Context, n Network) error
 }
 
@@ -213,10 +217,34 @@ type Command struct {
 	// or fails never blocks the command for ever: its output is dropped.
 	Stdout, Stderr io.Writer
 	// MaxOutput is how many bytes of both streams together are passed on; what
-	// comes after is discarded and Result.Truncated set. 0 is 10 MiB.
+	// comes after is discarded and Result.Truncated set. 0 is DefaultMaxOutput, 10 MiB.
 	MaxOutput int64
 	// Timeout kills the process tree; 0 is none (the context's deadline holds).
 	Timeout time.Duration
+}
+
+// DefaultMaxOutput is Command.MaxOutput where that is 0.
+const DefaultMaxOutput = 10 << 20
+
+// Check refuses commands that cannot mean anything.
+func (c Command) Check() error {
+	switch {
+	case (len(c.Argv) == 0) == (c.Shell == ""):
+		return errors.New("a command needs either Argv or Shell")
+	case c.Dir != "" && !path.IsAbs(c.Dir):
+		return fmt.Errorf("directory %q is not absolute", c.Dir)
+	}
+	for k := range c.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") {
+			return fmt.Errorf("bad name of a variable: %q", k)
+		}
+	}
+	for _, a := range append([]string{c.Shell}, c.Argv...) {
+		if strings.Contains(a, "\x00") {
+			return errors.New("a command contains a zero byte")
+		}
+	}
+	return nil
 }
 
 // Result of a command that ran.
@@ -242,12 +270,16 @@ type Traits struct {
 	// having capabilities harms nobody else.
 	Machine bool
 	Attach  bool // Attach can succeed after the owner died
+	// CoarseTimes: files of a fork have the times of the base's in whole seconds.
+	CoarseTimes bool
 	// BackgroundDies: a process that a command leaves behind ends with the command.
 	BackgroundDies bool
 	MemoryLimit    bool
 	CPULimit       bool
 	ProcessLimit   bool
 	DiskLimit      bool
+	// MemoryKey is the key of config.yml with the memory of a sandbox, for messages.
+	MemoryKey string
 	// Limits, Start and Cost are one line each for people: what bounds a sandbox and who
 	// enforces it, how long one takes to start, what it costs for an hour.
 	Limits, Start, Cost string

@@ -39,6 +39,7 @@ var (
 	_ sandbox.Sandbox = (*box)(nil)
 	_ sandbox.Stamper = (*box)(nil)
 	_ sandbox.Refuser = (*box)(nil)
+	_ sandbox.Placed  = (*box)(nil)
 )
 
 // newBox makes the handle of a sandbox whose directory exists.
@@ -65,6 +66,11 @@ func (d *Driver) newBox(r record, dir string) (*box, error) {
 
 // Name is the name given to Open.
 func (b *box) Name() string { return b.record.Name }
+
+// Place is this machine, at the price that is configured for it.
+func (b *box) Place() sandbox.Place {
+	return sandbox.Place{Driver: "local", HourlyUSD: b.driver.config.USDPerHour}
+}
 
 // Refused lists the hosts that were asked for and are not allowed.
 func (b *box) Refused() []string {

@@ -122,8 +122,11 @@ func (d *Driver) Traits() sandbox.Traits {
 	t := sandbox.Traits{
 		Name:      "local",
 		Isolation: "bubblewrap: namespaces, unprivileged uid, no capabilities, system call filter, allow-listed root",
-		Fork:      true, ForkHow: "overlay", Network: true, Attach: true, BackgroundDies: true,
-		MemoryLimit: f.grouped, CPULimit: f.grouped, ProcessLimit: true, DiskLimit: true,
+		Fork:      true, ForkHow: "overlay", Network: true, Proxy: true, Attach: true, BackgroundDies: true,
+		MemoryLimit: f.grouped, CPULimit: f.grouped, ProcessLimit: true, DiskLimit: true, MemoryKey: "sandbox.local.limits.memory_mib",
+		Limits: "memory, processor time and processes by control groups; disk by a watcher of ours",
+		Start:  "milliseconds",
+		Cost:   d.cost(),
 	}
 	if !f.overlay {
 		t.ForkHow = "copy"
@@ -134,6 +137,14 @@ func (d *Driver) Traits() sandbox.Traits {
 			"no control groups (%v): memory and processes are limited per command by weaker means, processor time is not limited", f.group))
 	}
 	return t
+}
+
+// cost says what an hour is set to cost.
+func (d *Driver) cost() string {
+	if d.config.USDPerHour == 0 {
+		return "nothing but this machine"
+	}
+	return fmt.Sprintf("$%g for an hour, as configured", d.config.USDPerHour)
 }
 
 // Check runs a real sandbox, with network namespace and fork, and translates

@@ -44,6 +44,8 @@ type Config struct {
 	// AllowPrivate are address ranges (CIDR) that allow-listed hosts may resolve
 	// to although they are private: a package mirror inside the company.
 	AllowPrivate []string `yaml:"allow_private"`
+	// USDPerHour is what a sandbox is booked with while it is open, in US dollars for an hour.
+	USDPerHour float64 `yaml:"usd_per_hour"`
 	// Limits hold for sandboxes that ask for nothing else.
 	Limits Limits `yaml:"limits"`
 }
@@ -67,6 +69,9 @@ const noGo = "none"
 
 // maxMiB is a pebibyte: more is a slip of the hand, and its bytes must fit a number.
 const maxMiB = 1 << 30
+
+// maxUSD is far above the price of any machine, for an hour.
+const maxUSD = 1000
 
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
@@ -108,6 +113,9 @@ func (c Config) Validate(report func(key, problem string)) {
 		if _, err := netip.ParsePrefix(p); err != nil {
 			report(fmt.Sprintf("allow_private.%d", i), fmt.Sprintf("%q is not an address range like 10.1.0.0/16", p))
 		}
+	}
+	if !(c.USDPerHour >= 0 && c.USDPerHour <= maxUSD) { // true for NaN
+		report("usd_per_hour", "must be 0 to 1000 US dollars")
 	}
 	c.Limits.validate(report)
 }

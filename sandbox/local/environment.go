@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
 // environment joins the fixed environment with what follows from the network,
@@ -14,7 +15,7 @@ func (r *root) environment(c sandbox.Command, network bool) map[string]string {
 	for k, v := range r.env {
 		env[k] = v
 	}
-	add := offline()
+	add := sandbox.OfflineEnv()
 	if network {
 		add = r.online()
 	}
@@ -34,10 +35,7 @@ func (r *root) environment(c sandbox.Command, network bool) map[string]string {
 // that bring others along: where somebody added an authority of their own to this
 // machine (a company's proxy or mirror), package managers trust it, too.
 func (r *root) online() map[string]string {
-	env := map[string]string{"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1"}
-	for _, k := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
-		env[k] = "http://" + proxyAddress
-	}
+	env := sandbox.ProxyEnv(egress.Address)
 	if r.bundle == "" {
 		return env
 	}
@@ -47,15 +45,6 @@ func (r *root) online() map[string]string {
 		env[k] = r.bundle
 	}
 	return env
-}
-
-// offline tells package managers that there is no network, so that they say at
-// once what is missing instead of trying again for a minute.
-func offline() map[string]string {
-	return map[string]string{
-		"GOPROXY": "off", "PIP_NO_INDEX": "1", "UV_OFFLINE": "1", "npm_config_offline": "true", "npm_config_audit": "false",
-		"npm_config_update_notifier": "false", "YARN_ENABLE_NETWORK": "0", "CARGO_NET_OFFLINE": "true",
-	}
 }
 
 // findBundle is the file of this machine's certificates, one that sandboxes see; "" if there is none.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path"
 	"strings"
 	"time"
 
@@ -16,10 +15,10 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/output"
 )
 
 const (
-	defaultMaxOutput = 10 << 20
 	// longScript is where a command's text goes through a file instead of argv,
 	// where one string may have 128 KiB.
 	longScript = 96 << 10
@@ -35,7 +34,7 @@ type manner struct {
 func (b *box) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	failpoint.Hit("sandbox", "exec", "before")
 	defer failpoint.Hit("sandbox", "exec", "after")
-	return b.run(ctx, c, manner{patience: writerPatience})
+	return b.run(ctx, c, manner{patience: output.Patience})
 }
 
 // run is Exec with a manner.
@@ -48,7 +47,7 @@ func (b *box) run(ctx context.Context, c sandbox.Command, m manner) (sandbox.Res
 }
 
 func (b *box) attempt(ctx context.Context, c sandbox.Command, m manner) (sandbox.Result, error) {
-	if err := check(c); err != nil {
+	if err := c.Check(); err != nil {
 		return sandbox.Result{}, err
 	}
 	ctx, leave, err := b.enter(ctx)
@@ -71,27 +70,6 @@ func (b *box) attempt(ctx context.Context, c sandbox.Command, m manner) (sandbox
 	return b.follow(ctx, h, j)
 }
 
-// check refuses commands that cannot mean anything.
-func check(c sandbox.Command) error {
-	switch {
-	case (len(c.Argv) == 0) == (c.Shell == ""):
-		return errors.New("a command needs either Argv or Shell")
-	case c.Dir != "" && !path.IsAbs(c.Dir):
-		return fmt.Errorf("directory %q is not absolute", c.Dir)
-	}
-	for k := range c.Env {
-		if k == "" || strings.ContainsAny(k, "=\x00") {
-			return fmt.Errorf("bad name of a variable: %q", k)
-		}
-	}
-	for _, a := range append([]string{c.Shell}, c.Argv...) {
-		if strings.Contains(a, "\x00") {
-			return errors.New("a command contains a zero byte")
-		}
-	}
-	return nil
-}
-
 // job is one command on its way: what is sent to the stage, and our ends.
 type job struct {
 	command sandbox.Command
@@ -100,23 +78,22 @@ type job struct {
 	theirs  []*os.File // descriptors for the stage
 	gate    *os.File   // one byte lets the command start
 	stdin   *os.File   // nil: empty
-	budget  *budget
+	budget  *output.Budget
 	streams []*stream
 }
 
 // newJob makes pipes and memory files.
 func (b *box) newJob(c sandbox.Command, m manner) (_ *job, err error) {
-	j := &job{command: c, manner: m, budget: &budget{}}
+	limit := c.MaxOutput
+	if limit == 0 {
+		limit = sandbox.DefaultMaxOutput
+	}
+	j := &job{command: c, manner: m, budget: output.NewBudget(limit)}
 	defer func() {
 		if err != nil {
 			j.close()
 		}
 	}()
-	limit := c.MaxOutput
-	if limit == 0 {
-		limit = defaultMaxOutput
-	}
-	j.budget.left.Store(limit)
 	dir := c.Dir
 	if dir == "" {
 		dir = sandbox.RepoDir
@@ -198,7 +175,7 @@ func (j *job) openInput() error {
 // their order, and two otherwise.
 func (j *job) openOutput() error {
 	writers := []io.Writer{j.command.Stdout, j.command.Stderr}
-	if sameWriter(writers[0], writers[1]) {
+	if output.Same(writers[0], writers[1]) {
 		writers = writers[:1]
 	}
 	for _, to := range writers {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/output"
 )
 
 // Files go in and out through a process inside the sandbox: whatever links the
@@ -75,7 +76,7 @@ func (b *box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) 
 	res, err := b.run(ctx, sandbox.Command{
 		Argv: []string{"/bin/sh", "-c", putScript, "put", path.Clean(p), fmt.Sprintf("%04o", mode.Perm())},
 		Dir:  "/", Stdin: r, Stderr: &said,
-	}, manner{patience: writerPatience, strictInput: true})
+	}, manner{patience: output.Patience, strictInput: true})
 	switch {
 	case err != nil:
 		return fmt.Errorf("put %s: %w", p, err)

@@ -120,7 +120,7 @@ func (b *box) finish(ctx context.Context, h *helper, replies <-chan reply, pidfd
 
 // result says how a command ended.
 func (b *box) result(j *job, last reply, cause error, took time.Duration, oom bool) (sandbox.Result, error) {
-	res := sandbox.Result{ExitCode: last.Code, OOM: oom, Truncated: j.budget.truncated.Load(), Duration: took}
+	res := sandbox.Result{ExitCode: last.Code, OOM: oom, Truncated: j.budget.Truncated(), Duration: took}
 	switch {
 	case errors.Is(cause, errTimeout):
 		res.ExitCode, res.TimedOut = -1, true

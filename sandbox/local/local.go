@@ -139,7 +139,7 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
 		return record{}, fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
 	}
-	if err := checkAllow(spec.Network.Allow); err != nil {
+	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
 		return record{}, err
 	}
 	return record{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
 // The identity that commands see.
@@ -202,7 +203,7 @@ func (r *root) args(a bwrapArgs) ([]byte, error) {
 		args = append(args, "--ro-bind-data", fmt.Sprint(extraFD), scriptPath)
 	}
 	if a.network {
-		args = append(args, "--ro-bind", private+"/forward", forwardPath, "--ro-bind", private+"/proxy", proxyDirInside)
+		args = append(args, "--ro-bind", private+"/forward", forwardPath, "--ro-bind", private+"/proxy", egress.DirInside)
 	}
 	args = append(args, "--dir", "/var", "--symlink", "/tmp", "/var/tmp",
 		"--bind", private+"/"+rootName+"/workspace", "/workspace", "--bind", private+"/"+rootName+"/tmp", "/tmp",

@@ -86,7 +86,10 @@ func forksIndependent(ctx context.Context, h *Harness) error {
 }
 
 func forkKinds(ctx context.Context, h *Harness) error {
-	const look = `cd /workspace/repo && find . ! -name . -printf '%P %y %m %s %l %T@\n' | grep -v '^dir d' | sort; cat closed/f`
+	look := `cd /workspace/repo && find . ! -name . -printf '%P %y %m %s %l %T@\n' | grep -v '^dir d' | sort; cat closed/f`
+	if h.Driver.Traits().CoarseTimes {
+		look = strings.ReplaceAll(look, "| sort", "| sed -E 's/[.][0-9]+$//' | sort")
+	}
 	var before string
 	prepare := func(sb sandbox.Sandbox) (err error) {
 		_, err = shell(ctx, sb, `cd /workspace/repo && mkdir -p dir/sub closed && echo x >dir/file && chmod 750 dir/file && ln -s file dir/link &&

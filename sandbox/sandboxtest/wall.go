@@ -18,9 +18,9 @@ func wallPromises() []Promise {
 		{Name: "no host files", Commands: true, Check: noHostFiles},
 		{Name: "no host processes", Commands: true, Check: noHostProcesses},
 		{Name: "no network unless asked", Commands: true, Check: noNetwork},
-		{Name: "not privileged", Commands: true, Check: notPrivileged},
+		{Name: "not privileged", Commands: true, Needs: func(t sandbox.Traits) bool { return !t.Machine }, Check: notPrivileged},
 		{Name: "other sandboxes are out of sight", Commands: true, Check: noOthers},
-		{Name: "allow-list refuses and tells", Commands: true, Needs: func(t sandbox.Traits) bool { return t.Network }, Check: allowList},
+		{Name: "allow-list refuses and tells", Commands: true, Needs: func(t sandbox.Traits) bool { return t.Network && t.Proxy }, Check: allowList},
 	}
 }
 

@@ -1,0 +1,40 @@
+package inside_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/yudai-dev/yudai/internal/machine"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/inside"
+)
+
+// BenchmarkExec compares a command under the launcher with the bare program.
+func BenchmarkExec(b *testing.B) {
+	m, err := machine.Start(machine.Options{Dir: b.TempDir() + "/m"})
+	if err != nil {
+		b.Skip(err)
+	}
+	defer func() { _ = m.Close() }()
+	h := &held{m: m}
+	f := &far{m: m, gone: &h.gone}
+	box, err := inside.Open(b.Context(), f, inside.Options{Name: "it", Token: "t", User: machine.User, OOM: "vmstat"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := f.Run(b.Context(), inside.Process{Argv: []string{"/bin/bash", "-c", "echo hi"}}, func(bool, []byte) {}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("launched", func(b *testing.B) {
+		for b.Loop() {
+			var out bytes.Buffer
+			if _, err := box.Exec(b.Context(), sandbox.Command{Shell: "echo hi", Stdout: &out, Stderr: &out}); err != nil || out.Len() != 3 {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,134 @@
+# The launcher: starts one command unless it was started before, and shows its
+# output from where the reader is. Arguments:
+#   1 prefix of the command's files; its directory is ours, its last part the id
+#   2 token of the owner          3 strict: 1, or empty
+#   4 streams that are kept: one (both as one), both, out, err, none
+#   5 most bytes kept of each     6 seconds it may take, 0 for ever
+#   7 bytes of stdout seen        8 bytes of stderr seen
+#   9 where the kernel counts what it kills: cgroup, vmstat
+#  10 ids whose files may go     11 text of the command; empty: it is in a file
+# Exit code: the command's; or 250: see the file rc; 251: the sandbox has another
+# owner; 252: its disk is full; 253: never started, or its keeper was killed.
+p=$1 token=$2 strict=$3 kept=$4 max=$5 limit=$6 o=$7 e=$8 counts=$9 old=${10} text=${11}
+S=${p%/*} id=${p##*/}
+
+# ooms sets REPLY to how many processes were killed for want of memory.
+ooms() {
+  local k v f=
+  case $counts in
+    vmstat) f=/proc/vmstat ;;
+    cgroup) for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do [ -r "$f" ] && break; done ;;
+  esac
+  REPLY=0
+  [ -r "$f" ] && while read -r k v; do [ "$k" != oom_kill ] || REPLY=$v; done <"$f"
+}
+
+# spool writes what comes to a file, up to the limit (in whole KiB), and makes nobody wait.
+spool() {
+  local blocks=$(((max + 1023) / 1024))
+  ulimit -f "$blocks"
+  cat >"$1" && return
+  (($(stat -c %s "$1") >= blocks * 1024)) || : >"$p.full"
+  exec cat >/dev/null
+}
+
+# open_streams opens 9 and 3, the command's stdout and stderr, and sets spools to the
+# processes that write what comes.
+open_streams() {
+  spools=
+  exec 9>/dev/null 3>/dev/null
+  case $kept in one | both | out)
+    exec 9> >(exec 6>&-; spool "$p.out")
+    spools=$! ;;
+  esac
+  case $kept in
+    both | err)
+      exec 3> >(exec 6>&- 9>&-; spool "$p.err")
+      spools+=" $!" ;;
+    one) exec 3>&9 ;;
+  esac
+}
+
+# run_command becomes the command.
+run_command() {
+  local in=/dev/null
+  [ ! -e "$p.in" ] || in=$p.in
+  hash setsid timeout bash
+  within=("${BASH_CMDS[setsid]}")
+  [ "$limit" = 0 ] || within+=("${BASH_CMDS[timeout]}" --foreground -s KILL "$limit")
+  bash=${BASH_CMDS[bash]}
+  unset YUDAI_KEEP
+  export YUDAI_EXEC=$id
+  exec <"$in" >&9 2>&3 3>&- 5>&- 6>&- 9>&-
+  [ -n "$text" ] || . "$p.sh"
+  eval "$text"
+}
+
+# keep runs the command and writes down how it ended; its own stdout is open as long
+# as it lives, and nothing ever comes from it.
+keep() {
+  exec 6>&1 4>&- </dev/null >/dev/null 2>&1
+  exec 5</dev/fd/6
+  trap : HUP INT TERM PIPE
+  local rc flags= before=0 began=${EPOCHREALTIME/[.,]/} took spools spool
+  : >"$p.out"
+  : >"$p.err"
+  echo "$BASHPID" >"$p.pid"
+  open_streams
+  (run_command) &
+  local cmd=$!
+  exec 3>&- 9>&-
+  wait "$cmd"; rc=$?
+  while kill -0 "$cmd"; do wait "$cmd"; rc=$?; done
+  took=$((${EPOCHREALTIME/[.,]/} - began))
+  reap "$id"
+  for spool in $spools; do
+    for _ in {1..500}; do # whoever still has the pipe is not waited for longer
+      kill -0 "$spool" || break
+      read -r -t 0.004 -u 5 _
+    done
+  done
+  if [ "$rc" != 0 ]; then
+    ooms
+    read -r before <"$S/oom"
+    if ((REPLY > before)); then
+      flags=" oom"
+      echo "$REPLY" >"$S/oom"
+    fi
+    if [ "$rc" = 137 ] && [ "$limit" != 0 ] && ((took >= ${limit%.*} * 1000000)); then flags+=" timeout"; fi
+  fi
+  [ ! -e "$p.full" ] || flags+=" full"
+  echo "$rc$flags" >"$p.rc"
+}
+
+exec 4>&2 2>/dev/null
+read -r owner <"$S/owner" && [ "$owner" = "$token" ] || exit 251
+set -C
+if : >"$p.on"; then
+  set +C
+  for f in $old; do rm -f "$S/$f".*; done
+  exec {kept_by}< <(keep)
+  read -r -t 0.15 -u "$kept_by" _ # most commands are over at once and need no follower
+else
+  set +C
+  [ -e "$p.on" ] || exit 252
+fi
+for _ in {1..40}; do # the keeper may not have come to its notes yet
+  [ ! -s "$p.pid" ] && [ ! -e "$p.rc" ] || break
+  nap 0.05
+done
+if [ -s "$p.rc" ]; then
+  [ ! -s "$p.out" ] || tail -c "+$((o + 1))" "$p.out"
+  [ ! -s "$p.err" ] || tail -c "+$((e + 1))" "$p.err" >&4
+else
+  [ -s "$p.pid" ] || { [ -e "$p.pid" ] && exit 252; exit 253; } # a file and nothing in it: no room
+  read -r pid <"$p.pid"
+  tail -c "+$((o + 1))" -f -s 0.05 --pid="$pid" "$p.out" &
+  [ "$kept" != both ] && [ "$kept" != err ] || tail -c "+$((e + 1))" -f -s 0.05 --pid="$pid" "$p.err" >&4 &
+  wait
+  [ -e "$p.rc" ] || exit 253
+fi
+read -r rc flags <"$p.rc"
+[ -n "$rc" ] || exit 252
+[ -z "$flags" ] && ((rc < 250 || rc > 253)) || exit 250
+exit "$rc"
