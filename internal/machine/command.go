@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,7 +41,13 @@ func (m *Machine) command(ctx context.Context, user string, env []string, dir, f
 	if dir == "" {
 		dir = "/"
 	}
-	args := []string{"-t", strconv.Itoa(m.pid), "-m", "-p", "-n", "-i", "-u", "--", "setpriv"}
+	// By open files and not by the first process's number, which another process of
+	// the host may have got meanwhile.
+	var args []string
+	for i, option := range []string{"--mount", "--pid", "--net", "--ipc", "--uts"} {
+		args = append(args, fmt.Sprintf("%s=/proc/%d/fd/%d", option, os.Getpid(), m.spaces[i].Fd()))
+	}
+	args = append(args, "--", "setpriv")
 	if user == Root {
 		args = append(args, "--reuid=0", "--regid=0", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all,"+rootKeeps)
 	} else {
@@ -51,6 +58,9 @@ func (m *Machine) command(ctx context.Context, user string, env []string, dir, f
 	c := exec.CommandContext(ctx, "nsenter", args...)
 	c.Env, c.Dir = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if m.stopped.Load() {
+		c.Err = ErrStopped
+	}
 	c.Cancel = func() error { return killChild(c.Process.Pid) }
 	return c
 }
@@ -84,7 +94,8 @@ func childOf(pid int) (int, error) {
 type Process struct {
 	PID int // as processes inside see it
 
-	handle int // a pidfd
+	mu     sync.Mutex
+	handle int // a pidfd, -1 for none
 }
 
 // Job says what Spawn starts; the fields are those of Command and of exec.Cmd.
@@ -158,6 +169,8 @@ func readPID(r *os.File, nsenter int) (*Process, error) {
 // Signal signals the process itself, not what it started. os.ErrProcessDone says
 // that it has ended.
 func (p *Process) Signal(s syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.handle < 0 {
 		return os.ErrProcessDone
 	}
@@ -170,6 +183,8 @@ func (p *Process) Signal(s syscall.Signal) error {
 
 // Release gives the handle back, after the command was waited for.
 func (p *Process) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.handle >= 0 {
 		_ = unix.Close(p.handle)
 		p.handle = -1

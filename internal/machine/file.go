@@ -15,7 +15,7 @@ import (
 func (m *Machine) openIn(name string, flags int, perm fs.FileMode) (*os.File, error) {
 	root, err := m.root.SyscallConn()
 	if err != nil {
-		return nil, fmt.Errorf("the machine has stopped: %w", err)
+		return nil, errors.Join(ErrStopped, err)
 	}
 	how := &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	if flags&unix.O_CREAT != 0 {

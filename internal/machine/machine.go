@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,9 @@ const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/
 
 // ErrUnsupported says that machines cannot run on this host; the text says why.
 var ErrUnsupported = errors.New("no stand-in for a machine here")
+
+// ErrStopped says that the machine does not run any more.
+var ErrStopped = errors.New("the machine has stopped")
 
 // Options of one machine.
 type Options struct {
@@ -55,13 +59,15 @@ type Options struct {
 // Machine is one running machine. All methods may be called concurrently.
 type Machine struct {
 	o      Options
-	pid    int      // of the first process, on the host
-	root   *os.File // the root directory as processes inside see it
+	pid    int        // of the first process, on the host
+	root   *os.File   // the root directory as processes inside see it
+	spaces []*os.File // the namespaces, in the order of namespaces
 	keeper *exec.Cmd
 	hold   io.Closer // the first process ends with it
 
-	stop sync.Once
-	err  error
+	stop    sync.Once
+	stopped atomic.Bool
+	err     error
 }
 
 // Supported returns nil where machines can run, and what is missing otherwise.
@@ -143,14 +149,30 @@ func (m *Machine) boot() error {
 		return fmt.Errorf("read the first process: %w", err)
 	}
 	m.pid = child.PID
+	return m.grasp()
+}
+
+// grasp takes hold of the namespaces and of the root directory.
+func (m *Machine) grasp() (err error) {
+	for _, name := range namespaces() {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", m.pid, name))
+		if err != nil {
+			return err
+		}
+		m.spaces = append(m.spaces, f)
+	}
 	m.root, err = os.OpenFile(fmt.Sprintf("/proc/%d/root", m.pid), unix.O_PATH|unix.O_DIRECTORY, 0)
 	return err
 }
+
+// namespaces are those of its own that a machine has.
+func namespaces() []string { return []string{"mnt", "pid", "net", "ipc", "uts"} }
 
 // Stop ends every process inside and keeps the files in Options.Dir, where Start
 // finds them again.
 func (m *Machine) Stop() error {
 	m.stop.Do(func() {
+		m.stopped.Store(true)
 		if m.hold != nil {
 			_ = m.hold.Close()
 		}
@@ -166,8 +188,8 @@ func (m *Machine) Stop() error {
 				m.err = fmt.Errorf("stop a machine: %w", err)
 			}
 		}
-		if m.root != nil {
-			_ = m.root.Close()
+		for _, f := range append(m.spaces, m.root) {
+			_ = f.Close()
 		}
 	})
 	return m.err

@@ -213,6 +213,9 @@ func TestStopKeepsFiles(t *testing.T) {
 	if _, err := m.Open("/home/user/f"); err == nil {
 		t.Error("a stopped machine opens files")
 	}
+	if err := m.Command(t.Context(), machine.User, nil, "/", "true").Run(); !errors.Is(err, machine.ErrStopped) {
+		t.Errorf("a command of a stopped machine: %v", err)
+	}
 	again := start(t, func(o *machine.Options) { o.Dir = dir })
 	if got := run(t, again, machine.User, `cat /home/user/f; pgrep -c sleep || true`); got != "kept\n0" {
 		t.Errorf("after the restart: %q", got)

@@ -132,17 +132,20 @@ func (m *Machine) fill() error {
 			return err
 		}
 	}
-	if err := copyFiles(root, fmt.Sprintf("/proc/%d/root", m.pid), true); err != nil {
+	if err := copyFiles(root, m.seen(), true); err != nil {
 		return err
 	}
 	return os.RemoveAll(root)
 }
 
+// seen is a path of the host that leads to the root directory as processes see it.
+func (m *Machine) seen() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), m.root.Fd()) }
+
 // Save writes the files of the running machine to a new directory, for
 // Options.From. What commands write meanwhile may be there or not.
 func (m *Machine) Save(dir string) error {
 	if m.o.DiskBytes > 0 {
-		return copyFiles(fmt.Sprintf("/proc/%d/root", m.pid), dir, false)
+		return copyFiles(m.seen(), dir, false)
 	}
 	return copyFiles(filepath.Join(m.o.Dir, "root"), dir, false)
 }

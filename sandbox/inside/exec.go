@@ -70,8 +70,8 @@ func (b *Box) exec(caller context.Context, c sandbox.Command) (sandbox.Result, e
 	defer stop()
 	began := time.Now()
 	res, err := m.follow(ctx)
-	if full := b.overflowed(); err == nil && full != nil {
-		err = full // it did not end by itself
+	if full := b.overflowed(); full != nil && caller.Err() == nil {
+		err = full // whatever it looks like: it did not end by itself
 	}
 	for _, f := range m.feeds {
 		f.End()

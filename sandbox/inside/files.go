@@ -40,6 +40,9 @@ func (b *Box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) 
 		return fmt.Errorf("put %s: %w", p, err)
 	}
 	said, code, err := b.run(ctx, bash(putScript, at, path.Clean(p), fmt.Sprintf("%04o", mode.Perm())))
+	if err == nil && code != 0 {
+		b.drop(at)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("put %s: %w", p, err)

@@ -53,15 +53,46 @@ open_streams() {
 run_command() {
   local in=/dev/null
   [ ! -e "$p.in" ] || in=$p.in
-  hash setsid timeout bash
-  within=("${BASH_CMDS[setsid]}")
-  [ "$limit" = 0 ] || within+=("${BASH_CMDS[timeout]}" --foreground -s KILL "$limit")
+  hash timeout bash
+  [ "$limit" = 0 ] || within=("${BASH_CMDS[timeout]}" --foreground -s KILL "$limit")
   bash=${BASH_CMDS[bash]}
-  unset YUDAI_KEEP
+  unset YUDAI_KEEP LC_ALL
   export YUDAI_EXEC=$id
   exec <"$in" >&9 2>&3 3>&- 5>&- 6>&- 9>&-
   [ -n "$text" ] || . "$p.sh"
   eval "$text"
+}
+
+# spooled waits for the spools, so many times four milliseconds: whoever still has
+# the pipe is not waited for longer.
+spooled() {
+  local spool n=$1
+  for spool in $spools; do
+    while kill -0 "$spool" && ((n-- > 0)); do read -r -t 0.004 -u 5 _; done
+  done
+}
+
+# alone tells, without a process, that a short command has left none behind: those
+# that began after the launcher are the keeper only. A number of processes that
+# short a time does not bring forth would have to pass for numbers to begin again.
+alone() {
+  local d last
+  ((took < 200000)) && read -r _ _ _ _ last </proc/loadavg && ((last > $$)) || return
+  for d in /proc/[0-9]*; do
+    d=${d#/proc/}
+    ((d <= $$ || d == BASHPID)) || return
+  done
+}
+
+# show prints a file from an offset; a small text without a process.
+show() {
+  local text
+  [ -s "$1" ] || return
+  if [ "$2" = 0 ] && ! IFS= read -r -d '' -n 65536 text <"$1"; then
+    printf %s "$text"
+  else
+    tail -c "+$(($2 + 1))" "$1"
+  fi
 }
 
 # keep runs the command and writes down how it ended; its own stdout is open as long
@@ -75,19 +106,17 @@ keep() {
   : >"$p.err"
   echo "$BASHPID" >"$p.pid"
   open_streams
+  set -m # a process group of its own: "kill 0" is the command's affair
   (run_command) &
+  set +m
   local cmd=$!
   exec 3>&- 9>&-
   wait "$cmd"; rc=$?
   while kill -0 "$cmd"; do wait "$cmd"; rc=$?; done
   took=$((${EPOCHREALTIME/[.,]/} - began))
-  reap "$id"
-  for spool in $spools; do
-    for _ in {1..500}; do # whoever still has the pipe is not waited for longer
-      kill -0 "$spool" || break
-      read -r -t 0.004 -u 5 _
-    done
-  done
+  spooled 10
+  alone || reap "$id"
+  spooled 500
   if [ "$rc" != 0 ]; then
     ooms
     read -r before <"$S/oom"
@@ -101,6 +130,7 @@ keep() {
   echo "$rc$flags" >"$p.rc"
 }
 
+LC_ALL=C # counts are of bytes
 exec 4>&2 2>/dev/null
 read -r owner <"$S/owner" && [ "$owner" = "$token" ] || exit 251
 set -C
@@ -118,8 +148,8 @@ for _ in {1..40}; do # the keeper may not have come to its notes yet
   nap 0.05
 done
 if [ -s "$p.rc" ]; then
-  [ ! -s "$p.out" ] || tail -c "+$((o + 1))" "$p.out"
-  [ ! -s "$p.err" ] || tail -c "+$((e + 1))" "$p.err" >&4
+  show "$p.out" "$o"
+  show "$p.err" "$e" >&4
 else
   [ -s "$p.pid" ] || { [ -e "$p.pid" ] && exit 252; exit 253; } # a file and nothing in it: no room
   read -r pid <"$p.pid"
@@ -128,6 +158,7 @@ else
   wait
   [ -e "$p.rc" ] || exit 253
 fi
+read -r owner <"$S/owner" && [ "$owner" = "$token" ] || exit 251 # it may have ended by a new owner's hand
 read -r rc flags <"$p.rc"
 [ -n "$rc" ] || exit 252
 [ -z "$flags" ] && ((rc < 250 || rc > 253)) || exit 250

@@ -3,7 +3,7 @@
 #   4 where the kernel counts what it kills
 S=$1 user=$3
 missing=
-for program in git tail cat stat grep setsid timeout realpath mktemp chmod mv rm tar; do
+for program in git tail cat stat grep timeout realpath mktemp chmod mv rm tar; do
   type -P "$program" >/dev/null || missing+=" $program"
 done
 ((BASH_VERSINFO[0] >= 5)) || missing+=" bash-5"

@@ -1,0 +1,253 @@
+package prime
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// Config is the section sandbox.prime of config.yml.
+type Config struct {
+	// APIKeyEnv and APIKeyFile say where the API key is found; the environment wins.
+	APIKeyEnv  string `yaml:"api_key_env"`
+	APIKeyFile string `yaml:"api_key_file"`
+	// APIURL is the service's address without /api/v1; "" is the public one.
+	APIURL string `yaml:"api_url"`
+	// TeamID is whose sandboxes they are; "" is the key's owner.
+	TeamID string `yaml:"team_id"`
+	// Region is where sandboxes run; "" lets the service choose.
+	Region string `yaml:"region"`
+	// Image is what every sandbox starts from: a public image with bash, git and
+	// coreutils, or one that was built at the service.
+	Image string `yaml:"image"`
+	// Limits hold for sandboxes that ask for nothing else.
+	Limits Limits `yaml:"limits"`
+	// StartTime is how long a sandbox may take until it answers, without the build of its image.
+	StartTime time.Duration `yaml:"start_time"`
+	// BuildTime is how long the service may take to build an image that it sees for the first time.
+	BuildTime time.Duration `yaml:"build_time"`
+	// MaxLife is the longest time to live that is asked for.
+	MaxLife time.Duration `yaml:"max_life"`
+	// IdleTime ends a sandbox that nobody used for so long; 0 is never.
+	IdleTime time.Duration `yaml:"idle_time"`
+	// Checkpoints says whether prepared sandboxes are frozen: "auto" where the
+	// service offers it, or "off".
+	Checkpoints string `yaml:"checkpoints"`
+	// What a sandbox costs for an hour, in US dollars; the service does not tell.
+	USDPerCoreHour   float64 `yaml:"usd_per_core_hour"`
+	USDPerGBHour     float64 `yaml:"usd_per_gb_hour"`
+	USDPerDiskGBHour float64 `yaml:"usd_per_disk_gb_hour"`
+}
+
+// Limits are the size of one sandbox's machine.
+type Limits struct {
+	CPUs     float64 `yaml:"cpus"`
+	MemoryGB float64 `yaml:"memory_gb"`
+	DiskGB   float64 `yaml:"disk_gb"`
+}
+
+// Values of Config.Checkpoints.
+const (
+	checkpointsAuto = "auto"
+	checkpointsOff  = "off"
+)
+
+// publicURL is where the service is.
+const publicURL = "https://api.primeintellect.ai"
+
+// What the service offers. All sizes have the same lower end.
+const (
+	leastSize   = 0.1
+	mostCPUs    = 16
+	mostMemory  = 64
+	mostDisk    = 1000
+	mostMinutes = 1440
+	mostHosts   = 256
+)
+
+// DefaultConfig returns the documented defaults. They hold no image: there is no
+// public one with git that could be promised to stay.
+func DefaultConfig() Config {
+	return Config{
+		APIKeyEnv: "PRIME_API_KEY",
+		Limits:    Limits{CPUs: 2, MemoryGB: 4, DiskGB: 10},
+		StartTime: 6 * time.Minute, BuildTime: 50 * time.Minute, MaxLife: 24 * time.Hour, IdleTime: 2 * time.Hour,
+		Checkpoints:    checkpointsAuto,
+		USDPerCoreHour: 0.05, USDPerGBHour: 0.01, USDPerDiskGBHour: 0.001,
+	}
+}
+
+// Validate reports every bad value with its key inside the section.
+func (c Config) Validate(report func(key, problem string)) {
+	if !regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,99})?$`).MatchString(c.APIKeyEnv) {
+		report("api_key_env", "must name an environment variable, as PRIME_API_KEY does, or be empty")
+	}
+	if strings.ContainsFunc(c.APIKeyFile, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		report("api_key_file", "is not the name of a file")
+	}
+	if c.APIURL != "" && !isURL(c.APIURL) {
+		report("api_url", "must be an http or https address without user, query and fragment, or empty")
+	}
+	word := regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
+	if !word.MatchString(c.TeamID) {
+		report("team_id", "must be the id of a team (letters and digits), or empty")
+	}
+	if !word.MatchString(c.Region) {
+		report("region", "must be the name of a region, or empty")
+	}
+	if c.Image != "" && !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`).MatchString(c.Image) {
+		report("image", "must be the reference of an image, such as registry.example.org/yudai:1, or empty")
+	}
+	c.Limits.validate(report)
+	c.validateTimes(report)
+	if !slices.Contains([]string{checkpointsAuto, checkpointsOff}, c.Checkpoints) {
+		report("checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
+	}
+	for _, rate := range []struct {
+		key string
+		usd float64
+	}{{"usd_per_core_hour", c.USDPerCoreHour}, {"usd_per_gb_hour", c.USDPerGBHour}, {"usd_per_disk_gb_hour", c.USDPerDiskGBHour}} {
+		if !(rate.usd >= 0 && rate.usd <= 1000) { // true for NaN
+			report(rate.key, "must be 0 to 1000")
+		}
+	}
+}
+
+func (c Config) validateTimes(report func(key, problem string)) {
+	if c.StartTime < time.Second || c.StartTime > time.Hour {
+		report("start_time", "must be 1s to 1h")
+	}
+	if c.BuildTime < time.Second || c.BuildTime > 6*time.Hour {
+		report("build_time", "must be 1s to 6h")
+	}
+	if c.MaxLife < time.Minute || c.MaxLife > mostMinutes*time.Minute {
+		report("max_life", "must be 1m to 24h")
+	}
+	if c.IdleTime != 0 && (c.IdleTime < time.Minute || c.IdleTime > mostMinutes*time.Minute) {
+		report("idle_time", "must be 1m to 24h, or 0 for never")
+	}
+}
+
+func (l Limits) validate(report func(key, problem string)) {
+	for _, size := range l.sizes() {
+		if !size.fits() {
+			report(strings.TrimPrefix(size.key, section), fmt.Sprintf("must be 0.1 to %d", size.most))
+		}
+	}
+}
+
+// section is where the settings are.
+const section = "sandbox.prime."
+
+// size is one measure of a machine, and its setting.
+type size struct {
+	what, unit, key string
+	value           float64
+	most            int
+}
+
+// fits reports whether the service offers it.
+func (s size) fits() bool { return s.value >= leastSize && s.value <= float64(s.most) } // false for NaN
+
+func (l Limits) sizes() []size {
+	return []size{
+		{"processors", "cores", section + "limits.cpus", l.CPUs, mostCPUs},
+		{"memory", "GB", section + "limits.memory_gb", l.MemoryGB, mostMemory},
+		{"disk", "GB", section + "limits.disk_gb", l.DiskGB, mostDisk},
+	}
+}
+
+// merge gives the size for a spec: what it asks for, else the defaults.
+func (l Limits) merge(s sandbox.Limits) (Limits, error) {
+	if s.Memory < 0 || s.CPUs < 0 || s.Disk < 0 || s.Processes < 0 {
+		return l, fmt.Errorf("%w: a limit is negative: %+v", sandbox.ErrLimit, s)
+	}
+	if s.Memory > 0 {
+		l.MemoryGB = gigabytes(s.Memory)
+	}
+	if s.CPUs != 0 {
+		l.CPUs = s.CPUs
+	}
+	if s.Disk > 0 {
+		l.DiskGB = gigabytes(s.Disk)
+	}
+	for _, size := range l.sizes() {
+		if !size.fits() {
+			return l, fmt.Errorf("%w: %v %s of %s: Prime offers 0.1 to %d; set %s", sandbox.ErrLimit, size.value, size.unit, size.what, size.most, size.key)
+		}
+	}
+	return l, nil
+}
+
+// gigabytes rounds up to hundredths.
+func gigabytes(bytes int64) float64 { return math.Ceil(float64(bytes)/(1<<30)*100) / 100 }
+
+// hourly is what a machine of that size costs.
+func (c Config) hourly(cpus, memoryGB, diskGB float64) float64 {
+	return cpus*c.USDPerCoreHour + memoryGB*c.USDPerGBHour + diskGB*c.USDPerDiskGBHour
+}
+
+// minutes rounds a time up to what the service counts in, at most most.
+func minutes(d, most time.Duration) int {
+	if d <= 0 || d > most {
+		d = most
+	}
+	return max(1, int((d+time.Minute-1)/time.Minute))
+}
+
+// key reads the API key.
+func (c Config) key(env func(string) string) (string, error) {
+	key := ""
+	if c.APIKeyEnv != "" {
+		key = strings.TrimSpace(env(c.APIKeyEnv))
+	}
+	if key == "" && c.APIKeyFile != "" {
+		data, err := os.ReadFile(c.APIKeyFile)
+		if err != nil {
+			return "", fmt.Errorf("%w: %sapi_key_file: %w", sandbox.ErrSetting, section, err)
+		}
+		key = strings.TrimSpace(string(data))
+	}
+	if key == "" {
+		return "", fmt.Errorf("%w: there is no API key: make one that may read and write sandboxes in the dashboard, https://app.primeintellect.ai, and "+
+			"put it into %s", sandbox.ErrSetting, c.keyPlace())
+	}
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%w: the API key has characters that no key has: look at %s", sandbox.ErrSetting, c.keyPlace())
+	}
+	return key, nil
+}
+
+// keyPlace says where the key is, or belongs.
+func (c Config) keyPlace() string {
+	switch {
+	case c.APIKeyFile != "":
+		return fmt.Sprintf("the file %s (%sapi_key_file)", c.APIKeyFile, section)
+	case c.APIKeyEnv != "":
+		return fmt.Sprintf("the environment variable %s (%sapi_key_env)", c.APIKeyEnv, section)
+	}
+	return fmt.Sprintf("a file (%sapi_key_file) or an environment variable (%sapi_key_env)", section, section)
+}
+
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
+		u.RawQuery == "" && u.Fragment == "" && len(s) < 1000
+}
+
+// base is the address without what is appended to it anyway.
+func (c Config) base() string {
+	if c.APIURL == "" {
+		return publicURL
+	}
+	s := strings.TrimRight(c.APIURL, "/")
+	return strings.TrimRight(strings.TrimSuffix(s, "/api/v1"), "/")
+}

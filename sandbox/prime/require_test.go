@@ -1,0 +1,12 @@
+package prime_test
+
+import (
+	"testing"
+
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+)
+
+func TestRequiredMachineMustNotSkip(t *testing.T) {
+	t.Parallel()
+	sandboxtest.SkipFails(t, "TestPromises")
+}
