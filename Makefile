@@ -11,7 +11,9 @@ FUZZTIME ?= 10s
 FUZZJOBS ?= 1
 comma := ,
 # A test that would skip for want of one of these fails instead.
-export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(if $(filter 0,$(shell id -u)),$(comma)root)
+export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
+# Tests start a container engine of their own, which takes root.
+ENGINE = $(if $(filter 0,$(shell id -u)),dockerd)
 
 .DEFAULT_GOAL := help
 
@@ -28,13 +30,13 @@ build: ## build bin/yudai, a static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/yudai .
 
 .PHONY: test
-test: deps ## run the tests; a required sandbox or browser that cannot run is a failure (installs chromium)
-	@scripts/deps chromium
+test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
+	@scripts/deps chromium npm python3-venv $(ENGINE)
 	$(GO) test -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
-	@scripts/deps gcc chromium
+	@scripts/deps gcc chromium npm python3-venv $(ENGINE)
 	$(GO) test -race -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: lint
@@ -58,6 +60,10 @@ profile: deps build ## profile the slowest path of each row once, into build/pro
 .PHONY: microbench
 microbench: deps ## run the Go benchmarks of single operations
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+
+.PHONY: docker-image
+docker-image: ## build the image of the docker driver's sandboxes (needs the docker command and a registry)
+	@scripts/docker-image
 
 .PHONY: demo
 demo: deps build ## from a label to the champion pull request, on this machine; ARGS=--keep leaves it running, to comment in
@@ -89,8 +95,8 @@ projects-sample: deps build ## the same for one project of each language, withou
 # fault matrix and the campaigns, which check runs without the detector.
 .PHONY: race-short
 race-short: deps
-	@scripts/deps gcc
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
+	@scripts/deps gcc npm python3-venv
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|docker|dockerd|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
 	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check

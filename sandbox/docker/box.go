@@ -1,0 +1,146 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/inside"
+)
+
+// box is one sandbox.
+type box struct {
+	*inside.Box
+	driver *Driver
+	id     string // the container's
+	name   string
+	proxy  *egress.Server // nil without an allow-list
+
+	ending sync.Mutex // held by Close and Freeze
+	ended  bool       // the container is gone, or another handle's
+	frozen bool
+
+	measuring sync.Mutex
+	size      int64
+	measured  time.Time
+	cost      time.Duration
+}
+
+var (
+	_ sandbox.Sandbox = (*box)(nil)
+	_ sandbox.Placed  = (*box)(nil)
+	_ sandbox.Refuser = (*box)(nil)
+)
+
+// environment is what follows from the network.
+func environment(network bool) map[string]string {
+	env := sandbox.OfflineEnv()
+	if network {
+		env = sandbox.ProxyEnv(egress.Address)
+	}
+	env["GOTOOLCHAIN"] = "local" // the toolchain must be the one that is there
+	return env
+}
+
+// Place tells the container's id.
+func (b *box) Place() sandbox.Place {
+	return sandbox.Place{Driver: "docker", ID: b.id, HourlyUSD: b.driver.config.USDPerHour}
+}
+
+// Refused lists the hosts that the proxy refused.
+func (b *box) Refused() []string {
+	if b.proxy == nil {
+		return nil
+	}
+	return b.proxy.Refused()
+}
+
+// Close removes the container.
+func (b *box) Close(ctx context.Context) error {
+	failpoint.Hit("sandbox", "close", "before")
+	defer failpoint.Hit("sandbox", "close", "after")
+	b.End(nil)
+	b.ending.Lock()
+	defer b.ending.Unlock()
+	if b.ended {
+		return nil
+	}
+	if err := b.driver.remove(ctx, b.id); err != nil {
+		return fmt.Errorf("close sandbox %s: %w", b.name, err)
+	}
+	b.finish()
+	return nil
+}
+
+// finish forgets a sandbox whose container is gone.
+func (b *box) finish() {
+	b.ended = true
+	b.stopProxy()
+	_ = os.RemoveAll(b.driver.proxyDir(b.name))
+	b.driver.forget(b)
+}
+
+// lose ends a handle whose sandbox another one takes over.
+func (b *box) lose() {
+	b.End(nil)
+	b.ending.Lock()
+	defer b.ending.Unlock()
+	if !b.ended {
+		b.ended = true
+		b.stopProxy()
+		b.driver.forget(b)
+	}
+}
+
+func (b *box) stopProxy() {
+	if b.proxy == nil {
+		return
+	}
+	if err := b.proxy.Close(); err != nil {
+		b.driver.log.Error().Err(err).Str("sandbox_id", b.name).Msg("sandbox proxy ended")
+	}
+}
+
+// used measures the container's own layer. The engine walks through all its
+// files, so it is not asked again at once where that took long.
+func (b *box) used(ctx context.Context) (int64, error) {
+	b.measuring.Lock()
+	defer b.measuring.Unlock()
+	if time.Since(b.measured) < 10*b.cost {
+		return b.size, nil
+	}
+	began := time.Now()
+	res, err := b.driver.api.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{Size: true})
+	if err != nil {
+		return 0, fmt.Errorf("measure sandbox %s: %w", b.name, err)
+	}
+	if res.Container.SizeRw == nil {
+		return 0, errors.New("the engine does not tell the size of a container")
+	}
+	b.size, b.measured, b.cost = *res.Container.SizeRw, time.Now(), time.Since(began)
+	return b.size, nil
+}
+
+// living returns our own handle of that name, or nil.
+func (d *Driver) living(name string) *box {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.live[name]
+}
+
+// forget removes a handle from the list of the living.
+func (d *Driver) forget(b *box) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[b.name] == b {
+		delete(d.live, b.name)
+	}
+}

@@ -1,0 +1,130 @@
+package docker
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
+)
+
+// Config is the section sandbox.docker of config.yml.
+type Config struct {
+	// Host is the engine's address, unix:///path or tcp://host:port; empty takes
+	// DOCKER_HOST and the variables beside it, else the default socket.
+	Host string `yaml:"host"`
+	// Image of every sandbox. It is never pulled.
+	Image string `yaml:"image"`
+	// Runtime is one of the engine's by name (runsc, kata); empty is its default.
+	Runtime string `yaml:"runtime"`
+	// UID is the user and group that commands have inside.
+	UID int `yaml:"uid"`
+	// ProxyDir holds the sockets by which sandboxes with an allow-list reach their
+	// proxy; the engine must see it at the same path.
+	ProxyDir string `yaml:"proxy_dir"`
+	// AllowUnlimited lets sandboxes run on an engine that cannot limit memory,
+	// processor time or processes.
+	AllowUnlimited bool `yaml:"allow_unlimited"`
+	// AllowPrivate are address ranges (CIDR) that allow-listed hosts may resolve
+	// to although they are private.
+	AllowPrivate []string `yaml:"allow_private"`
+	// USDPerHour is what one open sandbox costs, for the scorecard.
+	USDPerHour float64 `yaml:"usd_per_hour"`
+	// Limits hold for sandboxes that ask for nothing else.
+	Limits Limits `yaml:"limits"`
+}
+
+// Limits are the defaults of one sandbox.
+type Limits struct {
+	MemoryMiB int64   `yaml:"memory_mib"`
+	CPUs      float64 `yaml:"cpus"`
+	Processes int     `yaml:"processes"`
+	DiskMiB   int64   `yaml:"disk_mib"`
+}
+
+// maxMiB is a pebibyte: more is a slip of the hand, and its bytes must fit a number.
+const maxMiB = 1 << 30
+
+// DefaultConfig returns the documented defaults.
+func DefaultConfig() Config {
+	return Config{
+		Image: "yudai/sandbox:1", UID: 1000, ProxyDir: "data/proxies", AllowPrivate: []string{},
+		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
+	}
+}
+
+// Validate reports every bad value with its key inside the section.
+func (c Config) Validate(report func(key, problem string)) {
+	if problem := checkHost(c.Host); problem != "" {
+		report("host", problem)
+	}
+	if !regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._/:@-]*$`).MatchString(c.Image) {
+		report("image", fmt.Sprintf("%q is not the name of an image like yudai/sandbox:1", c.Image))
+	}
+	if !regexp.MustCompile(`^[a-zA-Z0-9._-]*$`).MatchString(c.Runtime) {
+		report("runtime", fmt.Sprintf("%q is not the name of a runtime like runsc", c.Runtime))
+	}
+	if c.UID < 1 || c.UID > math.MaxInt32 {
+		report("uid", "must be an unprivileged user id, 1 to 2147483647")
+	}
+	if c.ProxyDir == "" {
+		report("proxy_dir", "must name a directory")
+	}
+	for i, p := range c.AllowPrivate {
+		if _, err := egress.Ranges([]string{p}); err != nil {
+			report(fmt.Sprintf("allow_private.%d", i), err.Error())
+		}
+	}
+	if !(c.USDPerHour >= 0 && c.USDPerHour <= 1000) { // true for NaN
+		report("usd_per_hour", "must be 0 to 1000")
+	}
+	c.Limits.validate(report)
+}
+
+func checkHost(host string) string {
+	if host == "" {
+		return ""
+	}
+	u, err := url.Parse(host)
+	switch {
+	case err != nil || !slices.Contains([]string{"unix", "tcp"}, u.Scheme),
+		u.Scheme == "unix" && (u.Host != "" || u.Path == ""), u.Scheme == "tcp" && (u.Port() == "" || u.Path != ""):
+		return fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; for an engine behind ssh, forward its socket", host)
+	}
+	return ""
+}
+
+func (l Limits) validate(report func(key, problem string)) {
+	if l.MemoryMiB < 16 || l.MemoryMiB > maxMiB {
+		report("limits.memory_mib", "must be 16 to 1073741824")
+	}
+	if !(l.CPUs >= 0.01 && l.CPUs <= 10_000) { // true for NaN
+		report("limits.cpus", "must be 0.01 to 10000")
+	}
+	if l.Processes < 16 || l.Processes > 1<<22 {
+		report("limits.processes", "must be 16 to 4194304")
+	}
+	if l.DiskMiB < 1 || l.DiskMiB > maxMiB {
+		report("limits.disk_mib", "must be 1 to 1073741824")
+	}
+}
+
+// merge fills the zero values of a spec's limits with the defaults.
+func (l Limits) merge(s sandbox.Limits) sandbox.Limits {
+	if s.Memory == 0 {
+		s.Memory = l.MemoryMiB << 20
+	}
+	if s.CPUs == 0 {
+		s.CPUs = l.CPUs
+	}
+	if s.Processes == 0 {
+		s.Processes = l.Processes
+	}
+	if s.Disk == 0 {
+		s.Disk = l.DiskMiB << 20
+	}
+	return s
+}

@@ -1,0 +1,196 @@
+// Package docker gives sandboxes by a container engine, through its API: one
+// container for each, whose first process only waits.
+//
+// The image's directories are mounted read-only over themselves, all but
+// /workspace and /tmp, so that the container's own layer holds what commands
+// wrote and nothing else: committing it makes a base, and every sandbox opened
+// from that base starts a layer of its own. Nothing but labels is needed to find
+// what a dead process left.
+//
+// A program that uses this driver calls [Stage] first thing in main.
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/records"
+)
+
+// Driver makes sandboxes by a container engine.
+type Driver struct {
+	config     Config
+	deployment string
+	log        zerolog.Logger
+	api        *client.Client
+
+	resolver egress.Resolver // nil outside tests
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+
+	knowing sync.Mutex // held while the engine is asked what it can do
+	known   *facts
+	images  map[string][]string // what is read-only in an image, by its id
+	asked   time.Time           // when knowing failed last
+	probing sync.Map            // names of containers that show it
+
+	mu   sync.Mutex
+	live map[string]*box // by name
+}
+
+var (
+	_ sandbox.Driver = (*Driver)(nil)
+	_ sandbox.Forker = (*Driver)(nil)
+)
+
+// New returns the driver. It fails on bad configuration only; whether there is
+// an engine is for Check to say.
+func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
+	var problems []error
+	c.Validate(func(key, problem string) {
+		problems = append(problems, fmt.Errorf("sandbox.docker.%s %s", key, problem))
+	})
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	options := []client.Opt{client.FromEnv}
+	if c.Host != "" {
+		options = append(options, client.WithHost(c.Host))
+	}
+	api, err := client.New(options...)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox.docker.host, or DOCKER_HOST and the variables beside it: %w", err)
+	}
+	if c.ProxyDir, err = filepath.Abs(c.ProxyDir); err != nil {
+		return nil, fmt.Errorf("sandbox.docker.proxy_dir: %w", err)
+	}
+	return &Driver{
+		config: c, deployment: book.Deployment(), log: log.With().Str("driver", "docker").Logger(), api: api,
+		images: make(map[string][]string), live: make(map[string]*box),
+	}, nil
+}
+
+// nameRule is what Spec.Name may be: it becomes the name of a container.
+func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
+
+// Open makes a container and starts it.
+func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	failpoint.Hit("sandbox", "open", "before")
+	defer failpoint.Hit("sandbox", "open", "after")
+	b, err := d.open(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, d.explain(err))
+	}
+	d.log.Debug().Str("sandbox_id", spec.Name).Msg("sandbox opened")
+	return b, nil
+}
+
+func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p, err := d.plan(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.chooseImage(ctx, spec, p); err != nil {
+		return nil, err
+	}
+	if _, err := d.base(ctx, spec.Name); err == nil {
+		return nil, errors.New("name is in use by a base")
+	}
+	return d.create(ctx, p)
+}
+
+// plan checks a spec.
+func (d *Driver) plan(spec sandbox.Spec) (*plan, error) {
+	if !nameRule().MatchString(spec.Name) {
+		return nil, fmt.Errorf("bad name %q: use a-z, 0-9 and -, at most 80", spec.Name)
+	}
+	l := spec.Limits
+	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
+		return nil, fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
+	}
+	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
+		return nil, err
+	}
+	return newPlan(spec, d.config.Limits.merge(l)), nil
+}
+
+// chooseImage finds what the container starts from, and what the engine can do.
+func (d *Driver) chooseImage(ctx context.Context, spec sandbox.Spec, p *plan) error {
+	image, err := d.source(ctx, spec.From)
+	if err != nil {
+		return err
+	}
+	f, readonly, err := d.know(ctx, image)
+	if err != nil {
+		return err
+	}
+	p.use(image, readonly, spec.From == "")
+	if err := f.check(p.limits, spec.Limits, d.config.AllowUnlimited); err != nil {
+		return err
+	}
+	if len(p.allow) > 0 && f.noNetwork != "" {
+		return fmt.Errorf("%w: no sandbox with an allow-list: %s", sandbox.ErrUnavailable, f.noNetwork)
+	}
+	return nil
+}
+
+// source is the image that a sandbox starts from.
+func (d *Driver) source(ctx context.Context, from string) (imageFacts, error) {
+	if from == "" {
+		return d.image(ctx)
+	}
+	image, err := d.base(ctx, from)
+	if err != nil {
+		err = fmt.Errorf("base %s: %w", from, err)
+	}
+	return image, err
+}
+
+// Attach takes over the sandbox of a dead owner. A container that does not run
+// any more is removed: nothing can be done with it.
+func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
+	failpoint.Hit("sandbox", "attach", "before")
+	defer failpoint.Hit("sandbox", "attach", "after")
+	b, err := d.attach(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("attach sandbox %s: %w", name, d.explain(err))
+	}
+	return b, nil
+}
+
+func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
+	if !nameRule().MatchString(name) {
+		return nil, sandbox.ErrGone
+	}
+	c, err := d.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if old := d.living(name); old != nil { // our own handle: it loses the sandbox in an orderly way
+		old.lose()
+	}
+	if c.State.Paused { // its owner died while a base was being made of it
+		if _, err := d.api.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if !c.State.Running {
+		return nil, errors.Join(fmt.Errorf("its container ended: %w", sandbox.ErrGone), d.remove(ctx, c.ID))
+	}
+	failpoint.Hit("sandbox", "attach", "taken")
+	return d.adopt(ctx, planOf(c), c.ID, true)
+}

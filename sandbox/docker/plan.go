@@ -1,0 +1,165 @@
+package docker
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
+)
+
+// The labels of our containers. A base, being a container's commit, has those of
+// the sandbox that it was.
+const (
+	labelDeployment = "yudai.deployment"
+	labelName       = "yudai.name"
+	labelBase       = "yudai.base"     // the base it was opened from
+	labelOwner      = "yudai.owner"    // of the call that made it
+	labelDeadline   = "yudai.deadline" // when it ends by itself
+	labelDisk       = "yudai.disk"     // its limit, in bytes
+	labelAllow      = "yudai.allow"    // its allow-list
+	labelReadonly   = "yudai.readonly" // what is read-only in its image
+	labelProbe      = "yudai.probe"    // not a sandbox: it shows what the engine can do
+	labelSpec       = "yudai.label."   // before each label of the spec
+)
+
+// plan is a container that is to be made.
+type plan struct {
+	name     string
+	from     string
+	image    string
+	fresh    bool // from the image, not from a base
+	readonly []string
+	limits   sandbox.Limits
+	allow    []string
+	ttl      time.Duration
+	labels   map[string]string
+	proxy    string // directory of the proxy's socket on the host; "" for none
+}
+
+func newPlan(spec sandbox.Spec, limits sandbox.Limits) *plan {
+	p := &plan{name: spec.Name, from: spec.From, limits: limits, allow: spec.Network.Allow, ttl: spec.TTL, labels: make(map[string]string)}
+	for k, v := range spec.Labels {
+		p.labels[labelSpec+k] = v
+	}
+	p.labels[labelName], p.labels[labelBase], p.labels[labelOwner] = p.name, p.from, token()
+	p.labels[labelDisk], p.labels[labelAllow], p.labels[labelProbe] = strconv.FormatInt(limits.Disk, 10), encode(p.allow), ""
+	p.labels[labelDeadline] = ""
+	if p.ttl > 0 {
+		p.labels[labelDeadline] = time.Now().Add(p.ttl).UTC().Format(time.RFC3339)
+	}
+	return p
+}
+
+// planOf reads back from a container what its new owner needs to know.
+func planOf(c container.InspectResponse) *plan {
+	p := &plan{name: c.Config.Labels[labelName], labels: c.Config.Labels}
+	p.limits.Disk, _ = strconv.ParseInt(c.Config.Labels[labelDisk], 10, 64)
+	p.allow = decode(c.Config.Labels[labelAllow])
+	return p
+}
+
+// use sets what the container starts from. A container has the labels of its image
+// unless it has others of that name.
+func (p *plan) use(image imageFacts, readonly []string, fresh bool) {
+	p.image, p.readonly, p.fresh = image.id, readonly, fresh
+	p.labels[labelReadonly] = encode(readonly)
+	for k := range image.labels {
+		if _, ours := p.labels[k]; !ours && strings.HasPrefix(k, labelSpec) {
+			p.labels[k] = ""
+		}
+	}
+}
+
+// specLabels are the spec's labels among a container's or a base's.
+func specLabels(all map[string]string) map[string]string {
+	out := make(map[string]string)
+	for k, v := range all {
+		if name, ok := strings.CutPrefix(k, labelSpec); ok && v != "" {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func encode(list []string) string {
+	text, _ := json.Marshal(list) // strings are always possible
+	return string(text)
+}
+
+func decode(text string) []string {
+	var list []string
+	_ = json.Unmarshal([]byte(text), &list) // a label of ours
+	return list
+}
+
+// token is a new owner's.
+func token() string { return strings.ToLower(rand.Text()) }
+
+// keeper is the first process: it waits, for so many seconds, and meanwhile reaps
+// the orphans of others. Beside it runs the forwarder where there is a network.
+const keeper = `export YUDAI_KEEP=1 limit=$1
+shift
+[ $# = 0 ] || "$@" </dev/null >/dev/null 2>&1 &
+while [ "$limit" = infinity ] || ((SECONDS < limit)); do
+  if [ "$limit" = infinity ]; then sleep infinity & else sleep $((limit - SECONDS)) & fi
+  wait "$!"
+done`
+
+// Inside a container whose network has an allow-list: our own binary.
+const forwardPath = "/run/yudai/forward"
+
+// config is the container itself.
+func (d *Driver) containerConfig(p *plan) *container.Config {
+	user := fmt.Sprintf("%d:%d", d.config.UID, d.config.UID)
+	limit := "infinity"
+	if p.ttl > 0 {
+		limit = strconv.FormatInt(int64((p.ttl+time.Second-1)/time.Second), 10)
+	}
+	cmd := []string{"-c", keeper, "yudai", limit}
+	if p.proxy != "" {
+		cmd = append(cmd, forwardPath, forwardArg)
+	}
+	labels := maps.Clone(p.labels)
+	labels[labelDeployment] = d.deployment
+	return &container.Config{
+		Image: p.image, User: user, Hostname: "yudai", WorkingDir: "/", Labels: labels, NetworkDisabled: true,
+		Entrypoint: []string{"/bin/bash"}, Cmd: cmd,
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+	}
+}
+
+// hostConfig is what holds the container in.
+func (d *Driver) hostConfig(p *plan) *container.HostConfig {
+	processes := int64(p.limits.Processes)
+	h := &container.HostConfig{
+		NetworkMode: network.NetworkNone, IpcMode: container.IPCModePrivate, CapDrop: []string{"ALL"},
+		SecurityOpt: []string{"no-new-privileges"}, Runtime: d.config.Runtime, LogConfig: container.LogConfig{Type: "none"},
+		ReadonlyPaths: append(kernelPaths(), p.readonly...),
+		Resources: container.Resources{
+			Memory: p.limits.Memory, MemorySwap: p.limits.Memory, NanoCPUs: int64(p.limits.CPUs * 1e9), PidsLimit: &processes,
+			Ulimits: []*container.Ulimit{{Name: "core", Soft: 0, Hard: 0}},
+		},
+	}
+	if p.proxy != "" {
+		h.Mounts = []mount.Mount{
+			{Type: mount.TypeBind, Source: p.proxy, Target: egress.DirInside, ReadOnly: true},
+			{Type: mount.TypeBind, Source: d.binary(), Target: forwardPath, ReadOnly: true},
+		}
+	}
+	return h
+}
+
+// kernelPaths are read-only in every container; naming others leaves these out.
+func kernelPaths() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}
