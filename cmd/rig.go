@@ -67,7 +67,8 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv 
 	cfg.GitHub.Write.Interval, cfg.GitHub.Write.PerHour, cfg.GitHub.Write.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
 	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.Settle = 5*time.Second, 15*time.Second, 15*time.Second
 	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
-	cfg.Sandbox.Driver, cfg.Sandbox.Local.Dir = "local", filepath.Join(r.dir, "sandboxes")
+	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
+	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")
 	// This machine's own user started it on this machine's own code: limits
 	// that need cgroups are wanted, but not insisted on.
 	cfg.Sandbox.Local.AllowUnlimited = true

@@ -19,6 +19,7 @@ func vocabulary() handlers.Vocabulary {
 		Strategies: []string{"plain", "test-first"},
 		Agents:     []string{"mini"},
 		Profiles:   []string{"cheap", "thorough"},
+		Sandboxes:  []string{"local", "docker"},
 	}
 }
 
@@ -131,6 +132,7 @@ func TestParseCommentReadsArguments(t *testing.T) {
 		`"base=main"`:                         {Base: "main"},
 		"base=main\u00a0\trepeat=2\u2003":     {Base: "main", Repeat: 2},
 		"profile=cheap":                       {Profile: "cheap"},
+		"sandbox=docker":                      {Sandbox: "docker"},
 		"Profile=“thorough” repeat=2":         {Profile: "thorough", Repeat: 2},
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -175,6 +177,10 @@ func TestParseCommentNamesTheProblem(t *testing.T) {
 		"pcik 3":                                 "I do not know the command `pcik`. Did you mean `pick`?",
 		"revize it":                              "I do not know the command `revize`. Did you mean `revise`?",
 		"solve profile=cheep":                    "`cheep` is not one of the configured profiles. Did you mean `cheap`?",
+		"solve sandbox=dokcer":                   "`dokcer` is not a sandbox that is offered here (local, docker).",
+		"solve sandbox=local,docker":             "`local,docker` is not a sandbox that is offered here (local, docker).",
+		"solve sandbox=":                         "`sandbox` has no value; write it as `sandbox=docker`.",
+		"solve sandboxes=docker":                 "I do not know the argument `sandboxes`. Did you mean `sandbox`?",
 		"solve profile=cheap,thorough":           "`cheap,thorough` is not one of the configured profiles (cheap, thorough).",
 		"solve profiles=cheap":                   "I do not know the argument `profiles`. Did you mean `profile`?",
 		"solve profile=":                         "`profile` has no value; write it as `profile=cheap`.",

@@ -25,6 +25,8 @@ const (
 // no name is right.
 type Vocabulary struct {
 	Models, Strategies, Agents, Profiles []string
+	// Sandboxes are the drivers that may be chosen.
+	Sandboxes []string
 	// Open says that repositories may add strategies and profiles of their own: then a
 	// name that is not known here is looked for when the solve is planned.
 	Open bool
@@ -33,7 +35,7 @@ type Vocabulary struct {
 // Problem is one value of a request that cannot be accepted.
 type Problem struct {
 	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the
-	// time budget, "profile".
+	// time budget, "profile", "sandbox".
 	Key   string
 	Index int    // of the value in its list
 	Word  string // the offending value, as it was given
@@ -73,6 +75,7 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	if r.TimeBudget != 0 && (r.TimeBudget < MinTimeBudget || r.TimeBudget > MaxTimeBudget) {
 		one("time", true, r.TimeBudget, "is no time I take: it goes from 1m to 24h")
 	}
+	one("sandbox", r.Sandbox != "", r.Sandbox, v.badSandbox(r.Sandbox))
 	one("base", r.Base != "", r.Base, badBranch(r.Base))
 	if r.Profile != "" {
 		v.checkAdded("profiles", "profile", []string{r.Profile}, v.Profiles, func(p Problem) {
@@ -80,6 +83,17 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 			report(p)
 		})
 	}
+}
+
+// badSandbox says why a driver cannot be chosen, and which can.
+func (v Vocabulary) badSandbox(name string) string {
+	if slices.Contains(v.Sandboxes, name) {
+		return ""
+	}
+	if len(v.Sandboxes) == 0 {
+		return "cannot be used: no sandbox can be chosen here"
+	}
+	return "is not a sandbox that is offered here (" + strings.Join(v.Sandboxes, ", ") + ")"
 }
 
 // checkAdded checks names of which repositories may have more.

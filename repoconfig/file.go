@@ -28,6 +28,7 @@ type file struct {
 	Strategies map[string]string  `yaml:"strategies"`
 	Profiles   map[string]Profile `yaml:"profiles"`
 	Protected  []string           `yaml:"protected"`
+	Sandbox    string             `yaml:"sandbox"`
 	Limits     limits             `yaml:"limits"`
 }
 

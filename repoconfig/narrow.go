@@ -18,6 +18,8 @@ type Rules struct {
 	MaxExperiments int
 	Strategies     map[string]string // texts by name
 	Profiles       map[string]Profile
+	// Sandbox is the driver where a request names none; "" is the operator's default.
+	Sandbox string
 }
 
 // Operator is what the operator's configuration says: the rules of a repository
@@ -31,8 +33,8 @@ type Operator struct {
 	KeepTest, KeepInstall bool
 	// Hosts are those that a file may name: exact, or "*.example.org".
 	Hosts []string
-	// Models and Agents are the names that profiles may use.
-	Models, Agents []string
+	// Models and Agents are the names that profiles may use, Sandboxes the drivers that are offered.
+	Models, Agents, Sandboxes []string
 	// Label asks for a solve without a profile. If it has a colon, every label with
 	// the same prefix does, and names a profile.
 	Label string
@@ -65,6 +67,26 @@ func (n *narrowing) all(name string) {
 	n.limits()
 	n.profiles()
 	n.protected()
+	n.sandbox()
+}
+
+// sandbox chooses among the drivers that are offered.
+func (n *narrowing) sandbox() {
+	if n.file.Sandbox == "" {
+		return
+	}
+	if bad := n.op.badSandbox(n.file.Sandbox); bad != "" {
+		n.report("sandbox", bad)
+	}
+	n.rules.Sandbox = n.file.Sandbox
+}
+
+// badSandbox says why a driver cannot be chosen, "" if it can.
+func (o Operator) badSandbox(name string) string {
+	if slices.Contains(o.Sandboxes, name) {
+		return ""
+	}
+	return fmt.Sprintf("%q is not offered here: choose one of %s, or ask the operator (sandbox.choices)", name, strings.Join(o.Sandboxes, ", ")) + meant(name, o.Sandboxes)
 }
 
 func (n *narrowing) commands(source string) {

@@ -25,6 +25,8 @@ type Profile struct {
 	SolveUSD  float64       `yaml:"solve_usd"`
 	SolveTime time.Duration `yaml:"solve_time"`
 	Parallel  int           `yaml:"parallel"`
+	// Sandbox is the driver; "" leaves it to the repository's file, or the default.
+	Sandbox string `yaml:"sandbox"`
 }
 
 // Fill puts the profile's values where the request has none.
@@ -33,6 +35,7 @@ func (p Profile) Fill(r solve.Request) solve.Request {
 	r.Strategies, r.Agents = or(r.Strategies, p.Strategies), or(r.Agents, p.Agents)
 	r.Repeat, r.Parallel = cmp.Or(r.Repeat, p.Repeat), cmp.Or(r.Parallel, p.Parallel)
 	r.Budget, r.TimeBudget = cmp.Or(r.Budget, dollars(p.SolveUSD)), cmp.Or(r.TimeBudget, p.SolveTime)
+	r.Sandbox = cmp.Or(r.Sandbox, p.Sandbox)
 	return r
 }
 
@@ -45,7 +48,7 @@ func or[T any](wish, fallback []T) []T {
 
 func (p Profile) empty() bool {
 	return len(p.Models)+len(p.Temps)+len(p.Edits)+len(p.Strategies)+len(p.Agents) == 0 &&
-		p.Repeat == 0 && p.SolveUSD == 0 && p.SolveTime == 0 && p.Parallel == 0
+		p.Repeat == 0 && p.SolveUSD == 0 && p.SolveTime == 0 && p.Parallel == 0 && p.Sandbox == ""
 }
 
 // LabelPrefix is what every label that may name a profile begins with, "" if none
@@ -159,12 +162,17 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 		}
 	}
 	o.checkBounds(at, p, report)
+	if p.Sandbox != "" {
+		if bad := o.badSandbox(p.Sandbox); bad != "" {
+			report(at+".sandbox", bad)
+		}
+	}
 	// Last: what is reported of the whole hides what comes after it of its parts.
 	if bad := solve.BadName(name); bad != "" {
 		report(at, fmt.Sprintf("the name %q %s", name, bad))
 	}
 	if p.empty() {
-		report(at, "holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time or parallel")
+		report(at, "holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel or sandbox")
 	}
 }
 

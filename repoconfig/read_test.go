@@ -158,7 +158,7 @@ limits:
 11:107: profiles.big.parallel: is 9, and at most 4 are allowed
 11:121: profiles.big.solve_usd: is $99.00, and at most $10.00 is allowed
 11:137: profiles.big.solve_time: is 2h, and at most 1h is allowed
-12:3: profiles.none: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time or parallel
+12:3: profiles.none: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel or sandbox
 13:16: profiles.odd.label: must begin with "yudai:", or nobody notices it
 14:16: profiles.own.label: "yudai:cheap" asks for something else already: choose another
 15:13: protected.0: "../x" has an empty, . or .. component; write it from the repository's root, like docs/** or *.lock
@@ -249,5 +249,28 @@ func mayNotWiden(t *testing.T, op repoconfig.Operator, got repoconfig.Rules) {
 		if p.Parallel > b.Parallel || p.SolveTime > b.SolveTime || p.SolveUSD > 10 {
 			t.Errorf("profile %s is wider than the operator's limits: %+v", name, p)
 		}
+	}
+}
+
+// TestSandboxIsChosenAmongThoseOffered: by the file, and by its profiles.
+func TestSandboxIsChosenAmongThoseOffered(t *testing.T) {
+	t.Parallel()
+	op := operator()
+	op.Sandboxes = []string{"local", "docker"}
+	rules, problems := read(t, "sandbox: docker\nprofiles: {here: {sandbox: local}}\n", op)
+	if problems != "" || rules.Sandbox != "docker" || rules.Profiles["here"].Sandbox != "local" {
+		t.Errorf("%+v, %s", rules, problems)
+	}
+	if r := rules.Profiles["here"].Fill(solve.Request{}); r.Sandbox != "local" {
+		t.Errorf("the profile fills in %q", r.Sandbox)
+	}
+	if r := rules.Profiles["here"].Fill(solve.Request{Sandbox: "docker"}); r.Sandbox != "docker" {
+		t.Errorf("the profile replaces what was asked for by %q", r.Sandbox)
+	}
+	_, problems = read(t, "sandbox: dokcer\nprofiles:\n  there: {sandbox: e2b}\n", op)
+	want := `1:10: sandbox: "dokcer" is not offered here: choose one of local, docker, or ask the operator (sandbox.choices); did you mean docker?
+3:20: profiles.there.sandbox: "e2b" is not offered here: choose one of local, docker, or ask the operator (sandbox.choices)`
+	if problems != want {
+		t.Errorf("problems:\n%s\nwant:\n%s", problems, want)
 	}
 }

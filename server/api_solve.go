@@ -26,6 +26,7 @@ type solveRequest struct {
 	IssueNumber int           `json:"issue_number" minimum:"1" maximum:"2147483647" example:"7" doc:"An open issue of it."`
 	BaseBranch  string        `json:"base_branch,omitempty" maxLength:"255" example:"main" doc:"The branch to start from; the default branch if it is left out."`
 	Profile     string        `json:"profile,omitempty" maxLength:"100" example:"cheap" doc:"The name of a profile, whose values stand for what the request leaves out: a configured one, or one of the repository's own."`
+	Sandbox     string        `json:"sandbox,omitempty" maxLength:"100" example:"local" doc:"The sandbox driver, one that this server offers; the repository's own choice or the default if it is left out."`
 	Matrix      matrixRequest `json:"matrix,omitempty" doc:"What to try. Every axis that is left out has its configured values."`
 	Limits      limitsRequest `json:"limits,omitempty" doc:"Limits of this solve; they can narrow the configured ones, never widen them."`
 }
@@ -136,7 +137,7 @@ func newSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request
 
 func (b solveRequest) request() solve.Request {
 	return solve.Request{
-		Profile: b.Profile, Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
+		Profile: b.Profile, Sandbox: b.Sandbox, Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
 		Parallel: b.Limits.MaxParallel, TimeBudget: time.Duration(b.Limits.TimeBudgetS) * time.Second, Base: b.BaseBranch,
 	}
 }
@@ -145,7 +146,7 @@ func (b solveRequest) request() solve.Request {
 func detail(p handlers.Problem) *huma.ErrorDetail {
 	location := map[string]string{
 		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits", "strategies": "matrix.evolution",
-		"parallel": "limits.max_parallel", "time": "limits.time_budget_s", "base": "base_branch", "profile": "profile",
+		"parallel": "limits.max_parallel", "time": "limits.time_budget_s", "base": "base_branch", "profile": "profile", "sandbox": "sandbox",
 	}[p.Key]
 	if strings.HasPrefix(location, "matrix.") {
 		location = fmt.Sprintf("%s[%d]", location, p.Index)

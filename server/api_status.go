@@ -30,6 +30,8 @@ type solveStatus struct {
 	Champion    int                `json:"champion,omitempty" doc:"The number of the winning run; left out if there is none."`
 	PullRequest *pullStatus        `json:"pull_request,omitempty"`
 	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together."`
+	SandboxUSD  float64            `json:"sandbox_cost_usd" doc:"What the sandboxes cost so far, of the base and all runs together; limits of money do not count it."`
+	Sandbox     string             `json:"sandbox,omitempty" doc:"The sandbox driver it was planned with."`
 	Events      uint64             `json:"events" doc:"How many events the solve's log has."`
 	CancelledBy string             `json:"cancelled_by,omitempty" doc:"Who asked to stop it."`
 	CreatedAt   time.Time          `json:"created_at"`
@@ -60,6 +62,7 @@ type experimentStatus struct {
 	Edits       int            `json:"edits"`
 	AgentTimeS  float64        `json:"agent_time_s" doc:"How long the agent worked, in seconds."`
 	CostUSD     float64        `json:"cost_usd"`
+	SandboxUSD  float64        `json:"sandbox_cost_usd" doc:"What its own sandboxes cost, at the configured prices."`
 	Files       int            `json:"files" doc:"Files in the candidate's patch."`
 	Added       int            `json:"added" doc:"Lines."`
 	Deleted     int            `json:"deleted" doc:"Lines."`
@@ -117,7 +120,7 @@ func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 		cost += r.Progress.Usage.Cost
 		out.Experiments = append(out.Experiments, experimentOf(r))
 	}
-	out.CostUSD = dollars(cost)
+	out.CostUSD, out.SandboxUSD, out.Sandbox = dollars(cost), dollars(solve.SandboxCost(s, runs)), s.Plan.Sandbox
 	return out
 }
 
@@ -126,7 +129,7 @@ func experimentOf(r solve.Run) experimentStatus {
 	out := experimentStatus{
 		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
 		Repeat: x.Repeat, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
-		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(), CostUSD: dollars(r.Progress.Usage.Cost),
+		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(), CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
 	if c := r.Candidate; c != nil {
 		out.Files, out.Added, out.Deleted = len(c.Files), c.Added, c.Deleted

@@ -46,6 +46,7 @@ type effectiveRules struct {
 	Strategies []string           `json:"strategies" nullable:"false"`
 	Profiles   []effectiveProfile `json:"profiles" nullable:"false"`
 	Protected  []string           `json:"protected" nullable:"false" doc:"Paths that no patch may touch."`
+	Sandbox    string             `json:"sandbox,omitempty" doc:"The sandbox driver where a request names none; left out if it is the default."`
 	Limits     effectiveLimits    `json:"limits"`
 }
 
@@ -106,7 +107,7 @@ func viewOf(r repoconfig.Rules) effectiveRules {
 	v := effectiveRules{
 		Install: s.Install, Network: append([]string{}, s.Hosts...), Detected: !s.OnlyHosts,
 		Strategies: append([]string{}, slices.Sorted(maps.Keys(r.Strategies))...),
-		Profiles:   []effectiveProfile{}, Protected: append([]string{}, s.Patch.Protected...),
+		Profiles:   []effectiveProfile{}, Sandbox: r.Sandbox, Protected: append([]string{}, s.Patch.Protected...),
 		Limits: effectiveLimits{
 			RunTimeS: l.RunTime.Seconds(), RunSteps: l.RunSteps, RunUSD: float64(l.RunMoney) / 1e6,
 			SolveTimeS: l.SolveTime.Seconds(), SolveUSD: float64(l.SolveMoney) / 1e6, Parallel: l.Parallel, MaxExperiments: r.MaxExperiments,

@@ -184,6 +184,7 @@ func (c Config) vocabulary() handlers.Vocabulary {
 	}
 	slices.Sort(v.Strategies)
 	v.Profiles = slices.Sorted(maps.Keys(c.Solver.Profiles))
+	v.Sandboxes = c.Sandbox.Offered()
 	return v
 }
 

@@ -163,11 +163,24 @@ func byDesign() map[string][]string {
 		"solver.order":                {"[]"},
 		"agent.max_format_errors":     {"0"},
 		"agent.keep_output":           {"0"},
+		"sandbox.choices":             {"[]"},
+		"sandbox.fallback":            names, // none
 		"sandbox.local.extra_ro":      {"[]"},
 		"sandbox.local.toolchains":    {"[]"},
 		"sandbox.local.allow_private": {"[]"},
 		"sandbox.local.go_root":       names,
 		"sandbox.local.free_disk_mib": {"0"},
+		"sandbox.local.usd_per_hour":  {"0"},                                  // no price
+		"sandbox.docker.host":         names, "sandbox.docker.runtime": names, // the engine's own
+		"sandbox.docker.allow_private": {"[]"},
+		"sandbox.docker.usd_per_hour":  {"0"},
+		"sandbox.e2b.api_key_env":      names, "sandbox.e2b.api_key_file": names,
+		"sandbox.e2b.api_url": names, "sandbox.e2b.sandbox_url": names, // by the domain
+		"sandbox.e2b.usd_per_cpu_hour": {"0"}, "sandbox.e2b.usd_per_gib_hour": {"0"},
+		"sandbox.prime.api_key_env": names, "sandbox.prime.api_key_file": names,
+		"sandbox.prime.api_url": names, "sandbox.prime.team_id": names, "sandbox.prime.region": names, "sandbox.prime.image": names,
+		"sandbox.prime.idle_time":         {"0s"}, // never
+		"sandbox.prime.usd_per_core_hour": {"0"}, "sandbox.prime.usd_per_gb_hour": {"0"}, "sandbox.prime.usd_per_disk_gb_hour": {"0"},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -81,6 +82,7 @@ func (d *doctor) config(path string) []Finding {
 	return []Finding{{Good, "config", where, ""}}
 }
 
+// sandbox tries every driver that the configuration uses.
 func (d *doctor) sandbox() []Finding {
 	cfg := d.cfg.Sandbox
 	dir, err := os.MkdirTemp("", "yudai-doctor-")
@@ -88,20 +90,41 @@ func (d *doctor) sandbox() []Finding {
 		return []Finding{{Bad, "sandbox", err.Error(), "make room in the temporary directory"}}
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	cfg.Local.Dir = dir
-	driver, err := drivers.New(cfg, zerolog.Nop())
+	cfg.Local.Dir, cfg.Records, cfg.Docker.ProxyDir = dir, filepath.Join(dir, "records"), filepath.Join(dir, "proxies")
+	set, err := drivers.NewSet(cfg, zerolog.Nop(), nil)
 	if err != nil {
-		return []Finding{{Bad, "sandbox", err.Error(), "set sandbox.driver"}}
+		var found []Finding
+		for line := range strings.Lines(err.Error()) {
+			found = append(found, Finding{Bad, "sandbox", strings.TrimSpace(line), ""})
+		}
+		found[len(found)-1].Fix = "set what is named above, or leave the driver out of sandbox.driver, choices and fallback"
+		return found
 	}
-	if err := driver.Check(d.ctx); err != nil {
+	var found []Finding
+	for i, problem := range tryDrivers(d.ctx, set) {
+		found = append(found, d.driver(set.Used()[i], set.All()[i].Traits(), problem)...)
+	}
+	return found
+}
+
+// driver says what one driver is, or why it cannot be used.
+func (d *doctor) driver(name string, t sandbox.Traits, problem error) []Finding {
+	if problem != nil {
 		fix := "see README.md, section Sandbox"
-		if errors.Is(err, sandbox.ErrLimit) {
+		if errors.Is(problem, sandbox.ErrLimit) {
 			fix = "`yudai demo` and `yudai solve` accept weaker limits by themselves; `yudai serve` does not"
 		}
-		return []Finding{{Bad, "sandbox", err.Error(), fix}}
+		level, text := Bad, problem.Error()
+		if !d.cfg.stops(name, problem) {
+			level, text = Warn, name+" cannot be used now: "+text
+		}
+		return []Finding{{level, "sandbox", text, fix}}
 	}
-	t := driver.Traits()
-	found := []Finding{{Good, "sandbox", fmt.Sprintf("%s: %s, fork by %s", t.Name, t.Isolation, t.ForkHow), ""}}
+	fork := "fork by " + t.ForkHow
+	if !t.Fork {
+		fork = "no fork: every run is prepared by itself"
+	}
+	found := []Finding{{Good, "sandbox", fmt.Sprintf("%s: %s, %s", t.Name, t.Isolation, fork), ""}}
 	for _, note := range t.Notes {
 		found = append(found, Finding{Warn, "sandbox", note, ""})
 	}
@@ -132,7 +155,7 @@ func (d *doctor) models() []Finding {
 
 // files looks for secrets that every user of this machine can read.
 func (d *doctor) files() []Finding {
-	names := []string{d.cfg.GitHub.App.PrivateKeyFile, d.cfg.GitHub.App.WebhookSecretFile, d.cfg.Server.APITokenFile}
+	names := []string{d.cfg.GitHub.App.PrivateKeyFile, d.cfg.GitHub.App.WebhookSecretFile, d.cfg.Server.APITokenFile, d.cfg.Sandbox.E2B.APIKeyFile, d.cfg.Sandbox.Prime.APIKeyFile}
 	for _, m := range d.cfg.Models.Models {
 		names = append(names, m.APIKeyFile)
 	}

@@ -113,6 +113,9 @@ func describeRules(rules repoconfig.Rules) []Finding {
 			found = append(found, Finding{Good, line.what, strings.Join(line.list, ", "), ""})
 		}
 	}
+	if v.Sandbox != "" {
+		found = append(found, Finding{Good, "sandbox", v.Sandbox, ""})
+	}
 	return append(found, Finding{Good, "limits", v.Limits.String(), ""})
 }
 

@@ -107,3 +107,6 @@ func (s *Setup) SetNow(now func() time.Time) {
 	defer s.door.mu.Unlock()
 	s.door.now = now
 }
+
+// Stops says whether a driver's problem keeps the program from starting.
+func Stops(c Config, driver string, problem error) bool { return c.stops(driver, problem) }

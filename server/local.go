@@ -110,7 +110,7 @@ func (c Config) RemoveSandboxes(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	c.Sandbox.Local.Dir = dir
+	c.Sandbox.Driver, c.Sandbox.Local.Dir = "local", dir
 	driver, err := drivers.New(c.Sandbox, zerolog.Nop())
 	if err == nil {
 		_, err = driver.Sweep(ctx, func(sandbox.Info) bool { return false })

@@ -16,7 +16,7 @@ import (
 // metrics are the numbers that /metrics shows. What happens is counted by wrappers
 // around the parts that do it; what stands is read when somebody looks. No label
 // holds a name that people choose, so that their number stays small: events, states,
-// kinds, configured models, installations.
+// kinds, configured models, drivers, installations.
 type metrics struct {
 	registry *prometheus.Registry
 	own      []prometheus.Collector // all but those of the Go runtime and the process
@@ -26,8 +26,8 @@ type metrics struct {
 	runsEnded    *prometheus.CounterVec
 	boxOpens     *prometheus.CounterVec
 	boxCloses    *prometheus.CounterVec
-	boxesOpen    prometheus.Gauge
-	boxLeaks     prometheus.Counter
+	boxesOpen    *prometheus.GaugeVec
+	boxLeaks     *prometheus.CounterVec
 	writes       *prometheus.CounterVec
 	requests     *prometheus.CounterVec
 	modelCalls   *prometheus.CounterVec
@@ -46,16 +46,16 @@ func newMetrics() *metrics {
 	m.deliveries = counter("deliveries_total", "Webhook deliveries by event and what became of them.", "event", "result")
 	m.solvesEnded = counter("solves_ended_total", "Solves that ended, by their final state.", "state")
 	m.runsEnded = counter("runs_ended_total", "Runs of solves that ended, by their final state.", "state")
-	m.boxOpens = counter("sandbox_opens_total", "Sandboxes asked for, by result.", "result")
-	m.boxCloses = counter("sandbox_closes_total", "Sandboxes closed, by result.", "result")
+	m.boxOpens = counter("sandbox_opens_total", "Sandboxes asked for, by driver and result.", "driver", "result")
+	m.boxCloses = counter("sandbox_closes_total", "Sandboxes closed, by driver and result.", "driver", "result")
 	m.writes = counter("github_writes_total", "Visible writes to GitHub by kind and outcome.", "kind", "outcome")
 	m.requests = counter("github_requests_total", "Requests to GitHub's API by class of the answer's status.", "class")
 	m.modelCalls = counter("model_calls_total", "Model calls of runs, by result.", "model", "result")
 	m.modelTokens = counter("model_tokens_total", "Tokens of model calls by kind; cached ones are among the input.", "model", "kind")
 	m.modelDollars = counter("model_cost_dollars_total", "Price of model calls in US dollars, where it is known.", "model")
-	m.boxesOpen = prometheus.NewGauge(prometheus.GaugeOpts{Name: "yudai_sandboxes_open", Help: "Sandboxes that this process has open."})
-	m.boxLeaks = prometheus.NewCounter(prometheus.CounterOpts{Name: "yudai_sandbox_leaks_total", Help: "Leftover sandboxes and bases that were swept."})
-	m.add(m.boxesOpen, m.boxLeaks)
+	m.boxLeaks = counter("sandbox_leaks_total", "Leftover sandboxes and bases that were swept, by driver.", "driver")
+	m.boxesOpen = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "yudai_sandboxes_open", Help: "Sandboxes that this process has open, by driver."}, []string{"driver"})
+	m.add(m.boxesOpen)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -10,7 +12,7 @@ import (
 // driver counts what a sandbox driver opens, closes and sweeps. What only some
 // drivers and sandboxes can do, the wrapped ones can, too.
 func (m *metrics) driver(next sandbox.Driver) sandbox.Driver {
-	d := countedDriver{next, m}
+	d := countedDriver{next, m, next.Traits().Name}
 	if f, ok := next.(sandbox.Forker); ok {
 		return countedForker{d, f}
 	}
@@ -19,17 +21,18 @@ func (m *metrics) driver(next sandbox.Driver) sandbox.Driver {
 
 type countedDriver struct {
 	sandbox.Driver
-	m *metrics
+	m    *metrics
+	name string
 }
 
 // Open implements [sandbox.Driver].
 func (d countedDriver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	sb, err := d.Driver.Open(ctx, spec)
-	d.m.boxOpens.WithLabelValues(result("opened", err)).Inc()
+	d.m.boxOpens.WithLabelValues(d.name, result("opened", err)).Inc()
 	if err != nil {
 		return nil, err
 	}
-	return d.m.box(sb), nil
+	return d.m.box(sb, d.name), nil
 }
 
 // Attach implements [sandbox.Driver].
@@ -38,14 +41,14 @@ func (d countedDriver) Attach(ctx context.Context, name string) (sandbox.Sandbox
 	if err != nil {
 		return nil, err
 	}
-	d.m.boxOpens.WithLabelValues("attached").Inc()
-	return d.m.box(sb), nil
+	d.m.boxOpens.WithLabelValues(d.name, "attached").Inc()
+	return d.m.box(sb, d.name), nil
 }
 
 // Sweep implements [sandbox.Driver].
 func (d countedDriver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]string, error) {
 	swept, err := d.Driver.Sweep(ctx, keep)
-	d.m.boxLeaks.Add(float64(len(swept)))
+	d.m.boxLeaks.WithLabelValues(d.name).Add(float64(len(swept)))
 	return swept, err
 }
 
@@ -71,13 +74,14 @@ func (d countedForker) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, 
 // countedBox is an open sandbox.
 type countedBox struct {
 	sandbox.Sandbox
-	m    *metrics
-	once sync.Once
+	m      *metrics
+	driver string
+	once   sync.Once
 }
 
-func (m *metrics) box(sb sandbox.Sandbox) sandbox.Sandbox {
-	m.boxesOpen.Inc()
-	b := &countedBox{Sandbox: sb, m: m}
+func (m *metrics) box(sb sandbox.Sandbox, driver string) sandbox.Sandbox {
+	m.boxesOpen.WithLabelValues(driver).Inc()
+	b := &countedBox{Sandbox: sb, m: m, driver: driver}
 	s, stamps := sb.(sandbox.Stamper)
 	r, refuses := sb.(sandbox.Refuser)
 	switch {
@@ -104,11 +108,27 @@ func (m *metrics) box(sb sandbox.Sandbox) sandbox.Sandbox {
 
 func (b *countedBox) counted() *countedBox { return b }
 
+// Place implements [sandbox.Placed].
+func (b *countedBox) Place() sandbox.Place {
+	if p, ok := b.Sandbox.(sandbox.Placed); ok {
+		return p.Place()
+	}
+	return sandbox.Place{Driver: b.driver}
+}
+
+// Restrict implements [sandbox.Egress].
+func (b *countedBox) Restrict(ctx context.Context, n sandbox.Network) error {
+	if e, ok := b.Sandbox.(sandbox.Egress); ok {
+		return e.Restrict(ctx, n)
+	}
+	return fmt.Errorf("restrict sandbox %s: %w", b.Name(), errors.ErrUnsupported)
+}
+
 // gone counts the end of the sandbox, once.
 func (b *countedBox) gone(err error) {
 	b.once.Do(func() {
-		b.m.boxesOpen.Dec()
-		b.m.boxCloses.WithLabelValues(result("closed", err)).Inc()
+		b.m.boxesOpen.WithLabelValues(b.driver).Dec()
+		b.m.boxCloses.WithLabelValues(b.driver, result("closed", err)).Inc()
 	})
 }
 

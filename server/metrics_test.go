@@ -229,6 +229,12 @@ func TestSandboxesAreCounted(t *testing.T) {
 	if _, ok := b.(sandbox.Stamper); !ok {
 		t.Error("a counted sandbox has no stamp any more")
 	}
+	if p, ok := b.(sandbox.Placed); !ok || p.Place().ID != "fake-b" {
+		t.Error("a counted sandbox does not tell any more where it is")
+	}
+	if e, ok := b.(sandbox.Egress); !ok || e.Restrict(t.Context(), sandbox.Network{}) != nil {
+		t.Error("the network of a counted sandbox cannot be restricted any more")
+	}
 	forker, ok := d.(sandbox.Forker)
 	if !ok {
 		t.Fatal("a counted driver cannot fork any more")
@@ -248,8 +254,8 @@ func TestSandboxesAreCounted(t *testing.T) {
 		t.Error(err)
 	}
 	want := map[string]string{
-		"sandboxes_open": "1", `sandbox_opens_total{result="opened"}`: "3", `sandbox_opens_total{result="failed"}`: "1",
-		`sandbox_closes_total{result="closed"}`: "2", "sandbox_leaks_total": "1",
+		`sandboxes_open{driver="fake"}`: "1", `sandbox_opens_total{driver="fake",result="opened"}`: "3", `sandbox_opens_total{driver="fake",result="failed"}`: "1",
+		`sandbox_closes_total{driver="fake",result="closed"}`: "2", `sandbox_leaks_total{driver="fake"}`: "1",
 	}
 	if diff := cmp.Diff(want, scrape(t, m)); diff != "" {
 		t.Error(diff)

@@ -13,7 +13,7 @@ import (
 // operator is what this configuration lets the file of a repository say.
 func (c Config) operator() repoconfig.Operator {
 	v := c.vocabulary()
-	return c.Solver.Operator(v.Models, v.Agents, c.Server.Label)
+	return c.Solver.Operator(v.Models, v.Agents, v.Sandboxes, c.Server.Label)
 }
 
 // openVocabulary is the vocabulary where the repository of a request may have names of

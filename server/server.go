@@ -25,7 +25,6 @@ import (
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
-	"github.com/yudai-dev/yudai/sandbox/local"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -44,7 +43,7 @@ type Server struct {
 	cfg     Config
 	log     zerolog.Logger
 	store   *bolt.Store
-	driver  sandbox.Driver
+	drivers *drivers.Set
 	app     *ghapp.App
 	engine  *solver.Engine
 	writer  *ghapp.Writer
@@ -58,7 +57,7 @@ type Server struct {
 
 // Stage must be the first thing a program that opens sandboxes does: a process
 // started for the inside of a sandbox never returns from it.
-func Stage() { local.Stage() }
+func Stage() { drivers.Stage() }
 
 // New checks everything that can be checked before work starts, opens the
 // store and the listener, and returns a server that Run starts. All problems
@@ -83,14 +82,8 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err != nil {
 		return err
 	}
-	if s.driver, err = drivers.New(s.cfg.Sandbox, s.log); err != nil {
+	if err := s.openDrivers(ctx); err != nil {
 		return err
-	}
-	if err := s.driver.Check(ctx); err != nil {
-		return err
-	}
-	for _, note := range s.driver.Traits().Notes {
-		s.log.Warn().Str("driver", s.driver.Traits().Name).Msg(note)
 	}
 	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)))
 	if err != nil {
@@ -118,7 +111,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	}
 	node := xid.New().String()
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
-		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Driver: s.metrics.driver(s.driver), Git: mirrors, Label: s.cfg.Server.Label,
+		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: s.metrics.models(modelSet{models}), Node: node, Log: s.log,
 	})
 	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, Content{s.engine}, s.cfg.GitHub.Write, node)
@@ -299,8 +292,8 @@ func (s *Server) Record(ctx context.Context, id solve.ID) (solve.Record, error) 
 	return s.engine.Record(ctx, id)
 }
 
-// Traits are the sandbox driver's.
-func (s *Server) Traits() sandbox.Traits { return s.driver.Traits() }
+// Traits are those of the default sandbox driver.
+func (s *Server) Traits() sandbox.Traits { return s.drivers.All()[0].Traits() }
 
 // cfgSecrets resolves every secret, or reports all that are missing or wrong.
 func cfgSecrets(cfg Config, getenv func(string) string) (ghapp.Secrets, error) {

@@ -87,7 +87,7 @@ func (v View) whereToLook() string {
 		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
 	}
 	if len(v.Runs) > 0 {
-		parts = append(parts, fmt.Sprintf("All runs cost %s.", v.cost()))
+		parts = append(parts, fmt.Sprintf("All runs cost %s%s.", v.cost(), v.andSandboxes()))
 	}
 	parts = append(parts, "Solve "+code(string(s.ID))+" is its name in the logs.")
 	return strings.Join(parts, " ")
@@ -176,6 +176,7 @@ func HelpText(labels ...string) string {
 		"| `parallel=2` | experiments at a time |",
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
+		"| `sandbox=local` | where it runs: a sandbox driver that the operator offers |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"Asking takes write permission or more.",
@@ -202,7 +203,7 @@ func (v View) costSoFar() string {
 	if !slices.ContainsFunc(v.Runs, func(r Run) bool { return r.From == nil }) {
 		return ""
 	}
-	return fmt.Sprintf("Cost so far: %s.", v.cost())
+	return fmt.Sprintf("Cost so far: %s%s.", v.cost(), v.andSandboxes())
 }
 
 // askedBy names who asked without calling them.

@@ -194,9 +194,24 @@ func (v View) facts(r Run) string {
 	} else {
 		fact("Cost", fmt.Sprintf("%s of %s for all runs", r.Progress.Usage.Cost, v.cost()))
 	}
+	if all := v.sandboxCost(); all > 0 && r.From == nil {
+		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, on(r.Stays)))
+	}
 	fact("Test command", codeCell(v.Solve.Base.Test.Command))
 	fact("Base", cell(v.baseText()))
 	return b.String()
+}
+
+// on names the drivers of sandboxes: ", on e2b and local"; "" for none.
+func on(stays []Stay) string {
+	var names []string
+	for _, s := range stays {
+		names = append(names, code(s.Driver))
+	}
+	if names = distinct(names); len(names) == 0 {
+		return ""
+	}
+	return ", on " + strings.Join(names, " and ")
 }
 
 func (v View) baseText() string {

@@ -102,6 +102,7 @@ type Request struct {
 	Budget     Money         `json:"budget,omitempty"`      // of the whole solve
 	TimeBudget time.Duration `json:"time_budget,omitempty"` // of the whole solve
 	Base       string        `json:"base,omitempty"`        // branch
+	Sandbox    string        `json:"sandbox,omitempty"`     // driver
 }
 
 // Limits of a run and of the whole solve; 0 means none.
@@ -138,6 +139,9 @@ type Plan struct {
 	Order        []string          `json:"order,omitempty"` // models in configured order, the last tie-break
 	// Settings are those of installing, testing and judging; nil in records of old versions.
 	Settings *Settings `json:"settings,omitempty"`
+	// Sandbox names the driver of all its sandboxes; "" in records of old versions, and
+	// then the configured one is meant.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 // Lease says who works on a record. The token grows with every new owner; a
@@ -159,6 +163,8 @@ type Base struct {
 	// Report counts the base's own results; the tests themselves are the artifact "base-report".
 	Report   Counts        `json:"report"`
 	Duration time.Duration `json:"duration"`
+	// Stays are the sandboxes it was made in.
+	Stays []Stay `json:"stays,omitempty"`
 }
 
 // TestCommand is how the repository's tests are run and read.
@@ -271,6 +277,8 @@ type Run struct {
 	Attempt int      `json:"attempt"` // 1 for the first
 	Lease   Lease    `json:"lease"`
 	Sandbox string   `json:"sandbox,omitempty"` // name of the working sandbox of this attempt
+	// Stays are the sandboxes of all its attempts, in the order in which they were opened.
+	Stays []Stay `json:"stays,omitempty"`
 
 	Progress Progress `json:"progress"`
 	// Exit is the agent's own exit status (Submitted, LimitsExceeded, ...).

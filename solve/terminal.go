@@ -18,7 +18,7 @@ func Terminal(v View, width int) string {
 	say(v.headline() + " " + plainReason(v))
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
-		say("Cost of all runs: " + v.cost().String())
+		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())
 	}
 	best, ok := v.champion()
 	b.WriteString("\n")

@@ -68,6 +68,18 @@ func (v View) cost() Money {
 	return sum
 }
 
+// sandboxCost is what the sandboxes have cost so far, of the base and of all own runs.
+func (v View) sandboxCost() Money { return SandboxCost(v.Solve, v.Runs) }
+
+// andSandboxes adds what the sandboxes have cost to a sentence about model costs; where
+// they cost nothing there is nothing to say.
+func (v View) andSandboxes() string {
+	if cost := v.sandboxCost(); cost > 0 {
+		return fmt.Sprintf(", and %s for sandboxes", cost)
+	}
+	return ""
+}
+
 // tally counts the runs: waiting, at work, ended.
 func (v View) tally() (waiting, working, ended int) {
 	for _, r := range v.Runs {

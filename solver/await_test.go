@@ -115,5 +115,7 @@ func reasons(list []solve.Run) string {
 // clean waits, without any sweep, until no sandbox or base is left.
 func (w *world) clean() {
 	w.Helper()
-	w.await(time.Minute, "all sandboxes closed", func() bool { return len(w.driver.leftovers()) == 0 })
+	w.await(time.Minute, "all sandboxes closed", func() bool {
+		return len(w.driver.leftovers()) == 0 && (w.second == nil || len(w.second.leftovers()) == 0)
+	})
 }

@@ -32,8 +32,9 @@ func lifetime(parts ...time.Duration) time.Duration {
 
 // thaw removes the solve's bases whatever happened to ctx, best effort: the sweep does the rest.
 func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
-	forker, ok := e.Driver.(sandbox.Forker)
-	if !ok {
+	d, known := e.Drivers.Of(s.Plan.Sandbox)
+	forker, ok := d.(sandbox.Forker)
+	if !known || !ok {
 		return
 	}
 	ctx, cancel := closing(ctx, 10*time.Second)

@@ -23,7 +23,20 @@ func (e *Engine) goOn(ctx context.Context, s solve.Solve) (solve.Plan, solve.Bas
 	}
 	plan := of.Plan
 	plan.Notes = []string{fmt.Sprintf("goes on from solve %s with the same experiments on the same commit", of.ID)}
+	e.keepDriver(&plan, of)
 	return plan, solve.Base{Branch: of.Base.Branch, SHA: of.Base.SHA}, nil
+}
+
+// keepRevised pins the driver of the solve that is revised.
+func (e *Engine) keepRevised(ctx context.Context, plan *solve.Plan, s solve.Solve) error {
+	of, err := e.Store.Solve(ctx, s.Follows.Of)
+	if errors.Is(err, solve.ErrNotFound) {
+		return refuse(goneText)
+	}
+	if err == nil {
+		e.keepDriver(plan, of)
+	}
+	return err
 }
 
 // revised is the base of a revision: the head of the pull request.
@@ -108,7 +121,7 @@ func (e *Engine) prepareNothing(ctx context.Context, s solve.Solve) (solve.Solve
 		return s, err
 	}
 	base := of.Base
-	base.Image, base.Duration = "", 0
+	base.Image, base.Duration, base.Stays = "", 0, nil
 	s, _, err = e.apply(ctx, solve.Change{
 		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: runs,
 		Set: func(s *solve.Solve, _ *solve.Run) { s.Base = base },

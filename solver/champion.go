@@ -92,11 +92,9 @@ func (e *Engine) Champion(ctx context.Context, s solve.Solve) (message string, c
 	if err != nil {
 		return "", nil, err
 	}
-	m, err := e.Git.Open(mirrorKey(s)) // as the base was made from it; asked for anew only if it is gone
-	if err != nil || !m.Has(ctx, s.Base.SHA) {
-		if m, err = e.clone(ctx, s); err != nil {
-			return "", nil, err
-		}
+	m, err := e.mirror(ctx, s)
+	if err != nil {
+		return "", nil, err
 	}
 	tree, err := m.Apply(ctx, s.Base.SHA, patch)
 	if err != nil {

@@ -25,6 +25,14 @@ func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 	return mirror, nil
 }
 
+// mirror is the one that the base was made from; it is asked for anew only if it is gone.
+func (e *Engine) mirror(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	if m, err := e.Git.Open(mirrorKey(s)); err == nil && m.Has(ctx, s.Base.SHA) {
+		return m, nil
+	}
+	return e.clone(ctx, s)
+}
+
 // fetch is one try. The token that reads the repository is ended before anything of it runs.
 func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
 	url, auth, release, err := e.Hub.Clone(ctx, s.Repo)

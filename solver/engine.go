@@ -22,7 +22,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/git"
-	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -100,13 +99,13 @@ type Models interface {
 
 // Parts are what an engine is put together from.
 type Parts struct {
-	Store  Store
-	Hub    Hub
-	Driver sandbox.Driver
-	Git    *git.Cache
-	Agents map[string]agent.Agent // by the name used in agents=
-	Models Models
-	Node   string // of this process's boot, unique
+	Store   Store
+	Hub     Hub
+	Drivers Drivers
+	Git     *git.Cache
+	Agents  map[string]agent.Agent // by the name used in agents=
+	Models  Models
+	Node    string // of this process's boot, unique
 	// Label asks for a solve without a profile; repositories' own profiles have labels like it.
 	Label string
 	Log   zerolog.Logger
@@ -124,6 +123,8 @@ type Engine struct {
 	leased    atomic.Int64  // until when the lease is confirmed, in nanoseconds; 0 if it is not
 	group     *errgroup.Group
 	halted    chan struct{} // closed when the workers must stop
+
+	forkless sync.Map // names of drivers that turned out to hold no bases
 
 	board board
 

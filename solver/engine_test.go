@@ -15,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
@@ -30,6 +31,8 @@ type world struct {
 	hub     *hub
 	machine *machine
 	driver  *boxes
+	second  *boxes // nil in most worlds
+	choose  func(first, second sandbox.Driver) solver.Drivers
 	models  *models
 	agents  map[string]agent.Agent
 	git     *git.Cache
@@ -114,6 +117,7 @@ type process struct {
 	engine *solver.Engine
 	store  *ledger
 	driver *tenant
+	other  *tenant // in the second driver
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // after done
@@ -123,10 +127,19 @@ type process struct {
 func (w *world) process(node string) *process {
 	p := &process{w: w, node: node, store: &ledger{Store: w.store}, driver: &tenant{boxes: w.driver}, done: make(chan struct{})}
 	p.engine = solver.New(w.cfg, solver.Parts{
-		Store: p.store, Hub: w.hub, Driver: p.driver, Git: w.git, Agents: w.agents, Models: w.models,
+		Store: p.store, Hub: w.hub, Drivers: p.drivers(), Git: w.git, Agents: w.agents, Models: w.models,
 		Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
 	})
 	return p
+}
+
+// drivers are those of the process.
+func (p *process) drivers() solver.Drivers {
+	if p.w.second == nil {
+		return solver.Only(p.driver)
+	}
+	p.other = &tenant{boxes: p.w.second}
+	return p.w.choose(p.driver, p.other)
 }
 
 // run starts the engine.
@@ -155,6 +168,9 @@ func (p *process) stop() error {
 func (p *process) kill() {
 	p.store.kill()
 	p.driver.kill()
+	if p.other != nil {
+		p.other.kill()
+	}
 	p.cancel()
 	<-p.done
 }

@@ -28,7 +28,7 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 			return s, outside{err}
 		}
 		if !write {
-			return s, refusal{solve.RefusedText(s.Trigger.Actor, role), true}
+			return s, refusal{text: solve.RefusedText(s.Trigger.Actor, role), denied: true}
 		}
 	}
 	if !s.Greeted.IsZero() {

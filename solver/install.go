@@ -13,31 +13,23 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// install runs the install command with the allow-listed network and freezes the result.
-func (p *preparation) install(ctx context.Context) (string, error) {
-	sb, err := p.Driver.Open(ctx, p.spec(installName(p.solve.ID), "", p.setup.Hosts))
-	if err != nil {
-		return "", err
-	}
-	defer closeSandbox(ctx, sb) // after Freeze it does nothing
-	if err := p.lay(ctx, sb); err != nil {
-		return "", err
-	}
+// install runs the install command, with the network that the sandbox has.
+func (p *preparation) install(ctx context.Context, sb sandbox.Sandbox) error {
 	t := p.settings(p.solve)
 	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
 		Shell: p.setup.Install, Path: sandbox.ToolPath(), Env: p.cfg.Tests.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
 	})
 	if err != nil {
-		return "", fmt.Errorf("install: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	if err := p.Store.PutArtifact(ctx, p.solve.ID, installLog, []byte(out)); err != nil {
-		return "", err
+		return err
 	}
 	if res.ExitCode != 0 {
-		return "", refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
+		return refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
 			p.setup.Install, res.ExitCode, timedOut(res), p.ownKey("install.command"), lastLine(out), closed(sb, p.setup.Hosts, t.OnlyHosts)))
 	}
-	return p.forker.Freeze(ctx, sb)
+	return nil
 }
 
 func timedOut(res sandbox.Result) string {
@@ -87,9 +79,17 @@ func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 		text += ". It asked for " + strings.Join(unlisted[:min(len(unlisted), maxClosed)], ", ") + ": " + opener
 	}
 	if len(private) > 0 {
-		text += ". Here " + strings.Join(private[:min(len(private), maxClosed)], ", ") + " leads to a private address: sandbox.local.allow_private can allow that"
+		text += ". Here " + strings.Join(private[:min(len(private), maxClosed)], ", ") + " leads to a private address: " + opensPrivate(sb)
 	}
 	return text
+}
+
+// opensPrivate says what opens private addresses, as far as that can be set.
+func opensPrivate(sb sandbox.Sandbox) string {
+	if p, ok := sb.(sandbox.Placed); ok {
+		return fmt.Sprintf("sandbox.%s.allow_private can allow that", p.Place().Driver)
+	}
+	return "the sandbox driver keeps those closed"
 }
 
 // hostsIn lists the hosts of the URLs in variables: naming a mirror is reason

@@ -26,7 +26,8 @@ type refuser struct {
 	hosts []string
 }
 
-func (r refuser) Refused() []string { return r.hosts }
+func (r refuser) Refused() []string    { return r.hosts }
+func (r refuser) Place() sandbox.Place { return sandbox.Place{Driver: "docker"} }
 
 // TestClosedNamesTheSetting: whoever reads that an install failed learns which setting opens what it asked for.
 func TestClosedNamesTheSetting(t *testing.T) {
@@ -40,7 +41,7 @@ func TestClosedNamesTheSetting(t *testing.T) {
 		"nothing":  {nil, false, ""},
 		"unlisted": {[]string{"cdn.example.com", "bad host`"}, false, ". It asked for `cdn.example.com`: solver.tests.hosts can allow that"},
 		"left out": {[]string{"cdn.example.com"}, true, ". It asked for `cdn.example.com`: network in .github/yudai.yml leaves it closed"},
-		"private":  {[]string{"pypi.org"}, false, ". Here `pypi.org` leads to a private address: sandbox.local.allow_private can allow that"},
+		"private":  {[]string{"pypi.org"}, false, ". Here `pypi.org` leads to a private address: sandbox.docker.allow_private can allow that"},
 	} {
 		if got := closed(refuser{hosts: c.hosts}, allowed, c.only); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

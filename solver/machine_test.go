@@ -37,7 +37,8 @@ type machine struct {
 	mu     sync.Mutex
 	counts map[string]int // how often each command of the repository ran
 	hooks  map[string]fake.Func
-	alien  []string // scripts nobody knows: package tree has changed
+	before func(word string, c fake.Call) // sees every command first
+	alien  []string                       // scripts nobody knows: package tree has changed
 }
 
 // on replaces the answer to a command: installCommand, testCommand, or a part of tree's ("harvest", ...).
@@ -45,6 +46,13 @@ func (m *machine) on(word string, f fake.Func) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hooks[word] = f
+}
+
+// watch shows every command to f before it is answered.
+func (m *machine) watch(f func(word string, c fake.Call)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = f
 }
 
 // count tells how often a command ran.
@@ -60,6 +68,7 @@ func scripts() [][2]string {
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
 		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
 		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`}, {"reset", "git clean -q"},
+		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
 	}
 }
 
@@ -81,8 +90,11 @@ func (m *machine) answer(ctx context.Context, c fake.Call) (sandbox.Result, erro
 	word := m.word(c.Command)
 	m.mu.Lock()
 	m.counts[word]++
-	hook := m.hooks[word]
+	hook, before := m.hooks[word], m.before
 	m.mu.Unlock()
+	if before != nil {
+		before(word, c)
+	}
 	if hook != nil {
 		return hook(ctx, c)
 	}
@@ -99,7 +111,7 @@ func (m *machine) answer(ctx context.Context, c fake.Call) (sandbox.Result, erro
 			return sandbox.Result{}, err
 		}
 		c.Files[answerPath] = patched(string(data))
-	case "settle", "stage", "restore", "reset", installCommand:
+	case "settle", "stage", "restore", "reset", "noted", "note", installCommand:
 	case testCommand:
 		return m.test(ctx, c)
 	default:

@@ -19,6 +19,7 @@ import (
 type refusal struct {
 	text   string
 	denied bool // the actor may not ask at all
+	final  bool // of a run, too: another try gives the same
 }
 
 func (r refusal) Error() string { return r.text }
@@ -203,6 +204,9 @@ func (e *Engine) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.Ba
 		return solve.Plan{}, base, err
 	}
 	plan, err := e.matrix(s, rules)
+	if err == nil && s.Revises() {
+		err = e.keepRevised(ctx, &plan, s)
+	}
 	return plan, base, err
 }
 
@@ -264,6 +268,9 @@ func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, erro
 	}, e.Models.Temperature)
 	if err != nil {
 		return plan, refuse(err.Error())
+	}
+	if plan.Sandbox, err = e.chosen(req, rules); err != nil && !s.Revises() {
+		return plan, err
 	}
 	plan.Settings = &rules.Settings
 	if file := rules.Settings.File; file != "" {

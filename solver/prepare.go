@@ -3,7 +3,6 @@ package solver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -21,6 +20,7 @@ import (
 const (
 	baseReport = "base-report.json"
 	baseLog    = "base-tests.log"
+	baseNoted  = "base-noted" // what the base was settled with
 	installLog = "install.log"
 )
 
@@ -42,9 +42,9 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	case <-ctx.Done():
 		return s, context.Cause(ctx)
 	}
-	forker, ok := e.Driver.(sandbox.Forker)
-	if !ok {
-		return s, fmt.Errorf("sandbox driver %s cannot fork a prepared base", e.Driver.Traits().Name)
+	driver, err := e.driver(s)
+	if err != nil {
+		return s, err
 	}
 	began := time.Now()
 	mirror, err := e.clone(ctx, s)
@@ -55,17 +55,14 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err != nil {
 		return s, err
 	}
-	p := preparation{Engine: e, solve: s, mirror: mirror, setup: setup, forker: forker}
-	if err := p.clear(ctx); err != nil {
-		return s, err
-	}
-	report, err := p.build(ctx)
+	p := preparation{Engine: e, driver: driver, solve: s, mirror: mirror, setup: setup, bill: &bill{}}
+	report, image, err := p.base(ctx)
 	if err != nil {
 		return s, err
 	}
 	base := s.Base
-	base.Image, base.Install, base.Test = baseName(s.ID), setup.Install, setup.Test
-	base.Report, base.Duration = report.Counts, time.Since(began)
+	base.Image, base.Install, base.Test = image, setup.Install, setup.Test
+	base.Report, base.Duration, base.Stays = report.Counts, time.Since(began), p.bill.copied()
 	runs, err := e.newRuns(ctx, s)
 	if err != nil {
 		return s, err
@@ -117,72 +114,9 @@ func setUp(t solve.Settings, mirrors, paths []string, content func(path string) 
 	return setup, err
 }
 
-// preparation is one base being made.
-type preparation struct {
-	*Engine
-	solve  solve.Solve
-	mirror *git.Mirror
-	setup  judge.Setup
-	forker sandbox.Forker
-}
-
-// clear removes what an earlier attempt at the same base left.
-func (p *preparation) clear(ctx context.Context) error {
-	for _, name := range []string{installName(p.solve.ID), baseName(p.solve.ID)} {
-		sb, err := p.Driver.Attach(ctx, name)
-		switch {
-		case err == nil:
-			if err := sb.Close(ctx); err != nil {
-				return err
-			}
-		case !errors.Is(err, sandbox.ErrGone):
-			return err
-		}
-	}
-	// The base may stand on the install layer, so it goes first.
-	return errors.Join(p.forker.Thaw(ctx, baseName(p.solve.ID)), p.forker.Thaw(ctx, installName(p.solve.ID)))
-}
-
-// build installs and tests, and leaves the frozen base and its artifacts.
-func (p *preparation) build(ctx context.Context) (judge.Report, error) {
-	from := ""
-	if p.setup.Install != "" {
-		var err error
-		if from, err = p.install(ctx); err != nil {
-			return judge.Report{}, err
-		}
-	}
-	sb, err := p.Driver.Open(ctx, p.spec(baseName(p.solve.ID), from, nil))
-	if err != nil {
-		return judge.Report{}, err
-	}
-	report, err := p.test(ctx, sb, from == "")
-	if err == nil {
-		_, err = p.forker.Freeze(ctx, sb)
-	}
-	if err != nil {
-		closeSandbox(ctx, sb)
-	}
-	return report, err
-}
-
-func (p *preparation) spec(name, from string, hosts []string) sandbox.Spec {
-	t := p.settings(p.solve)
-	return sandbox.Spec{
-		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
-		Labels: map[string]string{"solve": string(p.solve.ID), "phase": "prepare"},
-		TTL:    lifetime(t.InstallTime, t.TestTime, p.solve.Plan.Limits.SolveTime),
-	}
-}
-
 // test runs the base's own tests without network. A base whose tests cannot be
 // run cannot judge anybody: that is said before any model is paid.
-func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (judge.Report, error) {
-	if lay {
-		if err := p.lay(ctx, sb); err != nil {
-			return judge.Report{}, err
-		}
-	}
+func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox) (judge.Report, error) {
 	report, log, err := judge.RunBase(ctx, sb, trial(p.settings(p.solve), p.setup.Test))
 	if err != nil {
 		return report, fmt.Errorf("test the base: %w", err)
@@ -192,7 +126,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 	}
 	if report.NoVerdict != "" {
 		return report, refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
-			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, settings(report)+p.ownKey("test.command"))
+			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, p.helpful(sb, report)+p.ownKey("test.command"))
 	}
 	data, err := report.Encode()
 	if err != nil {
@@ -201,7 +135,16 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox, lay bool) (j
 	if err := p.Store.PutArtifact(ctx, p.solve.ID, baseReport, data); err != nil {
 		return report, err
 	}
-	return report, nil
+	return report, p.note(ctx, sb)
+}
+
+// note keeps what the base was settled with, for sandboxes that are prepared one by one.
+func (p *preparation) note(ctx context.Context, sb sandbox.Sandbox) error {
+	noted, err := tree.Noted(ctx, sb)
+	if err != nil || len(noted) == 0 {
+		return err
+	}
+	return p.Store.PutArtifact(ctx, p.solve.ID, baseNoted, noted)
 }
 
 // ownKey names the key of the repository's own file that can help, too; "" if that is not read.
@@ -212,12 +155,22 @@ func (e *Engine) ownKey(key string) string {
 	return ", or " + key + " in " + solve.RepoConfigFile
 }
 
-// settings names the keys of config.yml that can help where tests give no verdict.
-func settings(r judge.Report) string {
-	if r.Setting == "" {
-		return "solver.tests.command"
+// helpful names the keys of config.yml that can help where tests give no verdict.
+func (p *preparation) helpful(sb sandbox.Sandbox, r judge.Report) string {
+	const command = "solver.tests.command"
+	switch r.Setting {
+	case "":
+		return command
+	case judge.SandboxMemory:
+		place := placeOf(p.driver, sb)
+		key := "the memory in sandbox." + place.Driver
+		if d, ok := p.Drivers.Of(place.Driver); ok && d.Traits().Name == place.Driver {
+			key = cmp.Or(d.Traits().MemoryKey, key)
+		}
+		return key + " or " + command
+	default:
+		return r.Setting + " or " + command
 	}
-	return r.Setting + " or solver.tests.command"
 }
 
 // lay packs the commit on the host and unpacks it in the sandbox.

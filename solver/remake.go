@@ -11,50 +11,107 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// fork opens a sandbox on the solve's base. A base that is gone is made again:
-// the store was restored on another machine, or somebody emptied the sandboxes'
-// directory.
-func (e *Engine) fork(ctx context.Context, s solve.Solve, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	sb, err := e.Driver.Open(ctx, spec)
+// fork opens a sandbox on the solve's base. A base that is gone is made again: the store
+// was restored on another machine, somebody emptied the sandboxes' directory, or another
+// driver takes over. Where there is no base, the sandbox is prepared by itself.
+func (e *Engine) fork(ctx context.Context, s solve.Solve, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
+	d, err := e.driver(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Base.Image == "" {
+		return e.alone(ctx, s, d, spec, b)
+	}
+	sb, err := e.forked(ctx, s, d, spec, b)
 	if !errors.Is(err, sandbox.ErrGone) {
 		return sb, err
+	}
+	at := lacking(err, d)
+	made, err := e.remade(ctx, s, d, at, spec, b)
+	switch {
+	case err != nil:
+		return nil, err
+	case made:
+		return e.forked(ctx, s, d, spec, b)
+	default:
+		return e.alone(ctx, s, at, spec, b)
+	}
+}
+
+// forked opens a sandbox on a base that is there.
+func (e *Engine) forked(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
+	phase := spec.Labels["phase"]
+	sb, err := room(ctx, d, spec, until(s, phase))
+	if err == nil {
+		b.open(d, sb, phase)
+	}
+	return sb, err
+}
+
+// lacking is the driver that lacks a base: the error's own word, where there are several.
+func lacking(err error, d sandbox.Driver) sandbox.Driver {
+	var e interface{ At() sandbox.Driver }
+	if errors.As(err, &e) {
+		return e.At()
+	}
+	return d
+}
+
+// remade makes the base again in the driver at, one at a time, unless somebody did it
+// meanwhile. false: the driver cannot hold one.
+func (e *Engine) remade(ctx context.Context, s solve.Solve, d, at sandbox.Driver, spec sandbox.Spec, b *bill) (bool, error) {
+	if e.bare(at) {
+		return false, nil
 	}
 	select {
 	case e.remaking <- struct{}{}:
 		defer func() { <-e.remaking }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
-	sb, err = e.Driver.Open(ctx, spec) // another run may have made it meanwhile
-	if !errors.Is(err, sandbox.ErrGone) {
-		return sb, err
+	if f, ok := at.(sandbox.Forker); e.bare(at) || ok && f.HasBase(ctx, spec.From) {
+		return !e.bare(at), nil
 	}
-	zerolog.Ctx(ctx).Warn().Err(err).Msg("base is gone, it is made again")
-	if err := e.remake(ctx, s); err != nil {
-		return nil, fmt.Errorf("make the base again: %w", err)
+	zerolog.Ctx(ctx).Warn().Str("driver", at.Traits().Name).Msg("base is gone, it is made again")
+	p, err := e.repeat(ctx, s, at, b)
+	if err == nil {
+		err = p.clear(ctx)
 	}
-	return e.Driver.Open(ctx, spec)
+	image := ""
+	if err == nil {
+		_, image, err = p.build(ctx)
+	}
+	if err != nil {
+		return false, fmt.Errorf("make the base again: %w", err)
+	}
+	return image != "", nil
 }
 
-// remake prepares the base as it was prepared for the solve: same commit, same commands.
-func (e *Engine) remake(ctx context.Context, s solve.Solve) error {
-	forker, ok := e.Driver.(sandbox.Forker)
-	if !ok {
-		return fmt.Errorf("sandbox driver %s cannot fork a prepared base", e.Driver.Traits().Name)
-	}
-	mirror, err := e.clone(ctx, s)
+// bare says that a driver holds no bases.
+func (e *Engine) bare(d sandbox.Driver) bool {
+	_, known := e.forkless.Load(d.Traits().Name)
+	return known || !forks(d)
+}
+
+// alone prepares a sandbox by itself.
+func (e *Engine) alone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
+	p, err := e.repeat(ctx, s, d, b)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	return p.single(ctx, spec)
+}
+
+// repeat is the preparation of a solve that was prepared before: same commit, same commands.
+func (e *Engine) repeat(ctx context.Context, s solve.Solve, d sandbox.Driver, b *bill) (*preparation, error) {
+	mirror, err := e.mirror(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	setup, err := e.setup(ctx, mirror, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	setup.Install, setup.Test = s.Base.Install, s.Base.Test
-	p := preparation{Engine: e, solve: s, mirror: mirror, setup: setup, forker: forker}
-	if err := p.clear(ctx); err != nil {
-		return err
-	}
-	_, err = p.build(ctx)
-	return err
+	return &preparation{Engine: e, driver: d, solve: s, mirror: mirror, setup: setup, bill: b}, nil
 }

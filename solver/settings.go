@@ -13,8 +13,9 @@ import (
 )
 
 // Operator is what the configuration lets a repository's own file say. models are the
-// configured models, agents the agents, label asks for a solve without a profile.
-func (c Config) Operator(models, agents []string, label string) repoconfig.Operator {
+// configured models, agents the agents, sandboxes the drivers that are offered, label asks
+// for a solve without a profile.
+func (c Config) Operator(models, agents, sandboxes []string, label string) repoconfig.Operator {
 	return repoconfig.Operator{
 		Rules: repoconfig.Rules{
 			Settings: c.settings(), Limits: c.Limits.limits(), MaxExperiments: c.MaxExperiments,
@@ -23,7 +24,7 @@ func (c Config) Operator(models, agents []string, label string) repoconfig.Opera
 		Commands: c.Repository.Commands, Texts: c.Repository.Strategies,
 		KeepTest: c.Tests.Asked && c.Tests.Command != "", KeepInstall: c.Tests.Asked && c.Tests.Install != "",
 		Hosts:  slices.Concat(judge.Registries(), c.Tests.Hosts, hostsIn(c.Tests.InstallEnv), c.Repository.Hosts),
-		Models: models, Agents: agents, Label: label,
+		Models: models, Agents: agents, Sandboxes: sandboxes, Label: label,
 	}
 }
 
@@ -52,7 +53,7 @@ func (e *Engine) settings(s solve.Solve) solve.Settings {
 }
 
 func (e *Engine) operator() repoconfig.Operator {
-	return e.cfg.Operator(e.Models.Names(), slices.Sorted(maps.Keys(e.Agents)), e.Label)
+	return e.cfg.Operator(e.Models.Names(), slices.Sorted(maps.Keys(e.Agents)), e.Drivers.Names(), e.Label)
 }
 
 // rules are what holds for a solve: the configuration, narrowed by the repository's own

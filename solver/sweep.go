@@ -9,17 +9,26 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// sweep removes the sandboxes and bases that no living work owns. The driver
+// sweep looks through all drivers at once: one that does not answer keeps nobody waiting.
+func (e *Engine) sweep(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, d := range e.Drivers.All() {
+		all.Go(func() { e.sweepOf(ctx, d) })
+	}
+	all.Wait()
+}
+
+// sweepOf removes the sandboxes and bases that no living work owns. The driver
 // lists first and asks afterwards; the store is read at the first question, so
 // a sandbox opened after the listing is never in it, and one in the listing
 // has its record already: names are stored, or follow from what is stored,
 // before a sandbox is opened.
-func (e *Engine) sweep(ctx context.Context) {
+func (e *Engine) sweepOf(ctx context.Context, d sandbox.Driver) {
 	wanted := sync.OnceValues(func() (map[string]bool, error) { return e.wanted(ctx) })
 	if failpoint.Mutated(failpoint.SweepBeforeList) {
 		wanted() //nolint:errcheck // its error is kept for the question
 	}
-	swept, err := e.Driver.Sweep(ctx, func(i sandbox.Info) bool {
+	swept, err := d.Sweep(ctx, func(i sandbox.Info) bool {
 		names, err := wanted()
 		return err != nil || names[i.Name] // not knowing is no reason to kill
 	})

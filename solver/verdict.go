@@ -21,7 +21,7 @@ func (w *worker) judge(ctx context.Context) error {
 		})
 	}
 	v, err := w.verdict(ctx)
-	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
+	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !hopeless(err) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("candidate not judged, it is tried again")
 		v, err = w.verdict(ctx)
 	}
@@ -56,10 +56,11 @@ func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {
 		return none, err
 	}
 	w.discard(ctx, judgeName(w.run))
-	sb, err := w.fork(ctx, w.solve, w.spec(judgeName(w.run), "judge"))
+	sb, err := w.fork(ctx, w.solve, w.spec(judgeName(w.run), phaseJudge), &w.bill)
 	if err != nil {
 		return none, err
 	}
+	defer w.bill.close()
 	defer closeSandbox(ctx, sb)
 	began, t := time.Now(), w.settings(w.solve)
 	res, err := judge.Judge(ctx, sb, judge.Input{

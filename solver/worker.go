@@ -20,6 +20,8 @@ type worker struct {
 	run   solve.Run
 	solve solve.Solve
 	box   sandbox.Sandbox // of the agent, nil when closed
+	bill  bill
+	full  bool // the agent's sandbox ended because its disk was full
 }
 
 // work does the run. orphan says that its earlier owner died: the state tells how far it came.
@@ -55,6 +57,7 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 	if w.solve, err = w.Store.Solve(ctx, w.run.Solve); err != nil {
 		return err
 	}
+	w.bill.stays = w.run.Stays
 	if orphan {
 		if ok, err := w.adopt(ctx); err != nil || !ok {
 			return err
@@ -73,7 +76,7 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 	}
 	if w.run.State == solve.RunHarvesting {
 		if err := w.harvest(ctx); err != nil {
-			return err
+			return w.died(ctx, err)
 		}
 	}
 	if w.run.State == solve.RunJudging {
@@ -84,9 +87,18 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 
 // apply writes one change of the run and keeps the records as stored.
 func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set func(r *solve.Run)) error {
+	switch ev {
+	case solve.EventStarted, solve.EventAgentEnded, solve.EventAdopted:
+	default: // the sandbox is closed now, or nobody's
+		w.bill.close()
+	}
+	stays := w.bill.copied()
 	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, Reason: reason}
-	if set != nil {
-		c.Set = func(_ *solve.Solve, r *solve.Run) { set(r) }
+	c.Set = func(_ *solve.Solve, r *solve.Run) {
+		r.Stays = stays
+		if set != nil {
+			set(r)
+		}
 	}
 	s, r, err := w.Engine.apply(ctx, c)
 	if err != nil {
@@ -105,7 +117,7 @@ func (w *worker) adopt(ctx context.Context) (bool, error) {
 	if w.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
 	}
-	sb, err := w.Driver.Attach(ctx, w.run.Sandbox)
+	sb, err := w.attach(ctx, w.run.Sandbox)
 	if err == nil {
 		w.box = sb
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
@@ -122,15 +134,37 @@ func (w *worker) again(ctx context.Context, cause error, last solve.Event) error
 		return cause
 	}
 	w.discard(ctx, runName(w.run))
-	if w.run.Attempt < w.cfg.MaxAttempts {
+	switch {
+	case hopeless(cause):
+		return w.apply(ctx, last, public(cause), nil)
+	case w.run.Attempt < w.cfg.MaxAttempts:
 		return w.apply(ctx, solve.EventRequeued, public(cause), nil)
 	}
 	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, public(cause)), nil)
 }
 
+// died begins the run anew whose sandbox is not there any more, although a worker had
+// it: a provider lost it, or cannot be reached. What the agent changed is lost with it.
+func (w *worker) died(ctx context.Context, err error) error {
+	if w.full || !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, sandbox.ErrUnavailable) {
+		return err
+	}
+	w.box = nil
+	return w.again(ctx, err, solve.EventFailed)
+}
+
+// attach finds a sandbox of the run.
+func (w *worker) attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
+	d, err := w.driver(w.solve)
+	if err != nil {
+		return nil, err
+	}
+	return d.Attach(ctx, name)
+}
+
 // discard removes a sandbox that may be there under that name.
 func (w *worker) discard(ctx context.Context, name string) {
-	if sb, err := w.Driver.Attach(ctx, name); err == nil {
+	if sb, err := w.attach(ctx, name); err == nil {
 		closeSandbox(ctx, sb)
 	}
 }
@@ -170,7 +204,7 @@ func (w *worker) leave(ctx context.Context) {
 // open stores the intent, then forks the base.
 func (w *worker) open(ctx context.Context) error {
 	w.discard(ctx, runName(w.run))
-	sb, err := w.fork(ctx, w.solve, w.spec(runName(w.run), "work"))
+	sb, err := w.fork(ctx, w.solve, w.spec(runName(w.run), phaseWork), &w.bill)
 	if err != nil {
 		return err
 	}
@@ -211,6 +245,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 		defer stop()
 	}
 	res := coder.Run(inner, job)
+	w.full = errors.Is(res.Err, sandbox.ErrDisk)
 	if stopping(ctx) {
 		return context.Cause(ctx)
 	}

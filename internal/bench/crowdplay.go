@@ -106,7 +106,7 @@ func (c *crowdRun) engine() *solver.Engine {
 	cfg := solver.DefaultConfig()
 	cfg.Caps = solve.Caps{Process: c.Running}
 	return solver.New(cfg, solver.Parts{
-		Store: c.store, Driver: c.driver, Git: git.New(filepath.Join(c.Dir, "git")), Node: "crowd", Log: zerolog.Nop(),
+		Store: c.store, Drivers: solver.Only(c.driver), Git: git.New(filepath.Join(c.Dir, "git")), Node: "crowd", Log: zerolog.Nop(),
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())}, Models: crowdModels{},
 	})
 }

@@ -64,6 +64,9 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if strings.HasPrefix(*child, "stub ") {
+		return stubChild(*child, out)
+	}
 	if *child != "" {
 		return crowdChild(ctx, *child, out)
 	}

@@ -26,6 +26,9 @@ func rows() []row {
 		{"intake", "deliveries stored before the answer, 64 senders", "one commit each", "at least 15 times more a second", (*bench).intake},
 		{"crowd", "1,000 running and 10,000 queued runs (fake sandbox)", "100 and 1,000", "cost per run grows at most 1.3 times; memory of the process under 200 MB", (*bench).crowd},
 		{"idle", "idle `serve`", "-", "under 40 MB", (*bench).idle},
+		{"places", "16 sandboxes from one prepared base, the preparing included, per driver", "16 prepared one by one", "faster", (*bench).forksEverywhere},
+		{"exec", "round trip of an `Exec`, per driver", "the raw `docker exec`, the raw HTTP call (25 ms away)", "at most 1.2", (*bench).execEverywhere},
+		{"stream", "100 MB of output, 50 MB up and down, per driver", "-", "memory grows by less than 20 MB", (*bench).outputEverywhere},
 		{"start", "start with 100,000 finished solves in the store", "an empty store", "under 1 s more", (*bench).start},
 	}
 }

@@ -23,6 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	server.Stage() // this binary is also the sandboxes' stage
 	beChild()      // and the yudai process that tests kill
+	setStubKeys()
 	flag.Parse()
 	// Parallel tests here wait for most of their time: for a limit to end, for lists to settle.
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -71,10 +71,10 @@ func TestMetricsOfASolve(t *testing.T) {
 	if v.Solve.State != solve.StateSolved {
 		t.Fatalf("the solve is %s: %s", v.Solve.State, v.Solve.Reason)
 	}
-	if during[`yudai_sandbox_opens_total{result="opened"}`] == 0 || during[`yudai_github_requests_total{class="2xx"}`] == 0 {
+	if during[`yudai_sandbox_opens_total{driver="local",result="opened"}`] == 0 || during[`yudai_github_requests_total{class="2xx"}`] == 0 {
 		t.Errorf("while it runs: %v", during)
 	}
-	w.poll(10*time.Second, func() bool { return w.numbers(srv.Addr())["yudai_sandboxes_open"] == 0 })
+	w.poll(10*time.Second, func() bool { return w.numbers(srv.Addr())[`yudai_sandboxes_open{driver="local"}`] == 0 })
 	w.poll(10*time.Second, func() bool { return w.numbers(srv.Addr())[`yudai_solves{state="publishing"}`] == 0 })
 	got := w.numbers(srv.Addr())
 	var calls, passed float64
@@ -91,7 +91,7 @@ func TestMetricsOfASolve(t *testing.T) {
 		`yudai_github_writes_total{kind="pull",outcome="written"}`:    1,
 		`yudai_github_writes_total{kind="result",outcome="written"}`:  1,
 		`yudai_github_writes_total{kind="outcome",outcome="written"}`: 1,
-		`yudai_sandbox_closes_total{result="closed"}`:                 got[`yudai_sandbox_opens_total{result="opened"}`],
+		`yudai_sandbox_closes_total{driver="local",result="closed"}`:  got[`yudai_sandbox_opens_total{driver="local",result="opened"}`],
 		`yudai_solves{state="running"}`:                               0,
 		`yudai_runs{state="working"}`:                                 0,
 		`yudai_oldest_waiting_solve_seconds`:                          0,

@@ -28,6 +28,7 @@ func scripts() [][2]string {
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
 		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
 		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`}, {"reset", "git clean -q"},
+		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
 	}
 }
 
@@ -68,7 +69,7 @@ func answerCommand(ctx context.Context, c fake.Call) (sandbox.Result, error) {
 		c.Files[answerPath] = patched(string(data))
 	case "reset":
 		c.Files[answerPath] = "base"
-	case "settle", "stage", "restore", installCommand:
+	case "settle", "stage", "restore", "noted", "note", installCommand:
 	case testCommand:
 		return test(ctx, c)
 	case "write":

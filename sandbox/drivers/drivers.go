@@ -3,6 +3,7 @@
 package drivers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,23 +11,39 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/docker"
+	"github.com/yudai-dev/yudai/sandbox/e2b"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/sandbox/prime"
+	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
-// Config is the section sandbox of config.yml: which driver, and the settings of each.
+// Config is the section sandbox of config.yml: which drivers, and the settings of each.
 type Config struct {
-	// Driver is one of Names.
-	Driver string       `yaml:"driver"`
-	Local  local.Config `yaml:"local"`
+	// Driver is the one of Names that solves use which choose none.
+	Driver string `yaml:"driver"`
+	// Choices are more that a repository's file or a command may choose.
+	Choices []string `yaml:"choices"`
+	// Fallback takes over when the chosen one is unavailable or has no room; "" is none.
+	Fallback string `yaml:"fallback"`
+	// Records is the directory of what is noted about sandboxes at providers elsewhere.
+	Records string        `yaml:"records"`
+	Local   local.Config  `yaml:"local"`
+	Docker  docker.Config `yaml:"docker"`
+	E2B     e2b.Config    `yaml:"e2b"`
+	Prime   prime.Config  `yaml:"prime"`
 }
 
 // DefaultConfig returns the documented defaults: sandboxes on this machine.
 func DefaultConfig() Config {
-	return Config{Driver: "local", Local: local.DefaultConfig()}
+	return Config{
+		Driver: "local", Choices: []string{}, Records: "data/sandbox-records",
+		Local: local.DefaultConfig(), Docker: docker.DefaultConfig(), E2B: e2b.DefaultConfig(), Prime: prime.DefaultConfig(),
+	}
 }
 
-// Names lists the drivers that Config.Driver may name.
-func Names() []string { return []string{"local"} }
+// Names lists the drivers that the configuration may name.
+func Names() []string { return []string{"local", "docker", "e2b", "prime"} }
 
 // Validate reports every bad value with its key inside the section. Settings of
 // drivers that are not chosen are checked too: a typo is a typo.
@@ -34,23 +51,100 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !slices.Contains(Names(), c.Driver) {
 		report("driver", unknown(c.Driver))
 	}
-	c.Local.Validate(func(key, problem string) { report("local."+key, problem) })
+	for i, name := range c.Choices {
+		key := fmt.Sprintf("choices.%d", i)
+		switch {
+		case !slices.Contains(Names(), name):
+			report(key, unknown(name))
+		case slices.Contains(c.Choices[:i], name):
+			report(key, fmt.Sprintf("%q stands twice", name))
+		}
+	}
+	switch {
+	case c.Fallback == "":
+	case !slices.Contains(Names(), c.Fallback):
+		report("fallback", unknown(c.Fallback)+`; "" is none`)
+	case c.Fallback == c.Driver && len(c.Offered()) == 1:
+		report("fallback", fmt.Sprintf(`%q is the driver itself: name another one, or "" for none`, c.Fallback))
+	}
+	if c.Records == "" {
+		report("records", "must name a directory")
+	}
+	in := func(section string) func(key, problem string) {
+		return func(key, problem string) { report(section+"."+key, problem) }
+	}
+	c.Local.Validate(in("local"))
+	c.Docker.Validate(in("docker"))
+	c.E2B.Validate(in("e2b"))
+	c.Prime.Validate(in("prime"))
 }
 
 func unknown(name string) string {
 	return fmt.Sprintf("%q is not a driver: use one of %s", name, strings.Join(Names(), ", "))
 }
 
-// New returns the chosen driver.
-func New(c Config, log zerolog.Logger) (sandbox.Driver, error) {
-	switch c.Driver {
-	case "local":
-		d, err := local.New(c.Local, log)
-		if err != nil {
-			return nil, fmt.Errorf("make sandbox driver: %w", err)
+// Offered are the drivers that a solve may choose, the default first.
+func (c Config) Offered() []string {
+	names := []string{c.Driver}
+	for _, name := range c.Choices {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		return d, nil
-	default:
+	}
+	return names
+}
+
+// Used are the drivers that are made: those that may be chosen, and the one that takes over.
+func (c Config) Used() []string {
+	names := c.Offered()
+	if c.Fallback != "" && !slices.Contains(names, c.Fallback) {
+		names = append(names, c.Fallback)
+	}
+	return names
+}
+
+// New returns the default driver alone, whatever takes over from it.
+func New(c Config, log zerolog.Logger) (sandbox.Driver, error) {
+	if !slices.Contains(Names(), c.Driver) {
 		return nil, fmt.Errorf("sandbox.driver: %s", unknown(c.Driver))
 	}
+	return c.open(c.Driver, log)
+}
+
+// open makes one driver.
+func (c Config) open(name string, log zerolog.Logger) (sandbox.Driver, error) {
+	d, err := c.make(name, log)
+	if err != nil {
+		return nil, fmt.Errorf("make sandbox driver %s: %w", name, err)
+	}
+	return d, nil
+}
+
+func (c Config) make(name string, log zerolog.Logger) (sandbox.Driver, error) {
+	if name == "local" {
+		return made(local.New(c.Local, log))
+	}
+	if !slices.Contains(Names(), name) {
+		return nil, errors.New(unknown(name))
+	}
+	book, err := records.Open(c.Records, name)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox.records: %w", err)
+	}
+	switch name {
+	case "docker":
+		return made(docker.New(c.Docker, book, log))
+	case "e2b":
+		return made(e2b.New(c.E2B, book, log))
+	default:
+		return made(prime.New(c.Prime, book, log))
+	}
+}
+
+// made keeps a nil pointer from becoming a driver.
+func made[D sandbox.Driver](d D, err error) (sandbox.Driver, error) {
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }

@@ -27,6 +27,8 @@ type Call struct {
 	Sandbox string
 	Labels  map[string]string
 	Command sandbox.Command
+	// Network is what the sandbox may reach now.
+	Network sandbox.Network
 	// Files are the sandbox's files. The function may change them; it runs
 	// alone in its sandbox.
 	Files Files
@@ -42,14 +44,17 @@ type Op string
 
 // Operations that Fault can break.
 const (
-	OpOpen   Op = "open"
-	OpAttach Op = "attach"
-	OpExec   Op = "exec"
-	OpPut    Op = "put"
-	OpGet    Op = "get"
-	OpClose  Op = "close"
-	OpFreeze Op = "freeze"
-	OpSweep  Op = "sweep"
+	OpOpen     Op = "open"
+	OpAttach   Op = "attach"
+	OpExec     Op = "exec"
+	OpPut      Op = "put"
+	OpGet      Op = "get"
+	OpClose    Op = "close"
+	OpFreeze   Op = "freeze" // with errors.ErrUnsupported: this provider does not offer it
+	OpThaw     Op = "thaw"
+	OpRestrict Op = "restrict"
+	OpSweep    Op = "sweep"
+	OpCheck    Op = "check"
 )
 
 // Driver is the fake. Make it with New.
@@ -58,6 +63,7 @@ type Driver struct {
 	answer Func
 	fault  func(op Op, name string) error
 	traits sandbox.Traits
+	hourly float64
 	boxes  map[string]*Sandbox
 	bases  map[string]*base
 	counts map[Op]int
@@ -78,7 +84,10 @@ func New(f Func) *Driver {
 	}
 	return &Driver{
 		answer: f, boxes: make(map[string]*Sandbox), bases: make(map[string]*base), counts: make(map[Op]int),
-		traits: sandbox.Traits{Name: "fake", Isolation: "none: nothing runs", Fork: true, ForkHow: "memory", Attach: true, BackgroundDies: true},
+		traits: sandbox.Traits{
+			Name: "fake", Isolation: "none: nothing runs", Fork: true, ForkHow: "memory", Egress: true, Attach: true, BackgroundDies: true,
+			MemoryKey: "sandbox.fake.memory", Limits: "none", Start: "none", Cost: "nothing",
+		},
 	}
 }
 
@@ -119,11 +128,19 @@ func (d *Driver) SetFault(f func(op Op, name string) error) {
 	d.fault = f
 }
 
-// SetTraits changes what the driver says of itself.
+// SetTraits changes what the driver says of itself. Without Egress its sandboxes refuse
+// to restrict their network; without Fork it is still a Forker, which nobody should use.
 func (d *Driver) SetTraits(change func(*sandbox.Traits)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change(&d.traits)
+}
+
+// SetHourly changes what its sandboxes say they cost, in US dollars for an hour.
+func (d *Driver) SetHourly(usd float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hourly = usd
 }
 
 // Count returns how often an operation was asked for.
@@ -187,6 +204,7 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 		files = from.files.clone()
 	}
 	s := newSandbox(d, sandbox.Info{Name: spec.Name, Labels: maps.Clone(spec.Labels), Created: time.Now()}, files)
+	s.network = spec.Network
 	d.boxes[spec.Name] = s
 	d.most = max(d.most, len(d.boxes))
 	return s, nil
@@ -206,10 +224,23 @@ func (d *Driver) Attach(_ context.Context, name string) (sandbox.Sandbox, error)
 	}
 	old.end()
 	s := newSandbox(d, old.info, old.files)
+	s.network = old.reach()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.boxes[name] = s
 	return s, nil
+}
+
+// Kill ends a sandbox as a provider does that loses a machine: nobody closed it, and
+// what runs in it or comes later is answered with sandbox.ErrGone. It may be called by
+// a command that runs in it.
+func (d *Driver) Kill(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.boxes[name]; s != nil {
+		delete(d.boxes, name)
+		s.die()
+	}
 }
 
 // Sweep lists first and asks afterwards, without the lock: keep may call back.
@@ -246,8 +277,12 @@ func (d *Driver) Traits() sandbox.Traits {
 	return d.traits
 }
 
-// Check always succeeds.
-func (d *Driver) Check(context.Context) error { return nil }
+// Check succeeds unless a fault says otherwise.
+func (d *Driver) Check(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.begin(OpCheck, "")
+}
 
 // Freeze makes a base of a sandbox.
 func (d *Driver) Freeze(_ context.Context, sb sandbox.Sandbox) (string, error) {
@@ -278,6 +313,9 @@ func (d *Driver) Freeze(_ context.Context, sb sandbox.Sandbox) (string, error) {
 func (d *Driver) Thaw(_ context.Context, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.begin(OpThaw, name); err != nil {
+		return err
+	}
 	delete(d.bases, name)
 	return nil
 }

@@ -94,3 +94,35 @@ func TestTimeoutCancelAndCloseEndTheAnswer(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 }
+
+// TestNetworkPriceAndPlace: a call sees what its sandbox may reach, which can change
+// where the traits say so; and a sandbox tells what it costs.
+func TestNetworkPriceAndPlace(t *testing.T) {
+	t.Parallel()
+	var reached [][]string
+	d := fake.New(func(_ context.Context, c fake.Call) (sandbox.Result, error) {
+		reached = append(reached, c.Network.Allow)
+		return sandbox.Result{}, nil
+	})
+	d.SetHourly(0.5)
+	sb, err := d.Open(t.Context(), sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: []string{"pypi.org"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() { _, _ = sb.Exec(t.Context(), sandbox.Command{Shell: "x"}) }
+	run()
+	if err := sb.(sandbox.Egress).Restrict(t.Context(), sandbox.Network{}); err != nil {
+		t.Error(err)
+	}
+	run()
+	if len(reached) != 2 || len(reached[0]) != 1 || len(reached[1]) != 0 {
+		t.Errorf("commands reached %q", reached)
+	}
+	if p := sb.(sandbox.Placed).Place(); p.Driver != "fake" || p.ID == "" || p.HourlyUSD != 0.5 {
+		t.Errorf("place %+v", p)
+	}
+	d.SetTraits(func(tr *sandbox.Traits) { tr.Egress = false })
+	if err := sb.(sandbox.Egress).Restrict(t.Context(), sandbox.Network{}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("without the trait: %v", err)
+	}
+}

@@ -27,6 +27,8 @@ type Sandbox struct {
 	files  Files
 	state  sync.Mutex
 	closed bool
+	// network is what it may reach; state guards it.
+	network sandbox.Network
 }
 
 // Compile-time proof that the contract is satisfied.
@@ -35,6 +37,8 @@ var (
 	_ sandbox.Forker  = (*Driver)(nil)
 	_ sandbox.Sandbox = (*Sandbox)(nil)
 	_ sandbox.Stamper = (*Sandbox)(nil)
+	_ sandbox.Egress  = (*Sandbox)(nil)
+	_ sandbox.Placed  = (*Sandbox)(nil)
 )
 
 func newSandbox(d *Driver, info sandbox.Info, files Files) *Sandbox {
@@ -65,12 +69,18 @@ func (s *Sandbox) enter(op Op) (func(), error) {
 
 // end ends all commands and reports whether the sandbox was open.
 func (s *Sandbox) end() bool {
+	open := s.die()
+	s.busy.Wait()
+	return open
+}
+
+// die is end without waiting for the commands.
+func (s *Sandbox) die() bool {
 	s.state.Lock()
+	defer s.state.Unlock()
 	open := !s.closed
 	s.closed = true
-	s.state.Unlock()
 	s.stop(fmt.Errorf("sandbox %s closed: %w", s.info.Name, sandbox.ErrGone))
-	s.busy.Wait()
 	return open
 }
 
@@ -101,11 +111,14 @@ func (s *Sandbox) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	limit := &limiter{left: left}
 	begin := time.Now()
 	res, err := s.driver.answer(ctx, Call{
-		Sandbox: s.info.Name, Labels: s.info.Labels, Command: c, Files: s.files,
+		Sandbox: s.info.Name, Labels: s.info.Labels, Command: c, Network: s.reach(), Files: s.files,
 		Stdout: limit.on(c.Stdout), Stderr: limit.on(c.Stderr),
 	})
 	res.Duration, res.Truncated = time.Since(begin), res.Truncated || limit.cut
 	cause := context.Cause(ctx)
+	if cause == nil { // it may not have been told yet
+		cause = context.Cause(s.life)
+	}
 	switch {
 	case errors.Is(cause, errTimeout):
 		return sandbox.Result{ExitCode: -1, TimedOut: true, Truncated: res.Truncated, Duration: res.Duration}, nil
@@ -210,6 +223,36 @@ func (s *Sandbox) Stamp(context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil)[:16]), nil
+}
+
+// reach is what the sandbox may reach now.
+func (s *Sandbox) reach() sandbox.Network {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.network
+}
+
+// Restrict changes what the sandbox may reach; errors.ErrUnsupported without the trait.
+func (s *Sandbox) Restrict(_ context.Context, n sandbox.Network) error {
+	if !s.driver.Traits().Egress {
+		return fmt.Errorf("restrict sandbox %s: %w", s.info.Name, errors.ErrUnsupported)
+	}
+	leave, err := s.enter(OpRestrict)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.network = n
+	return nil
+}
+
+// Place names the driver and what SetHourly says.
+func (s *Sandbox) Place() sandbox.Place {
+	s.driver.mu.Lock()
+	defer s.driver.mu.Unlock()
+	return sandbox.Place{Driver: s.driver.traits.Name, ID: "fake-" + s.info.Name, HourlyUSD: s.driver.hourly}
 }
 
 // Close removes the sandbox.

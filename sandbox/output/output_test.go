@@ -64,7 +64,7 @@ func TestBlockedWriterIsGivenUp(t *testing.T) {
 type slow struct{ n int }
 
 func (s *slow) Write(p []byte) (int, error) {
-	time.Sleep(1900 * time.Millisecond) // simulated time
+	<-time.After(1900 * time.Millisecond) // simulated time
 	s.n += len(p)
 	return len(p), nil
 }

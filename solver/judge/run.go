@@ -83,6 +83,10 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	return report, text, nil
 }
 
+// SandboxMemory is the Setting of a Report whose tests ran out of memory: which key
+// bounds it depends on the sandbox's driver.
+const SandboxMemory = "memory of the sandbox"
+
 // cutShort says why a run that ended too early gives no verdict, and which
 // setting of config.yml bounded it.
 func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, maxOutput int64) (why, setting string) {
@@ -90,7 +94,7 @@ func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, 
 	case res.TimedOut:
 		return fmt.Sprintf("the tests did not end within %s", timeout), "solver.tests.time"
 	case res.OOM:
-		return "the tests ran out of memory", "sandbox.local.memory_mib"
+		return "the tests ran out of memory", SandboxMemory
 	case res.Truncated && !inFiles(cmd.Format) && cmd.Format != "exit":
 		return fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", maxOutput>>20), "solver.tests.output_mib"
 	}

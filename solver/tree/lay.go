@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -101,15 +102,44 @@ func Settle(ctx context.Context, sb sandbox.Sandbox) error {
 			rules.WriteByte('\n')
 		}
 	}
-	if rules.Len() == 0 {
+	if err := note(ctx, sb, rules.String()); err != nil {
+		return fmt.Errorf("settle the work tree: %w", err)
+	}
+	return nil
+}
+
+// note adds lines to both exclude files.
+func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
+	if rules == "" {
 		return nil
 	}
-	_, _, err = script{
+	_, _, err := script{
 		text:  check + `cat > "$KEEP/rules"; for f in "$GIT_DIR" "$REPO/.git"; do cat "$KEEP/rules" >> "$f/info/exclude"; done; rm "$KEEP/rules"`,
-		stdin: strings.NewReader(rules.String()),
+		stdin: strings.NewReader(rules),
 	}.run(ctx, sb)
+	return err
+}
+
+// Noted returns what [Settle] noted in a sandbox, for [Note] in others.
+func Noted(ctx context.Context, sb sandbox.Sandbox) ([]byte, error) {
+	rules, res, err := script{text: check + `cat "$GIT_DIR/info/exclude"`, max: 32 << 20}.run(ctx, sb)
+	if err == nil && res.Truncated {
+		err = fmt.Errorf("the install and the tests left too many files: add their output to .gitignore")
+	}
 	if err != nil {
-		return fmt.Errorf("settle the work tree: %w", err)
+		return nil, fmt.Errorf("read what the work tree was settled with: %w", err)
+	}
+	return bytes.TrimPrefix(rules, []byte(litter)), nil
+}
+
+// Note settles a sandbox in which the same repository was laid and installed, but not
+// tested, as another one was settled after its tests: what these leave never enters a patch.
+func Note(ctx context.Context, sb sandbox.Sandbox, noted []byte) error {
+	if err := Settle(ctx, sb); err != nil {
+		return err
+	}
+	if err := note(ctx, sb, string(noted)); err != nil {
+		return fmt.Errorf("settle the work tree as another: %w", err)
 	}
 	return nil
 }

@@ -431,3 +431,23 @@ func (broken) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error)
 	}
 	return sandbox.Result{}, sandbox.ErrGone
 }
+
+// TestNoteSettlesAlike: what one sandbox was settled with after its tests never enters the
+// patch of another that was not tested, and what is nobody's litter does.
+func TestNoteSettlesAlike(t *testing.T) {
+	t.Parallel()
+	const repo = "echo one > a"
+	tested, fresh := laid(t, repo), laid(t, repo)
+	tested.repo("mkdir reports; echo r > reports/1.xml; echo l > 'test log'")
+	must(t, tree.Settle(t.Context(), tested))
+	noted, err := tree.Noted(t.Context(), tested)
+	must(t, err)
+	if got := string(noted); !strings.Contains(got, "/reports/\n") || !strings.Contains(got, "/test\\ log\n") || strings.Contains(got, "node_modules") {
+		t.Errorf("noted %q", got)
+	}
+	must(t, tree.Note(t.Context(), fresh, noted))
+	fresh.repo("mkdir reports; echo r > reports/2.xml; echo l > 'test log'; echo new > b")
+	if patch := fresh.harvest(); strings.Contains(patch, "reports") || strings.Contains(patch, "test log") || !strings.Contains(patch, "b/b") {
+		t.Errorf("the patch holds the litter, or lacks the new file:\n%s", patch)
+	}
+}

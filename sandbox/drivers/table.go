@@ -1,0 +1,43 @@
+package drivers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// Table compares drivers by what they say of themselves, in Markdown: the table of
+// docs/drivers.md.
+func Table(all []sandbox.Traits) string {
+	var b strings.Builder
+	b.WriteString("| Driver | Isolation | Fork of a prepared base | Network | After a crash of yudai | Limits | Start | Cost of an hour |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	for _, t := range all {
+		attach := "its runs begin again"
+		if t.Attach {
+			attach = "its runs go on"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n",
+			t.Name, t.Isolation, fork(t), network(t), attach, t.Limits, t.Start, t.Cost)
+	}
+	return b.String()
+}
+
+func fork(t sandbox.Traits) string {
+	if !t.Fork {
+		return "no: every sandbox is prepared by itself"
+	}
+	return t.ForkHow
+}
+
+func network(t sandbox.Traits) string {
+	switch {
+	case !t.Network:
+		return "off"
+	case t.Proxy:
+		return "off; while preparing, an allow-list through a proxy on yudai's machine"
+	default:
+		return "off; while preparing, an allow-list that the provider enforces"
+	}
+}
