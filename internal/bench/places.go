@@ -170,7 +170,7 @@ func (b *bench) execEverywhere(ctx context.Context, dir string) (result, error) 
 
 const (
 	streamBytes = 100 << 20
-	movedBytes    = 50 << 20
+	movedBytes  = 50 << 20
 )
 
 // outputEverywhere reads 100 MB of output and moves 50 MB up and down, and looks

@@ -76,7 +76,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 		return nil, fmt.Errorf("sandbox.docker.proxy_dir: %w", err)
 	}
 	return &Driver{
-		config: c, deployment: book.Deployment(), log: log.With().Str("driver", "docker").Logger(), api: api,
+		config: c, book: book, deployment: book.Deployment(), log: log.With().Str("driver", "docker").Logger(), api: api,
 		images: make(map[string][]string), live: make(map[string]*box),
 	}, nil
 }
