@@ -110,8 +110,8 @@ func (d *doctor) sandbox() []Finding {
 // driver says what one driver is, or why it cannot be used.
 func (d *doctor) driver(name string, t sandbox.Traits, problem error) []Finding {
 	if problem != nil {
-		fix := "see README.md, section Sandbox"
-		if errors.Is(problem, sandbox.ErrLimit) {
+		fix := "see docs/drivers.md"
+		if name == "local" && errors.Is(problem, sandbox.ErrLimit) {
 			fix = "`yudai demo` and `yudai solve` accept weaker limits by themselves; `yudai serve` does not"
 		}
 		level, text := Bad, problem.Error()

@@ -28,6 +28,11 @@ type place struct {
 	use func(w *world)
 	// left lists the sandboxes and bases that somebody would still pay for.
 	left func() []string
+	// mend ends what is wrong with the provider, before what is left is counted.
+	mend func()
+	// One of them is set where the provider is a stub.
+	e2b   *e2bsim.Server
+	prime *primesim.Server
 }
 
 // Variables with the keys of the stubs, set for the whole program: real keys that
@@ -152,7 +157,7 @@ func e2bPlace(t *testing.T) place {
 		}
 	})
 	return place{
-		name: "e2b",
+		name: "e2b", e2b: s,
 		use: func(w *world) {
 			w.cfg.Sandbox.Driver = "e2b"
 			w.cfg.Sandbox.E2B.APIURL, w.cfg.Sandbox.E2B.SandboxURL, w.cfg.Sandbox.E2B.Template = s.URL(), s.SandboxURL(), "base"
@@ -175,7 +180,7 @@ func primePlace(t *testing.T) place {
 		}
 	})
 	return place{
-		name: "prime",
+		name: "prime", prime: s,
 		use: func(w *world) {
 			w.cfg.Sandbox.Driver = "prime"
 			w.cfg.Sandbox.Prime.APIURL, w.cfg.Sandbox.Prime.Image = s.URL(), primesim.DefaultImage
@@ -209,10 +214,15 @@ func (p place) matrix(t *testing.T) (*world, func() solve.View) {
 // clears waits until nothing costs money any more: what could not be closed at once is swept.
 func (p place) clears(w *world) {
 	w.t.Helper()
+	if p.mend != nil {
+		p.mend()
+	}
+	said := ""
 	w.poll(30*time.Second, func() bool {
 		left := p.left()
-		if len(left) > 0 {
-			w.t.Logf("left: %q", left)
+		if now := fmt.Sprint(left); now != said {
+			said = now
+			w.t.Logf("left at %s: %q", p.name, left)
 		}
 		return len(left) == 0
 	})

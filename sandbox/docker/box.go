@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
 // box is one sandbox.
@@ -22,6 +23,7 @@ type box struct {
 	driver *Driver
 	id     string // the container's
 	name   string
+	token  string         // of this owner
 	proxy  *egress.Server // nil without an allow-list
 
 	ending sync.Mutex // held by Close and Freeze
@@ -73,6 +75,12 @@ func (b *box) Close(ctx context.Context) error {
 	if b.ended {
 		return nil
 	}
+	if !b.owned() { // what is now another's is not ours to remove
+		b.ended = true
+		b.stopProxy()
+		b.driver.forget(b)
+		return nil
+	}
 	if err := b.driver.remove(ctx, b.id); err != nil {
 		return fmt.Errorf("close sandbox %s: %w", b.name, err)
 	}
@@ -80,11 +88,24 @@ func (b *box) Close(ctx context.Context) error {
 	return nil
 }
 
+// own notes that this handle has the sandbox now.
+func (b *box) own() error {
+	return b.driver.book.Put(records.Record{Name: b.name, ID: b.id, More: map[string]string{"owner": b.token}, Created: time.Now()})
+}
+
+// owned reports whether no other handle has taken the sandbox over since. Where the
+// notes are lost it is ours.
+func (b *box) owned() bool {
+	r, err := b.driver.book.Get(b.name)
+	return err != nil || r.ID != b.id || r.More["owner"] == b.token
+}
+
 // finish forgets a sandbox whose container is gone.
 func (b *box) finish() {
 	b.ended = true
 	b.stopProxy()
 	_ = os.RemoveAll(b.driver.proxyDir(b.name))
+	_ = b.driver.book.Delete(b.name)
 	b.driver.forget(b)
 }
 

@@ -99,14 +99,14 @@ func places(uid int) *bytes.Buffer {
 
 // adopt makes the handle of a container that runs.
 func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ *box, err error) {
-	b := &box{driver: d, id: id, name: p.name}
+	b := &box{driver: d, id: id, name: p.name, token: token()}
 	if len(p.allow) > 0 {
 		if b.proxy, err = d.serve(p.name, p.allow); err != nil {
 			return nil, err
 		}
 	}
 	o := inside.Options{
-		Name: p.name, Token: token(), Env: environment(len(p.allow) > 0), Strict: true, OOM: "cgroup",
+		Name: p.name, Token: b.token, Env: environment(len(p.allow) > 0), Strict: true, OOM: "cgroup",
 		Disk: b.used, DiskLimit: p.limits.Disk,
 	}
 	enter := inside.Open
@@ -116,6 +116,9 @@ func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ 
 	m := &machine{driver: d, id: id}
 	if b.Box, err = enter(ctx, m, o); err == nil && b.proxy != nil {
 		err = m.awaitForwarder(ctx)
+	}
+	if err == nil {
+		err = b.own()
 	}
 	if err != nil {
 		b.stopProxy()

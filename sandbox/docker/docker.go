@@ -32,6 +32,7 @@ import (
 // Driver makes sandboxes by a container engine.
 type Driver struct {
 	config     Config
+	book       *records.Book // who owns which sandbox
 	deployment string
 	log        zerolog.Logger
 	api        *client.Client

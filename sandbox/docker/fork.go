@@ -28,7 +28,7 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 	if b.frozen {
 		return b.name, nil
 	}
-	if b.ended {
+	if b.ended || !b.owned() {
 		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, sandbox.ErrGone)
 	}
 	if err := d.commit(ctx, b); err != nil {

@@ -229,3 +229,31 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 }
 
 var _ sandbox.Forker = (*docker.Driver)(nil)
+
+// TestLateLoserLeavesTheSandbox: a handle whose sandbox another process has taken
+// over neither removes nor freezes it.
+func TestLateLoserLeavesTheSandbox(t *testing.T) {
+	t.Parallel()
+	c, book := config(t), newBook(t)
+	old := driver(t, c, book)
+	late := open(t, old, sandbox.Spec{Name: "taken"})
+	sb, err := driver(t, c, book).Attach(t.Context(), "taken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Freeze(t.Context(), late); !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("the late one froze it: %v", err)
+	}
+	if err := late.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := output(t, sb, "echo here"); got != "here" {
+		t.Errorf("after the late one's end: %q", got)
+	}
+	if err := sb.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := old.Attach(t.Context(), "taken"); !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("after the owner's end: %v, want ErrGone", err)
+	}
+}

@@ -61,7 +61,10 @@ func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	if b := d.living(f.Name); b != nil && b.id == f.id {
 		return b.Close(ctx)
 	}
-	return d.remove(ctx, f.id)
+	if err := d.remove(ctx, f.id); err != nil {
+		return err
+	}
+	return d.book.Delete(f.Name)
 }
 
 // dropImage removes a base with the name it has; one that others were made from
