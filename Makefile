@@ -91,16 +91,18 @@ projects-sample: deps build ## the same for one project of each language, withou
 	$(GO) run ./internal/projects -yudai bin/yudai -sample
 
 # Left out here, to keep check under half an hour on two cores: packages whose
-# tests wait for sandboxes and test runners, not for goroutines of ours, and the
-# fault matrix and the campaigns, which check runs without the detector.
+# tests wait for sandboxes, engines and test runners, not for goroutines of ours, the
+# stubs of services, and the fault matrices and the campaigns, which check runs without
+# the detector.
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc npm python3-venv
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(sandboxtest|docker|dockerd|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|sandboxtest|docker|dockerd|e2b|prime|e2bsim|primesim|machine|inside|judge|tree|memory|internal/(e2e|simulation|kill|bench|projects|checker))$$')
+	$(GO) test -race -timeout 20m ./sandbox/e2b ./sandbox/prime ./sandbox/inside -skip 'Death|Billed|Promises|Replay|Conformance|Frame'
 	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
 	@for part in lint test race-short demo kill kill-mutations projects-sample fuzz; do \
-	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
+	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s N=40 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

@@ -228,11 +228,13 @@ func (p place) clears(w *world) {
 	})
 }
 
+// The tests of all drivers come before those that run beside each other: what they
+// start takes the machine's whole attention.
+
 // TestSameChampionEverywhere runs the same solve of twelve experiments on every
 // driver: the same ends of all runs, the same champion with the same patch, and
 // nothing left that costs money.
 func TestSameChampionEverywhere(t *testing.T) {
-	t.Parallel()
 	type outcome struct {
 		Champion, Patch string
 		Runs            []string
@@ -285,7 +287,6 @@ func ends(v solve.View) []string {
 // while its base is prepared. The next process finds the run's sandbox where it
 // is and goes on at the next step; in the end nothing is left.
 func TestKilledEverywhere(t *testing.T) {
-	t.Parallel()
 	for _, p := range places(t)[1:] { // local is what the other tests of crashes use
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

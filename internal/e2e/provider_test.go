@@ -79,12 +79,12 @@ func troubles() []trouble {
 // TestTroubleAtProviders: whatever passes at a provider, the solve comes to its
 // champion, and nothing that costs money is left.
 func TestTroubleAtProviders(t *testing.T) {
-	t.Parallel()
 	for _, tr := range troubles() {
 		t.Run(tr.name, func(t *testing.T) {
 			t.Parallel()
 			for _, name := range []string{"e2b", "prime"} {
 				t.Run(name, func(t *testing.T) {
+					t.Parallel()
 					p := e2bPlace
 					if name == "prime" {
 						p = primePlace
@@ -116,7 +116,6 @@ func (p place) small(t *testing.T, change func(w *world)) solve.View {
 // it, or whose key is revoked, loses the solve to the driver that is named for that;
 // without one the solve says why.
 func TestFallbackTakesOver(t *testing.T) {
-	t.Parallel()
 	requireSandbox(t)
 	for _, when := range []string{"at once", "in the middle"} {
 		t.Run(when, func(t *testing.T) {
@@ -142,7 +141,6 @@ func TestFallbackTakesOver(t *testing.T) {
 // TestKeyRevoked: where a key is revoked in the middle and nobody takes over, the
 // solve ends and says what to set.
 func TestKeyRevoked(t *testing.T) {
-	t.Parallel()
 	at := primePlace(t)
 	at.prime.Inject(primesim.Fault{Kind: primesim.FaultStatus, Status: 401, Nth: 10, Count: -1})
 	at.left = func() []string { return nil } // nobody can close anything

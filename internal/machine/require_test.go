@@ -1,9 +1,6 @@
 package machine_test
 
 import (
-	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/yudai-dev/yudai/internal/machine"
@@ -14,15 +11,7 @@ import (
 // YUDAI_TEST_REQUIRE names what is missing.
 func require(t *testing.T) {
 	t.Helper()
-	err := machine.Supported()
-	if err == nil {
-		return
-	}
-	required := strings.Split(os.Getenv(sandboxtest.RequireEnv), ",")
-	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	sandboxtest.RequireMachines(t, machine.Supported())
 }
 
 func TestRequiredMachineMustNotSkip(t *testing.T) {

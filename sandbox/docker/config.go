@@ -34,25 +34,14 @@ type Config struct {
 	// USDPerHour is what one open sandbox costs, for the scorecard.
 	USDPerHour float64 `yaml:"usd_per_hour"`
 	// Limits hold for sandboxes that ask for nothing else.
-	Limits Limits `yaml:"limits"`
+	Limits sandbox.HostLimits `yaml:"limits"`
 }
-
-// Limits are the defaults of one sandbox.
-type Limits struct {
-	MemoryMiB int64   `yaml:"memory_mib"`
-	CPUs      float64 `yaml:"cpus"`
-	Processes int     `yaml:"processes"`
-	DiskMiB   int64   `yaml:"disk_mib"`
-}
-
-// maxMiB is a pebibyte: more is a slip of the hand, and its bytes must fit a number.
-const maxMiB = 1 << 30
 
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
 		Image: "yudai/sandbox:1", UID: 1000, ProxyDir: "data/proxies", AllowPrivate: []string{},
-		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
+		Limits: sandbox.HostLimits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
 	}
 }
 
@@ -81,7 +70,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !(c.USDPerHour >= 0 && c.USDPerHour <= 1000) { // true for NaN
 		report("usd_per_hour", "must be 0 to 1000")
 	}
-	c.Limits.validate(report)
+	c.Limits.Validate(16, report)
 }
 
 func checkHost(host string) string {
@@ -95,36 +84,4 @@ func checkHost(host string) string {
 		return fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; for an engine behind ssh, forward its socket", host)
 	}
 	return ""
-}
-
-func (l Limits) validate(report func(key, problem string)) {
-	if l.MemoryMiB < 16 || l.MemoryMiB > maxMiB {
-		report("limits.memory_mib", "must be 16 to 1073741824")
-	}
-	if !(l.CPUs >= 0.01 && l.CPUs <= 10_000) { // true for NaN
-		report("limits.cpus", "must be 0.01 to 10000")
-	}
-	if l.Processes < 16 || l.Processes > 1<<22 {
-		report("limits.processes", "must be 16 to 4194304")
-	}
-	if l.DiskMiB < 1 || l.DiskMiB > maxMiB {
-		report("limits.disk_mib", "must be 1 to 1073741824")
-	}
-}
-
-// merge fills the zero values of a spec's limits with the defaults.
-func (l Limits) merge(s sandbox.Limits) sandbox.Limits {
-	if s.Memory == 0 {
-		s.Memory = l.MemoryMiB << 20
-	}
-	if s.CPUs == 0 {
-		s.CPUs = l.CPUs
-	}
-	if s.Processes == 0 {
-		s.Processes = l.Processes
-	}
-	if s.Disk == 0 {
-		s.Disk = l.DiskMiB << 20
-	}
-	return s
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"time"
 
@@ -82,9 +81,6 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	}, nil
 }
 
-// nameRule is what Spec.Name may be: it becomes the name of a container.
-func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
-
 // Open makes a container and starts it.
 func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	failpoint.Hit("sandbox", "open", "before")
@@ -116,17 +112,13 @@ func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
 
 // plan checks a spec.
 func (d *Driver) plan(spec sandbox.Spec) (*plan, error) {
-	if !nameRule().MatchString(spec.Name) {
-		return nil, fmt.Errorf("bad name %q: use a-z, 0-9 and -, at most 80", spec.Name)
-	}
-	l := spec.Limits
-	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
-		return nil, fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
+	if err := spec.Check(); err != nil {
+		return nil, err
 	}
 	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
 		return nil, err
 	}
-	return newPlan(spec, d.config.Limits.merge(l)), nil
+	return newPlan(spec, d.config.Limits.Fill(spec.Limits)), nil
 }
 
 // chooseImage finds what the container starts from, and what the engine can do.
@@ -174,7 +166,7 @@ func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 }
 
 func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return nil, sandbox.ErrGone
 	}
 	c, err := d.find(ctx, name)

@@ -55,7 +55,7 @@ func config(t *testing.T) docker.Config {
 	}
 	c := docker.DefaultConfig()
 	c.Host, c.Image, c.ProxyDir = engine.Host, engine.Image, t.TempDir()
-	c.Limits = docker.Limits{MemoryMiB: 512, CPUs: 1, Processes: 256, DiskMiB: 512}
+	c.Limits = sandbox.HostLimits{MemoryMiB: 512, CPUs: 1, Processes: 256, DiskMiB: 512}
 	return c
 }
 

@@ -95,7 +95,7 @@ func (d *Driver) baseName(name string) string { return "yudai-base:" + d.deploym
 
 // base is the image of a base; sandbox.ErrGone if there is none.
 func (d *Driver) base(ctx context.Context, name string) (imageFacts, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return imageFacts{}, sandbox.ErrGone
 	}
 	image, err := d.inspectImage(ctx, d.baseName(name))

@@ -34,7 +34,7 @@ const probeTime = 10 * time.Minute
 
 // probe runs a container that shows what a sandbox from this image would be.
 func (d *Driver) probe(ctx context.Context, image imageFacts, f *facts) ([]string, error) {
-	p := &plan{name: "probe-" + token(), image: image.id, readonly: []string{"/usr"}, limits: d.config.Limits.merge(sandbox.Limits{}), ttl: probeTime}
+	p := &plan{name: "probe-" + token(), image: image.id, readonly: []string{"/usr"}, limits: d.config.Limits.Fill(sandbox.Limits{}), ttl: probeTime}
 	p.labels = map[string]string{labelProbe: "1", labelName: p.name, labelOwner: token()}
 	d.probing.Store(p.name, nil)
 	defer d.probing.Delete(p.name)

@@ -18,7 +18,7 @@ func Build(ctx context.Context, c Config, name string, show func(line string)) (
 	if !slices.Contains(Buildable(), name) {
 		fix := fmt.Sprintf("there is something to build for %s only", strings.Join(Buildable(), ", "))
 		if name == "docker" {
-			fix = "build its image with: docker build -t yudai-sandbox sandbox/docker/image"
+			fix = "build its image with make docker-image, which calls docker build on sandbox/docker/image"
 		}
 		return "", fmt.Errorf("nothing to build for driver %q: %s", name, fix)
 	}

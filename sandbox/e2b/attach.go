@@ -13,7 +13,7 @@ import (
 )
 
 func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return nil, sandbox.ErrGone
 	}
 	release, err := d.reserve(name)

@@ -25,15 +25,7 @@ import (
 // YUDAI_TEST_REQUIRE names what is missing.
 func require(t *testing.T) {
 	t.Helper()
-	err := vm.Supported()
-	if err == nil {
-		return
-	}
-	required := strings.Split(os.Getenv(sandboxtest.RequireEnv), ",")
-	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	sandboxtest.RequireMachines(t, vm.Supported())
 }
 
 // service starts a stub of the service with our template in it.

@@ -117,7 +117,7 @@ func (d *Driver) keepSource(base records.Record) {
 func (d *Driver) Thaw(ctx context.Context, base string) error {
 	failpoint.Hit("sandbox", "thaw", "before")
 	defer failpoint.Hit("sandbox", "thaw", "after")
-	if !nameRule().MatchString(base) {
+	if sandbox.CheckName(base) != nil {
 		return nil
 	}
 	r, err := d.book.Get(base)

@@ -43,7 +43,7 @@ func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
 
 // base reads the record of a frozen base.
 func (d *Driver) base(name string) (records.Record, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return records.Record{}, fmt.Errorf("base %s: %w", name, sandbox.ErrGone)
 	}
 	r, err := d.book.Get(name)

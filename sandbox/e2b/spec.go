@@ -3,7 +3,6 @@ package e2b
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,17 +10,10 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// nameRule is what Spec.Name may be.
-func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
-
 // checkSpec refuses what no sandbox can have.
 func checkSpec(spec sandbox.Spec) error {
-	if !nameRule().MatchString(spec.Name) {
-		return fmt.Errorf("bad name %q: use a-z, 0-9 and -, at most 80", spec.Name)
-	}
-	l := spec.Limits
-	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
-		return fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
+	if err := spec.Check(); err != nil {
+		return err
 	}
 	return checkNetwork(spec.Network)
 }

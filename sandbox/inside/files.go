@@ -13,20 +13,10 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// checkPath refuses what is not an absolute path below /workspace or /tmp.
-func checkPath(p string) error {
-	clean := path.Clean(p)
-	inside := strings.HasPrefix(clean, "/workspace/") || strings.HasPrefix(clean, "/tmp/")
-	if !path.IsAbs(p) || !inside || strings.ContainsAny(p, "\x00") {
-		return fmt.Errorf("%q: %w", p, sandbox.ErrPath)
-	}
-	return nil
-}
-
 // Put writes a file in one step: readers see the old content or the new. A link
 // at the place is replaced, not followed.
 func (b *Box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) error {
-	if err := checkPath(p); err != nil {
+	if err := sandbox.CheckPath(p); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
 	ctx, leave, err := b.enter(ctx)
@@ -66,7 +56,7 @@ func (b *Box) drop(at string) {
 // Get opens a regular file. The reader must be closed; it ends with the context
 // and with the sandbox.
 func (b *Box) Get(ctx context.Context, p string) (io.ReadCloser, error) {
-	if err := checkPath(p); err != nil {
+	if err := sandbox.CheckPath(p); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
 	ctx, leave, err := b.enter(ctx)

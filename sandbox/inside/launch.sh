@@ -63,12 +63,12 @@ run_command() {
   eval "$text"
 }
 
-# spooled waits for the spools, so many times four milliseconds: whoever still has
+# spooled waits for the spools, so many milliseconds: whoever still has
 # the pipe is not waited for longer.
 spooled() {
   local spool n=$1
   for spool in $spools; do
-    while kill -0 "$spool" && ((n-- > 0)); do read -r -t 0.004 -u 5 _; done
+    while kill -0 "$spool" && ((n-- > 0)); do read -r -t 0.001 -u 5 _; done
   done
 }
 
@@ -114,9 +114,9 @@ keep() {
   wait "$cmd"; rc=$?
   while kill -0 "$cmd"; do wait "$cmd"; rc=$?; done
   took=$((${EPOCHREALTIME/[.,]/} - began))
-  spooled 10
+  spooled 20
   alone || reap "$id"
-  spooled 500
+  spooled 2000
   if [ "$rc" != 0 ]; then
     ooms
     read -r before <"$S/oom"

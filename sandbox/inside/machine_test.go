@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,15 +22,7 @@ import (
 // require skips the test where machines cannot run, and fails it where they must.
 func require(t *testing.T) {
 	t.Helper()
-	err := machine.Supported()
-	if err == nil {
-		return
-	}
-	required := strings.Split(os.Getenv(sandboxtest.RequireEnv), ",")
-	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	sandboxtest.RequireMachines(t, machine.Supported())
 }
 
 func TestRequiredMachineMustNotSkip(t *testing.T) {

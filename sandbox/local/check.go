@@ -61,7 +61,7 @@ func (d *Driver) facts() facts {
 }
 
 func (d *Driver) tryGroup() error {
-	g, err := newGroup(d.groupName(record{Name: "probe", Owner: rand.Text()}), d.config.Limits.merge(sandbox.Limits{}))
+	g, err := newGroup(d.groupName(record{Name: "probe", Owner: rand.Text()}), d.config.Limits.Fill(sandbox.Limits{}))
 	if err != nil {
 		return err
 	}

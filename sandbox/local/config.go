@@ -47,15 +47,7 @@ type Config struct {
 	// USDPerHour is what a sandbox is booked with while it is open, in US dollars for an hour.
 	USDPerHour float64 `yaml:"usd_per_hour"`
 	// Limits hold for sandboxes that ask for nothing else.
-	Limits Limits `yaml:"limits"`
-}
-
-// Limits are the defaults of one sandbox.
-type Limits struct {
-	MemoryMiB int64   `yaml:"memory_mib"`
-	CPUs      float64 `yaml:"cpus"`
-	Processes int     `yaml:"processes"`
-	DiskMiB   int64   `yaml:"disk_mib"`
+	Limits sandbox.HostLimits `yaml:"limits"`
 }
 
 // Values of Config.Fork.
@@ -67,9 +59,6 @@ const (
 
 const noGo = "none"
 
-// maxMiB is a pebibyte: more is a slip of the hand, and its bytes must fit a number.
-const maxMiB = 1 << 30
-
 // maxUSD is far above the price of any machine, for an hour.
 const maxUSD = 1000
 
@@ -78,7 +67,7 @@ func DefaultConfig() Config {
 	return Config{
 		Dir: "data/sandboxes", UID: 700001, ExtraRO: []string{}, Toolchains: []string{"rust", "node"}, Fork: forkAuto,
 		FreeDiskMiB: 1024, AllowPrivate: []string{},
-		Limits: Limits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
+		Limits: sandbox.HostLimits{MemoryMiB: 2048, CPUs: 2, Processes: 512, DiskMiB: 4096},
 	}
 }
 
@@ -93,7 +82,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !slices.Contains([]string{forkAuto, forkOverlay, forkCopy}, c.Fork) {
 		report("fork", fmt.Sprintf("%q is not one of auto, overlay, copy", c.Fork))
 	}
-	if c.FreeDiskMiB < 0 || c.FreeDiskMiB > maxMiB {
+	if c.FreeDiskMiB < 0 || c.FreeDiskMiB > sandbox.MaxMiB {
 		report("free_disk_mib", "must be 0 to 1073741824")
 	}
 	if c.GoRoot != "" && c.GoRoot != noGo && !filepath.IsAbs(c.GoRoot) {
@@ -117,39 +106,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !(c.USDPerHour >= 0 && c.USDPerHour <= maxUSD) { // true for NaN
 		report("usd_per_hour", "must be 0 to 1000 US dollars")
 	}
-	c.Limits.validate(report)
-}
-
-func (l Limits) validate(report func(key, problem string)) {
-	if l.MemoryMiB < 16 || l.MemoryMiB > maxMiB {
-		report("limits.memory_mib", "must be 16 to 1073741824")
-	}
-	if !(l.CPUs >= 0.01 && l.CPUs <= 10_000) { // true for NaN
-		report("limits.cpus", "must be 0.01 to 10000")
-	}
-	if l.Processes < 4 || l.Processes > 1<<22 {
-		report("limits.processes", "must be 4 to 4194304")
-	}
-	if l.DiskMiB < 1 || l.DiskMiB > maxMiB {
-		report("limits.disk_mib", "must be 1 to 1073741824")
-	}
-}
-
-// merge fills the zero values of a spec's limits with the defaults.
-func (l Limits) merge(s sandbox.Limits) sandbox.Limits {
-	if s.Memory == 0 {
-		s.Memory = l.MemoryMiB << 20
-	}
-	if s.CPUs == 0 {
-		s.CPUs = l.CPUs
-	}
-	if s.Processes == 0 {
-		s.Processes = l.Processes
-	}
-	if s.Disk == 0 {
-		s.Disk = l.DiskMiB << 20
-	}
-	return s
+	c.Limits.Validate(4, report)
 }
 
 // splitBind splits an entry of ExtraRO into the host's path and the one inside.

@@ -54,20 +54,10 @@ case $r in /workspace/*|/tmp/*) ;; *) exit 93 ;; esac
 echo file
 exec cat -- "$r"`
 
-// checkPath refuses what is not an absolute path below /workspace or /tmp.
-func checkPath(p string) error {
-	clean := path.Clean(p)
-	inside := strings.HasPrefix(clean, "/workspace/") || strings.HasPrefix(clean, "/tmp/")
-	if !path.IsAbs(p) || !inside || strings.ContainsAny(p, "\x00") {
-		return fmt.Errorf("%q: %w", p, sandbox.ErrPath)
-	}
-	return nil
-}
-
 // Put writes a file in one step: readers see the old content or the new. A link
 // at the place is replaced, not followed.
 func (b *box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) error {
-	if err := checkPath(p); err != nil {
+	if err := sandbox.CheckPath(p); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
 	failpoint.Hit("sandbox", "put", "before")
@@ -91,7 +81,7 @@ func (b *box) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) 
 // Get opens a regular file. The reader must be closed; it ends with the
 // context and with the sandbox.
 func (b *box) Get(ctx context.Context, p string) (io.ReadCloser, error) {
-	if err := checkPath(p); err != nil {
+	if err := sandbox.CheckPath(p); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
 	failpoint.Hit("sandbox", "get", "before")

@@ -52,7 +52,7 @@ func (d *Driver) freeze(b *box) error {
 
 // Thaw removes a base. One that others are built on is kept, with an error.
 func (d *Driver) Thaw(_ context.Context, base string) error {
-	if !nameRule().MatchString(base) {
+	if sandbox.CheckName(base) != nil {
 		return nil
 	}
 	failpoint.Hit("sandbox", "thaw", "before")
@@ -75,7 +75,7 @@ func (d *Driver) Thaw(_ context.Context, base string) error {
 
 // HasBase reports whether a base exists, from this boot, with all below it.
 func (d *Driver) HasBase(_ context.Context, base string) bool {
-	if !nameRule().MatchString(base) {
+	if sandbox.CheckName(base) != nil {
 		return false
 	}
 	r, err := d.state.read(d.state.base(base))

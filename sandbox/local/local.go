@@ -24,7 +24,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -86,9 +85,6 @@ func New(c Config, log zerolog.Logger) (*Driver, error) {
 	return d, nil
 }
 
-// nameRule is what Spec.Name may be: it becomes a directory and a control group.
-func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
-
 // Open makes a sandbox. Its directory appears by one rename, so that a crash
 // leaves either all of it or nothing that anybody takes for a sandbox.
 func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
@@ -132,19 +128,15 @@ func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
 
 // newRecord checks a spec.
 func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
-	if !nameRule().MatchString(spec.Name) {
-		return record{}, fmt.Errorf("bad name %q: use a-z, 0-9 and -, at most 80", spec.Name)
-	}
-	l := spec.Limits
-	if l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
-		return record{}, fmt.Errorf("%w: a limit is negative", sandbox.ErrLimit)
+	if err := spec.Check(); err != nil {
+		return record{}, err
 	}
 	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
 		return record{}, err
 	}
 	return record{
 		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Owner: rand.Text(), Boot: d.state.boot,
-		Limits: d.config.Limits.merge(l), Allow: spec.Network.Allow,
+		Limits: d.config.Limits.Fill(spec.Limits), Allow: spec.Network.Allow,
 	}, nil
 }
 
@@ -216,7 +208,7 @@ func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 }
 
 func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return nil, sandbox.ErrGone
 	}
 	if err := d.ready(); err != nil {
@@ -270,7 +262,7 @@ func (d *Driver) dropGroup(r record) {
 	if !d.facts().grouped {
 		return
 	}
-	if g, err := newGroup(d.groupName(r), d.config.Limits.merge(sandbox.Limits{})); err == nil {
+	if g, err := newGroup(d.groupName(r), d.config.Limits.Fill(sandbox.Limits{})); err == nil {
 		_ = g.remove()
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,9 +85,6 @@ func (d *Driver) connect(key string, requests, streams http.RoundTripper, pace p
 
 // driverName is Traits.Name.
 const driverName = "prime"
-
-// nameRule is what Spec.Name may be: it becomes part of a label and of a file's name.
-func nameRule() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,79}$`) }
 
 // lock waits until nothing else is done to a name, and keeps it so until the release.
 func (d *Driver) lock(ctx context.Context, name string) (release func(), err error) {

@@ -183,7 +183,7 @@ func (d *Driver) refusedPoint(ctx context.Context, n *note, err error) error {
 
 // Thaw deletes a base.
 func (d *Driver) Thaw(ctx context.Context, base string) error {
-	if !nameRule().MatchString(base) {
+	if sandbox.CheckName(base) != nil {
 		return nil
 	}
 	failpoint.Hit("sandbox", "thaw", "before")
@@ -209,7 +209,7 @@ func (d *Driver) Thaw(ctx context.Context, base string) error {
 // HasBase reports whether a base can be restored. Where the service does not answer,
 // what is noted counts.
 func (d *Driver) HasBase(ctx context.Context, base string) bool {
-	if !nameRule().MatchString(base) {
+	if sandbox.CheckName(base) != nil {
 		return false
 	}
 	n, err := d.read(base)

@@ -33,8 +33,8 @@ func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*box, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !nameRule().MatchString(s.Name) {
-		return nil, fmt.Errorf("the name must be of a-z, 0-9 and -, at most 80 of them")
+	if err := s.Check(); err != nil {
+		return nil, err
 	}
 	n, err := d.plan(s)
 	if err != nil {
@@ -211,7 +211,7 @@ func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 }
 
 func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
-	if !nameRule().MatchString(name) {
+	if sandbox.CheckName(name) != nil {
 		return nil, sandbox.ErrGone
 	}
 	release, err := d.lock(ctx, name)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -31,15 +29,7 @@ func TestMain(m *testing.M) {
 // require skips the test where machines cannot run, and fails it where they must.
 func require(t *testing.T) {
 	t.Helper()
-	err := machine.Supported()
-	if err == nil {
-		return
-	}
-	required := strings.Split(os.Getenv(sandboxtest.RequireEnv), ",")
-	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	sandboxtest.RequireMachines(t, machine.Supported())
 }
 
 // service starts the stub.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,21 @@ import (
 // RequireEnv lists, with commas, what tests need on this machine ("bubblewrap").
 // A test that would skip for want of something listed fails instead.
 const RequireEnv = "YUDAI_TEST_REQUIRE"
+
+// RequireMachines skips a test that needs machines of package internal/machine where
+// they are not supported, for the reason given, and fails it where what they need is
+// listed in [RequireEnv].
+func RequireMachines(t *testing.T, unsupported error) {
+	t.Helper()
+	if unsupported == nil {
+		return
+	}
+	required := strings.Split(os.Getenv(RequireEnv), ",")
+	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
+		t.Fatal(unsupported)
+	}
+	t.Skip(unsupported)
+}
 
 // SkipFails shows that the named test of the calling test binary keeps to
 // [RequireEnv]: it runs the binary once more as on a machine without bubblewrap,
