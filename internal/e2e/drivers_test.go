@@ -190,12 +190,20 @@ func primePlace(t *testing.T) place {
 	}
 }
 
+// settle makes a world one of this place, patient with a machine that many share.
+func (p place) settle(w *world) {
+	w.cfg.Sandbox.Records, w.cfg.Solver.SweepEvery = filepath.Join(w.dir, "records"), time.Second
+	limits := &w.cfg.GitHub.Write
+	limits.Timeout, limits.Lease, limits.Settle = 5*time.Second, 15*time.Second, 15*time.Second
+	w.cfg.Solver.LeaseTime = 20 * time.Second
+	p.use(w)
+}
+
 // matrix makes a world on a place whose label asks for twelve experiments.
 func (p place) matrix(t *testing.T) (*world, func() solve.View) {
 	w, a := faultRow{}.world(t)
 	w.github = described(t)
-	w.cfg.Sandbox.Records = filepath.Join(w.dir, "records")
-	p.use(w)
+	p.settle(w)
 	w.cfg.Solver.Defaults.Models = []string{"wanderer", "hasty", "sprawling", "careful", "breaker", "cheater"}
 	w.cfg.Solver.Defaults.Temps = []float64{0.2, 0.6}
 	// Without the time: of equal patches the one with the lower temperature wins, however fast a place is.
@@ -228,13 +236,24 @@ func (p place) clears(w *world) {
 	})
 }
 
-// The tests of all drivers come before those that run beside each other: what they
-// start takes the machine's whole attention.
+// TestDrivers is what has to hold with every driver. It comes before the tests that run
+// beside each other: engines and stubs take the machine's whole attention.
+func TestDrivers(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T){
+		"same champion everywhere": sameChampionEverywhere, "killed everywhere": killedEverywhere,
+		"trouble at providers": troubleAtProviders, "fallback takes over": fallbackTakesOver, "key revoked": keyRevoked,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
 
-// TestSameChampionEverywhere runs the same solve of twelve experiments on every
+// sameChampionEverywhere runs the same solve of twelve experiments on every
 // driver: the same ends of all runs, the same champion with the same patch, and
 // nothing left that costs money.
-func TestSameChampionEverywhere(t *testing.T) {
+func sameChampionEverywhere(t *testing.T) {
 	type outcome struct {
 		Champion, Patch string
 		Runs            []string
@@ -283,10 +302,10 @@ func ends(v solve.View) []string {
 	return out
 }
 
-// TestKilledEverywhere kills the process while a run is between two steps, and
+// killedEverywhere kills the process while a run is between two steps, and
 // while its base is prepared. The next process finds the run's sandbox where it
 // is and goes on at the next step; in the end nothing is left.
-func TestKilledEverywhere(t *testing.T) {
+func killedEverywhere(t *testing.T) {
 	for _, p := range places(t)[1:] { // local is what the other tests of crashes use
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -300,8 +319,8 @@ func TestKilledEverywhere(t *testing.T) {
 func (p place) killedIn(t *testing.T, state string) {
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)
-	w.cfg.Sandbox.Records, w.cfg.Solver.SweepEvery = filepath.Join(w.dir, "records"), time.Second
-	p.use(w)
+	p.settle(w)
+	w.cfg.Solver.LeaseTime = 8 * time.Second
 	first := w.startProcess()
 	w.openIssue(a)
 	w.trigger(s)

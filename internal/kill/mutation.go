@@ -46,7 +46,7 @@ func traps() map[failpoint.Mutation]trap {
 		// A sweep that read the store before the solve began lists its sandboxes.
 		failpoint.SweepBeforeList: {
 			points: []string{"label:sandbox.sweep.before=stall@1", "label:sandbox.sweep.before=stall@2"},
-			proof:  "there is no pull request, although nothing but crashes happened",
+			proof:  "and started again", // its sandbox was swept from under a living run
 			pace:   func(p *pacing) { p.model, p.stall = 600*time.Millisecond, 1500*time.Millisecond },
 		},
 	}
