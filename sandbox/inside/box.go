@@ -66,7 +66,7 @@ func newBox(r Remote, o Options) *Box {
 // ownership. sandbox.ErrSetting if the machine lacks programs; the error names them.
 func Open(ctx context.Context, r Remote, o Options) (*Box, error) {
 	b := newBox(r, o)
-	p := bash(openScript, dir, o.Token, o.User, o.OOM)
+	p := bash(commonScript+openScript, dir, o.Token, o.User, o.OOM)
 	p.Root = true
 	out, code, err := b.run(ctx, p)
 	switch {

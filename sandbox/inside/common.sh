@@ -55,3 +55,15 @@ settled() {
 
 # nap waits for some seconds without a process.
 nap() { read -r -t "$1" <> <(:); }
+
+# ooms sets REPLY to how many processes were killed for want of memory; $1 says where
+# the kernel counts: cgroup, vmstat.
+ooms() {
+  local k v f=
+  case $1 in
+    vmstat) f=/proc/vmstat ;;
+    cgroup) for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do [ -r "$f" ] && break; done ;;
+  esac
+  REPLY=0
+  [ -r "$f" ] && while read -r k v; do [ "$k" != oom_kill ] || REPLY=$v; done <"$f"
+}

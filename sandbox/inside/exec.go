@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -147,7 +148,14 @@ func kept(stdout, stderr io.Writer) string {
 // long one finds the text of a shell command in a file.
 func (b *Box) text(c sandbox.Command, long bool) string {
 	var t strings.Builder
-	export := func(k, v string) { fmt.Fprintf(&t, "export %s=%s\n", k, shellescape.Quote(v)) }
+	var odd []string // what bash cannot export goes through the program env
+	export := func(k, v string) {
+		if plain(k) {
+			fmt.Fprintf(&t, "export %s=%s\n", k, shellescape.Quote(v))
+		} else {
+			odd = append(odd, shellescape.Quote(k+"="+v))
+		}
+	}
 	path := "$PATH"
 	if b.options.Path != "" {
 		path = shellescape.Quote(b.options.Path)
@@ -161,6 +169,9 @@ func (b *Box) text(c sandbox.Command, long bool) string {
 	}
 	for k, v := range c.Env {
 		export(k, v)
+	}
+	if len(odd) > 0 {
+		fmt.Fprintf(&t, "within=(\"$env\" -- %s \"${within[@]}\")\n", strings.Join(odd, " "))
 	}
 	cd := c.Dir
 	if cd == "" {
@@ -176,6 +187,16 @@ func (b *Box) text(c sandbox.Command, long bool) string {
 		t.WriteString(`exec "${within[@]}" "$bash" "$p.cmd"` + "\n")
 	}
 	return t.String()
+}
+
+// plain reports whether bash can export a variable of that name, and the launcher has
+// none of its own: npm knows npm_config_@scope:registry, and UID belongs to bash.
+func plain(name string) bool {
+	switch name {
+	case "p", "within", "bash", "env", "UID", "EUID", "PPID", "GROUPS", "FUNCNAME", "DIRSTACK", "SHELLOPTS", "_":
+		return false
+	}
+	return !strings.HasPrefix(name, "BASH") && regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name)
 }
 
 // watch ends the context when the command lasts longer than its timeout and the

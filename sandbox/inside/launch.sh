@@ -3,7 +3,7 @@
 #   1 prefix of the command's files; its directory is ours, its last part the id
 #   2 token of the owner          3 strict: 1, or empty
 #   4 streams that are kept: one (both as one), both, out, err, none
-#   5 most bytes kept of each     6 seconds it may take, 0 for ever
+#   5 most bytes kept of each     6 seconds it may take, with three decimals; 0 for ever
 #   7 bytes of stdout seen        8 bytes of stderr seen
 #   9 where the kernel counts what it kills: cgroup, vmstat
 #  10 ids whose files may go     11 text of the command; empty: it is in a file
@@ -11,17 +11,6 @@
 # owner; 252: its disk is full; 253: never started, or its keeper was killed.
 p=$1 token=$2 strict=$3 kept=$4 max=$5 limit=$6 o=$7 e=$8 counts=$9 old=${10} text=${11}
 S=${p%/*} id=${p##*/}
-
-# ooms sets REPLY to how many processes were killed for want of memory.
-ooms() {
-  local k v f=
-  case $counts in
-    vmstat) f=/proc/vmstat ;;
-    cgroup) for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do [ -r "$f" ] && break; done ;;
-  esac
-  REPLY=0
-  [ -r "$f" ] && while read -r k v; do [ "$k" != oom_kill ] || REPLY=$v; done <"$f"
-}
 
 # spool writes what comes to a file, up to the limit (in whole KiB), and makes nobody wait.
 spool() {
@@ -53,9 +42,9 @@ open_streams() {
 run_command() {
   local in=/dev/null
   [ ! -e "$p.in" ] || in=$p.in
-  hash timeout bash
+  hash env timeout bash
   [ "$limit" = 0 ] || within=("${BASH_CMDS[timeout]}" --foreground -s KILL "$limit")
-  bash=${BASH_CMDS[bash]}
+  bash=${BASH_CMDS[bash]} env=${BASH_CMDS[env]} # a new PATH empties the table
   unset YUDAI_KEEP LC_ALL
   export YUDAI_EXEC=$id
   exec <"$in" >&9 2>&3 3>&- 5>&- 6>&- 9>&-
@@ -118,13 +107,13 @@ keep() {
   alone || reap "$id"
   spooled 2000
   if [ "$rc" != 0 ]; then
-    ooms
+    ooms "$counts"
     read -r before <"$S/oom"
     if ((REPLY > before)); then
       flags=" oom"
       echo "$REPLY" >"$S/oom"
     fi
-    if [ "$rc" = 137 ] && [ "$limit" != 0 ] && ((took >= ${limit%.*} * 1000000)); then flags+=" timeout"; fi
+    if [ "$rc" = 137 ] && [ "$limit" != 0 ] && ((took >= 10#${limit/./} * 1000)); then flags+=" timeout"; fi
   fi
   [ ! -e "$p.full" ] || flags+=" full"
   echo "$rc$flags" >"$p.rc"

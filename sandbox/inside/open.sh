@@ -3,7 +3,7 @@
 #   4 where the kernel counts what it kills
 S=$1 user=$3
 missing=
-for program in git tail cat stat grep timeout realpath mktemp chmod mv rm tar; do
+for program in git tail cat stat env timeout realpath mktemp chmod mv rm tar; do
   type -P "$program" >/dev/null || missing+=" $program"
 done
 ((BASH_VERSINFO[0] >= 5)) || missing+=" bash-5"
@@ -14,13 +14,8 @@ fi
 rm -rf "$S" && mkdir -p "$S" /workspace/repo /workspace/home /workspace/keep || exit 91
 chmod 700 "$S"
 echo "$2" >"$S/owner" || exit 91
-oom=0
-case $4 in
-  vmstat) f=/proc/vmstat ;;
-  *) for f in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do [ -r "$f" ] && break; done ;;
-esac
-[ -r "$f" ] && while read -r k v; do [ "$k" != oom_kill ] || oom=$v; done <"$f"
-echo "$oom" >"$S/oom" || exit 91
+ooms "$4"
+echo "$REPLY" >"$S/oom" || exit 91
 if [ -n "$user" ]; then
   chown "$user" /workspace /workspace/repo /workspace/home /workspace/keep && chown -R "$user" "$S" || exit 91
 fi

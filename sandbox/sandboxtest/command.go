@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -151,8 +152,21 @@ func fixedEnvironment(ctx context.Context, h *Harness) error {
 		if want := sandbox.HomeDir + "|dumb|a b\nc|set|set\nok\n"; out.String() != want {
 			return fmt.Errorf("environment %q, want %q", out.String(), want)
 		}
-		return ownPrograms(ctx, sb)
+		return errors.Join(oddNames(ctx, sb), ownPrograms(ctx, sb))
 	})
+}
+
+// oddNames checks that variables arrive whose names no shell would take, or that a
+// shell or a driver's own script has itself.
+func oddNames(ctx context.Context, sb sandbox.Sandbox) error {
+	env := map[string]string{"npm_config_@scope:registry": "a 'b'", "UID": "77", "within": "w", "p": "q", "bash": "z", "text": "t"}
+	out, _, err := sandbox.Output(ctx, sb, sandbox.Command{Argv: []string{"env"}, Env: env})
+	for k, v := range env {
+		if err == nil && !slices.Contains(strings.Split(out, "\n"), k+"="+v) {
+			err = fmt.Errorf("the variable %s=%s did not arrive:\n%s", k, v, out)
+		}
+	}
+	return err
 }
 
 // ownPrograms checks that Path goes before the sandbox's own programs, and does not replace them.
