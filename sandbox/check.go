@@ -16,13 +16,17 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Check refuses a bad name, and negative limits with ErrLimit.
+// Check refuses a bad name, a socket that is no absolute directory, and negative limits
+// with ErrLimit.
 func (s Spec) Check() error {
 	if err := CheckName(s.Name); err != nil {
 		return err
 	}
 	if l := s.Limits; l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
 		return fmt.Errorf("%w: a limit is negative", ErrLimit)
+	}
+	if d := s.Network.Socket; d != "" && (!path.IsAbs(d) || strings.Contains(d, "\x00")) {
+		return fmt.Errorf("the directory of the network's socket %q is not absolute", d)
 	}
 	return nil
 }

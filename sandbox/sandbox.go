@@ -5,7 +5,7 @@
 // sweeps leftovers. A [Sandbox] runs commands, takes files in and hands files
 // out, and closes. What only some drivers can do is a small interface of its
 // own that a driver or sandbox may satisfy: [Forker], [Egress], [Stamper],
-// [Refuser], [Placed]. What a driver cannot promise is declared in its [Traits];
+// [Refuser], [Placed], [Launcher]. What a driver cannot promise is declared in its [Traits];
 // no caller branches on a name.
 //
 // The promises below are checked by package sandboxtest, which every driver passes.
@@ -150,6 +150,22 @@ type Stamper interface {
 	Stamp(ctx context.Context) (string, error)
 }
 
+// Launcher is what a Sandbox may also be (Traits.Launch): it runs one program that
+// outlives its owner. Only in sandboxes opened with Spec.Launch.
+type Launcher interface {
+	// Launch starts a command in the background and returns when it runs. Its input is
+	// empty and its output discarded: it writes to files. It ends by itself, by its
+	// Timeout, by Halt and with the sandbox, and not by other commands' ends, the
+	// death of its owner, or Attach: the new owner finds it running. Where
+	// Spec.Network has a socket the program and what it starts reach it all the time.
+	// A second Launch while one runs is an error.
+	Launch(ctx context.Context, c Command) error
+	// Launched reports whether anything that Launch started still runs.
+	Launched(ctx context.Context) (bool, error)
+	// Halt kills all of it and returns when it is gone. Halting nothing is no error.
+	Halt(ctx context.Context) error
+}
+
 // Refuser is what a Sandbox may also be: it tells what its network refused, so
 // that a failed download can be explained.
 type Refuser interface {
@@ -168,6 +184,8 @@ type Spec struct {
 	Labels  map[string]string
 	Limits  Limits
 	Network Network
+	// Launch says that the sandbox's owner will use [Launcher].
+	Launch bool
 	// TTL is the longest life that a provider enforces by itself; 0 for none.
 	TTL time.Duration
 }
@@ -189,7 +207,19 @@ type Network struct {
 	// HTTP forms). Private, link-local and metadata addresses stay closed whatever a
 	// name resolves to.
 	Allow []string
+	// Socket is an absolute directory on this machine in which a unix socket named
+	// [SocketName] listens; commands reach it by plain TCP at [SocketAddress]. The
+	// socket may be closed and made anew while the sandbox lives. "" is none; only
+	// where Traits.Socket says so.
+	Socket string
 }
+
+// Network.Socket on both sides: its name in the directory, mode 0666, and the address
+// inside the sandbox.
+const (
+	SocketName    = "sock"
+	SocketAddress = "127.0.0.1:4141"
+)
 
 // Info describes a sandbox or base that exists.
 type Info struct {
@@ -266,6 +296,8 @@ type Traits struct {
 	Network   bool   // the allow-list works; without it only "off" does
 	Proxy     bool   // the allow-list is a proxy announced in the usual variables
 	Egress    bool   // its sandboxes satisfy Egress
+	Socket    bool   // Network.Socket works; without it what listens here is reached by a public name
+	Launch    bool   // its sandboxes satisfy Launcher
 	// Machine: each sandbox is a virtual machine of its own, in which being root or
 	// having capabilities harms nobody else.
 	Machine bool

@@ -124,6 +124,30 @@ func (b *countedBox) Restrict(ctx context.Context, n sandbox.Network) error {
 	return fmt.Errorf("restrict sandbox %s: %w", b.Name(), errors.ErrUnsupported)
 }
 
+// Launch implements [sandbox.Launcher].
+func (b *countedBox) Launch(ctx context.Context, c sandbox.Command) error {
+	if l, ok := b.Sandbox.(sandbox.Launcher); ok {
+		return l.Launch(ctx, c)
+	}
+	return fmt.Errorf("launch in sandbox %s: %w", b.Name(), errors.ErrUnsupported)
+}
+
+// Launched implements [sandbox.Launcher].
+func (b *countedBox) Launched(ctx context.Context) (bool, error) {
+	if l, ok := b.Sandbox.(sandbox.Launcher); ok {
+		return l.Launched(ctx)
+	}
+	return false, nil
+}
+
+// Halt implements [sandbox.Launcher].
+func (b *countedBox) Halt(ctx context.Context) error {
+	if l, ok := b.Sandbox.(sandbox.Launcher); ok {
+		return l.Halt(ctx)
+	}
+	return nil
+}
+
 // gone counts the end of the sandbox, once.
 func (b *countedBox) gone(err error) {
 	b.once.Do(func() {

@@ -99,6 +99,11 @@ func writeImage(ctx context.Context, to io.Writer, withGo bool) error {
 			return err
 		}
 	}
+	for _, at := range installing() {
+		if err := r.file(at, at); err != nil {
+			return err
+		}
+	}
 	if withGo {
 		home, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 		if err != nil {
@@ -114,6 +119,20 @@ func writeImage(ctx context.Context, to io.Writer, withGo bool) error {
 	return r.out.Close()
 }
 
+// installing are single files without which nothing that pip installs works: whom this
+// machine trusts, its mirrors included, and the libraries that wheels expect of every machine.
+func installing() []string {
+	var out []string
+	for _, pattern := range []string{
+		"/etc/ssl/certs/ca-certificates.crt", "/usr/lib/*/libstdc++.so.6", "/usr/lib/*/libgcc_s.so.1", "/usr/lib/*/libm.so.6",
+		"/usr/lib/*/libpthread.so.0", "/usr/lib/*/libdl.so.2", "/usr/lib/*/librt.so.1",
+	} {
+		found, _ := filepath.Glob(pattern) // the pattern is right
+		out = append(out, found...)
+	}
+	return out
+}
+
 // trees are directories that programs need beside themselves.
 func trees(ctx context.Context) []string {
 	var out []string
@@ -122,7 +141,7 @@ func trees(ctx context.Context) []string {
 			out = append(out, strings.TrimSpace(string(at)))
 		}
 	}
-	return append(out, "/usr/share/git-core/templates", "/usr/lib/locale/C.utf8")
+	return append(out, "/usr/share/git-core/templates", "/usr/lib/locale/C.utf8", "/usr/share/python-wheels")
 }
 
 // skeleton writes the directories and the small files of /etc.
@@ -208,7 +227,7 @@ func (r *rootfs) file(name, from string) error {
 
 // unneeded are parts of the trees that no sandbox of a test uses.
 func unneeded() *regexp.Regexp {
-	return regexp.MustCompile(`/python3[^/]*/(test|idlelib|tkinter|lib2to3|ensurepip|config-[^/]*)$|/__pycache__$|^/usr/local/go/(test|api|doc|misc)$|^/usr/local/go/src/cmd$|/testdata$|_test\.go$`)
+	return regexp.MustCompile(`/python3[^/]*/(test|idlelib|tkinter|lib2to3|config-[^/]*)$|/__pycache__$|^/usr/local/go/(test|api|doc|misc)$|^/usr/local/go/src/cmd$|/testdata$|_test\.go$`)
 }
 
 // tree writes a directory with everything below it.

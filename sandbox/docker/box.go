@@ -37,9 +37,10 @@ type box struct {
 }
 
 var (
-	_ sandbox.Sandbox = (*box)(nil)
-	_ sandbox.Placed  = (*box)(nil)
-	_ sandbox.Refuser = (*box)(nil)
+	_ sandbox.Sandbox  = (*box)(nil)
+	_ sandbox.Placed   = (*box)(nil)
+	_ sandbox.Refuser  = (*box)(nil)
+	_ sandbox.Launcher = (*box)(nil)
 )
 
 // environment is what follows from the network.

@@ -107,15 +107,15 @@ func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ 
 	}
 	o := inside.Options{
 		Name: p.name, Token: b.token, Env: environment(len(p.allow) > 0), Strict: true, OOM: "cgroup",
-		Disk: b.used, DiskLimit: p.limits.Disk,
+		Disk: b.used, DiskLimit: p.limits.Disk, Launch: p.launch,
 	}
 	enter := inside.Open
 	if attach {
 		enter = inside.Attach
 	}
 	m := &machine{driver: d, id: id}
-	if b.Box, err = enter(ctx, m, o); err == nil && b.proxy != nil {
-		err = m.awaitForwarder(ctx)
+	if b.Box, err = enter(ctx, m, o); err == nil {
+		err = m.awaitForwarder(ctx, p)
 	}
 	if err == nil {
 		err = b.own()

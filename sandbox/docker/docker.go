@@ -115,7 +115,7 @@ func (d *Driver) plan(spec sandbox.Spec) (*plan, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
-	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
+	if err := errors.Join(egress.CheckAllow(spec.Network.Allow), checkSocket(spec.Network.Socket)); err != nil {
 		return nil, err
 	}
 	return newPlan(spec, d.config.Limits.Fill(spec.Limits)), nil
@@ -137,6 +137,9 @@ func (d *Driver) chooseImage(ctx context.Context, spec sandbox.Spec, p *plan) er
 	}
 	if len(p.allow) > 0 && f.noNetwork != "" {
 		return fmt.Errorf("%w: no sandbox with an allow-list: %s", sandbox.ErrUnavailable, f.noNetwork)
+	}
+	if p.socket != "" && f.noNetwork != "" {
+		return fmt.Errorf("%w: no sandbox with a socket of this machine: %s", sandbox.ErrUnavailable, f.noNetwork)
 	}
 	return nil
 }

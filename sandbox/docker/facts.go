@@ -74,7 +74,7 @@ func (d *Driver) learn(ctx context.Context, image imageFacts) (*facts, []string,
 	}
 	readonly, err := d.probe(ctx, image, f)
 	if f.noNetwork != "" {
-		f.notes = append(f.notes, "no sandbox can have an allow-list: "+f.noNetwork)
+		f.notes = append(f.notes, "no sandbox can have an allow-list, or a socket of this machine: "+f.noNetwork)
 	}
 	return f, readonly, err
 }
@@ -103,7 +103,7 @@ func (f *facts) check(l, asked sandbox.Limits, unlimited bool) error {
 func (d *Driver) Traits() sandbox.Traits {
 	t := sandbox.Traits{
 		Name: "docker", Isolation: "container without capabilities, privileges or network, behind the engine's system call filter",
-		Fork: true, ForkHow: "commit", CoarseTimes: true, Network: true, Proxy: true, Attach: true, BackgroundDies: true,
+		Fork: true, ForkHow: "commit", CoarseTimes: true, Network: true, Proxy: true, Socket: true, Launch: true, Attach: true, BackgroundDies: true,
 		MemoryLimit: true, CPULimit: true, ProcessLimit: true, DiskLimit: true, MemoryKey: "sandbox.docker.limits.memory_mib",
 		Limits: "memory, processor time and processes by the engine; disk by measuring the container's layer while commands run",
 		Start:  "about half a second", Cost: "nothing but this machine, or `usd_per_hour`",
@@ -116,7 +116,7 @@ func (d *Driver) Traits() sandbox.Traits {
 		t.Notes = []string{err.Error()}
 		return t
 	}
-	t.Network, t.Notes = f.noNetwork == "", f.notes
+	t.Network, t.Socket, t.Notes = f.noNetwork == "", f.noNetwork == "", f.notes
 	t.MemoryLimit, t.CPULimit, t.ProcessLimit = !slices.Contains(f.unlimited, "memory"), !slices.Contains(f.unlimited, "processor time"), !slices.Contains(f.unlimited, "processes")
 	return t
 }

@@ -22,7 +22,6 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 	if !ok || b.driver != d {
 		return "", fmt.Errorf("freeze sandbox %s: it is another driver's", sb.Name())
 	}
-	b.End(nil)
 	b.ending.Lock()
 	defer b.ending.Unlock()
 	if b.frozen {
@@ -31,6 +30,10 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 	if b.ended || !b.owned() {
 		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, sandbox.ErrGone)
 	}
+	if err := b.Still(ctx); err != nil {
+		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, err)
+	}
+	b.End(nil)
 	if err := d.commit(ctx, b); err != nil {
 		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, d.explain(err))
 	}

@@ -27,6 +27,8 @@ const (
 	labelDeadline   = "yudai.deadline" // when it ends by itself
 	labelDisk       = "yudai.disk"     // its limit, in bytes
 	labelAllow      = "yudai.allow"    // its allow-list
+	labelSocket     = "yudai.socket"   // the directory of its Network.Socket
+	labelLaunch     = "yudai.launch"   // it may launch programs
 	labelReadonly   = "yudai.readonly" // what is read-only in its image
 	labelProbe      = "yudai.probe"    // not a sandbox: it shows what the engine can do
 	labelSpec       = "yudai.label."   // before each label of the spec
@@ -41,19 +43,27 @@ type plan struct {
 	readonly []string
 	limits   sandbox.Limits
 	allow    []string
+	socket   string // the spec's directory with a socket; "" for none
+	launch   bool
 	ttl      time.Duration
 	labels   map[string]string
 	proxy    string // directory of the proxy's socket on the host; "" for none
 }
 
 func newPlan(spec sandbox.Spec, limits sandbox.Limits) *plan {
-	p := &plan{name: spec.Name, from: spec.From, limits: limits, allow: spec.Network.Allow, ttl: spec.TTL, labels: make(map[string]string)}
+	p := &plan{
+		name: spec.Name, from: spec.From, limits: limits, allow: spec.Network.Allow, socket: spec.Network.Socket, launch: spec.Launch,
+		ttl: spec.TTL, labels: make(map[string]string),
+	}
 	for k, v := range spec.Labels {
 		p.labels[labelSpec+k] = v
 	}
 	p.labels[labelName], p.labels[labelBase], p.labels[labelOwner] = p.name, p.from, token()
 	p.labels[labelDisk], p.labels[labelAllow], p.labels[labelProbe] = strconv.FormatInt(limits.Disk, 10), encode(p.allow), ""
-	p.labels[labelDeadline] = ""
+	p.labels[labelDeadline], p.labels[labelSocket], p.labels[labelLaunch] = "", p.socket, ""
+	if p.launch {
+		p.labels[labelLaunch] = "1"
+	}
 	if p.ttl > 0 {
 		p.labels[labelDeadline] = time.Now().Add(p.ttl).UTC().Format(time.RFC3339)
 	}
@@ -64,7 +74,8 @@ func newPlan(spec sandbox.Spec, limits sandbox.Limits) *plan {
 func planOf(c container.InspectResponse) *plan {
 	p := &plan{name: c.Config.Labels[labelName], labels: c.Config.Labels}
 	p.limits.Disk, _ = strconv.ParseInt(c.Config.Labels[labelDisk], 10, 64)
-	p.allow = decode(c.Config.Labels[labelAllow])
+	p.allow, p.socket = decode(c.Config.Labels[labelAllow]), c.Config.Labels[labelSocket]
+	p.launch = c.Config.Labels[labelLaunch] != ""
 	return p
 }
 
@@ -106,17 +117,37 @@ func decode(text string) []string {
 func token() string { return strings.ToLower(rand.Text()) }
 
 // keeper is the first process: it waits, for so many seconds, and meanwhile reaps
-// the orphans of others. Beside it runs the forwarder where there is a network.
+// the orphans of others. Beside it runs the forwarder where anything can be reached; it
+// is started again should anybody end it.
 const keeper = `export YUDAI_KEEP=1 limit=$1
 shift
-[ $# = 0 ] || "$@" </dev/null >/dev/null 2>&1 &
 while [ "$limit" = infinity ] || ((SECONDS < limit)); do
-  if [ "$limit" = infinity ]; then sleep infinity & else sleep $((limit - SECONDS)) & fi
-  wait "$!"
+  if [ $# != 0 ] && ! kill -0 "$forward"; then
+    [ -z "$forward" ] || { sleep 1 & wait "$!"; }
+    "$@" </dev/null >/dev/null 2>&1 &
+    forward=$!
+  fi
+  if ! kill -0 "$wait"; then
+    if [ "$limit" = infinity ]; then sleep infinity & else sleep $((limit - SECONDS)) & fi
+    wait=$!
+  fi
+  wait -n
 done`
 
-// Inside a container whose network has an allow-list: our own binary.
+// forwardPath is our own binary inside a container from which anything can be reached.
 const forwardPath = "/run/yudai/forward"
+
+// ways are what the forwarder offers inside, each an address and a socket.
+func (p *plan) ways() []string {
+	var all []string
+	if p.proxy != "" {
+		all = append(all, egress.Address, egress.SocketInside)
+	}
+	if p.socket != "" {
+		all = append(all, sandbox.SocketAddress, socketDir+"/"+sandbox.SocketName)
+	}
+	return all
+}
 
 // config is the container itself.
 func (d *Driver) containerConfig(p *plan) *container.Config {
@@ -126,8 +157,8 @@ func (d *Driver) containerConfig(p *plan) *container.Config {
 		limit = strconv.FormatInt(int64((p.ttl+time.Second-1)/time.Second), 10)
 	}
 	cmd := []string{"-c", keeper, "yudai", limit}
-	if p.proxy != "" {
-		cmd = append(cmd, forwardPath, forwardArg)
+	if ways := p.ways(); len(ways) > 0 {
+		cmd = append(append(cmd, forwardPath, forwardArg), ways...)
 	}
 	labels := maps.Clone(p.labels)
 	labels[labelDeployment] = d.deployment
@@ -150,11 +181,15 @@ func (d *Driver) hostConfig(p *plan) *container.HostConfig {
 			Ulimits: []*container.Ulimit{{Name: "core", Soft: 0, Hard: 0}},
 		},
 	}
-	if p.proxy != "" {
-		h.Mounts = []mount.Mount{
-			{Type: mount.TypeBind, Source: p.proxy, Target: egress.DirInside, ReadOnly: true},
-			{Type: mount.TypeBind, Source: d.binary(), Target: forwardPath, ReadOnly: true},
+	show := func(source, target string) {
+		if source != "" {
+			h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: true})
 		}
+	}
+	show(p.proxy, egress.DirInside)
+	show(p.socket, socketDir)
+	if len(h.Mounts) > 0 {
+		show(d.binary(), forwardPath)
 	}
 	return h
 }

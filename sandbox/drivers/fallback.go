@@ -99,10 +99,12 @@ func (f *fallback) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]s
 	return append(gone, more...), errors.Join(err, other)
 }
 
-// Traits are the first driver's, with a note.
+// Traits are the first driver's, with a note. Programs can be launched, and a socket be
+// shown, only where both can: what a sandbox is opened with must do for either.
 func (f *fallback) Traits() sandbox.Traits {
-	t := f.first.Traits()
-	t.Notes = append(append([]string{}, t.Notes...), f.second.Traits().Name+" takes over when "+t.Name+" is unavailable or has no room")
+	t, other := f.first.Traits(), f.second.Traits()
+	t.Launch, t.Socket = t.Launch && other.Launch, t.Socket && other.Socket
+	t.Notes = append(append([]string{}, t.Notes...), other.Name+" takes over when "+t.Name+" is unavailable or has no room")
 	return t
 }
 

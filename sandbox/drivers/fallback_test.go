@@ -192,6 +192,13 @@ func TestSweepAndCheckOfBoth(t *testing.T) {
 	if t2.Name != "first" || !strings.Contains(strings.Join(t2.Notes, "\n"), "second takes over") {
 		t.Errorf("traits %+v", t2)
 	}
+	if !t2.Launch || !t2.Socket {
+		t.Errorf("both can launch and show a socket, but together: %+v", t2)
+	}
+	second.SetTraits(func(t *sandbox.Traits) { t.Socket = false })
+	if t2 := both.Traits(); !t2.Launch || t2.Socket {
+		t.Errorf("the second can show no socket, but together: %+v", t2)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := both.Open(ctx, sandbox.Spec{Name: "c"}); err == nil || second.Count(fake.OpOpen) != 1 {

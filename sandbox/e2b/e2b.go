@@ -32,11 +32,12 @@ import (
 
 // Both abilities that a driver may have.
 var (
-	_ sandbox.Driver  = (*Driver)(nil)
-	_ sandbox.Forker  = (*Driver)(nil)
-	_ sandbox.Egress  = (*box)(nil)
-	_ sandbox.Placed  = (*box)(nil)
-	_ sandbox.Sandbox = (*box)(nil)
+	_ sandbox.Driver   = (*Driver)(nil)
+	_ sandbox.Forker   = (*Driver)(nil)
+	_ sandbox.Egress   = (*box)(nil)
+	_ sandbox.Placed   = (*box)(nil)
+	_ sandbox.Sandbox  = (*box)(nil)
+	_ sandbox.Launcher = (*box)(nil)
 )
 
 // Driver makes sandboxes at E2B.
@@ -91,7 +92,7 @@ func (d *Driver) Traits() sandbox.Traits {
 		Name:      "e2b",
 		Isolation: "a microVM of E2B for each sandbox, with its own kernel",
 		Fork:      true, ForkHow: "live fork of up to 20, else snapshot",
-		Network: true, Egress: true, Machine: true, Attach: true, BackgroundDies: true, MemoryKey: "sandbox.e2b.memory_mib",
+		Network: true, Egress: true, Launch: true, Machine: true, Attach: true, BackgroundDies: true, MemoryKey: "sandbox.e2b.memory_mib",
 		Limits: "processors, memory and disk are the template's (`yudai sandbox build e2b`), enforced by the machine; processes and less than that are not",
 		Start:  "about a second from the template, a fork or a snapshot",
 		Cost: fmt.Sprintf("$%.4g for a processor and $%.4g for a GiB of memory: $%.3g as configured; nothing while paused",

@@ -43,6 +43,9 @@ func (d *Driver) freeze(ctx context.Context, b *box) error {
 	if b.over {
 		return sandbox.ErrGone
 	}
+	if err := b.Still(ctx); err != nil {
+		return err
+	}
 	if err := b.daemon.quiet(ctx); err != nil {
 		d.log.Warn().Err(err).Str("sandbox_id", b.Name()).Msg("views of old commands not ended")
 	}

@@ -19,6 +19,7 @@ const (
 	moreOpening  = "opening"  // it is not usable, yet
 	moreFreezing = "freezing" // the name of a snapshot that is being made of it
 	moreSnapshot = "snapshot" // of a base: the id of the snapshot
+	moreLaunch   = "launch"   // it may launch programs
 )
 
 // unknown is the network of a sandbox while it is being changed.
@@ -47,6 +48,9 @@ func newRecord(spec sandbox.Spec) records.Record {
 	r := records.Record{
 		Name: spec.Name, Key: newKey(), Labels: maps.Clone(spec.Labels), Created: now,
 		More: map[string]string{moreOpening: "1", moreFrom: spec.From, moreNetwork: rules(spec.Network).key()},
+	}
+	if spec.Launch {
+		r.More[moreLaunch] = "1"
 	}
 	if spec.TTL > 0 {
 		r.More[moreUntil] = now.Add(spec.TTL).Format(time.RFC3339Nano)

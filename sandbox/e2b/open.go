@@ -195,7 +195,7 @@ func (d *Driver) adopt(ctx context.Context, m machine, r records.Record,
 	begin func(context.Context, inside.Remote, inside.Options) (*inside.Box, error),
 ) (*box, error) {
 	inner := &remote{daemon: d.daemon(m), control: d.control, config: d.config, patience: d.control.pace.broke}
-	in, err := begin(ctx, inner, inside.Options{Name: r.Name, Token: newKey(), User: plainUser, OOM: "vmstat"})
+	in, err := begin(ctx, inner, inside.Options{Name: r.Name, Token: newKey(), User: plainUser, OOM: "vmstat", Launch: r.More[moreLaunch] != ""})
 	if err != nil {
 		return nil, d.templateLacks(err)
 	}

@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -21,6 +22,9 @@ func checkSpec(spec sandbox.Spec) error {
 // checkNetwork refuses entries that are not host names: an address there would
 // open more than a name does.
 func checkNetwork(n sandbox.Network) error {
+	if n.Socket != "" {
+		return fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of e2b (%s): allow a public name that leads here", errors.ErrUnsupported, n.Socket)
+	}
 	for _, h := range n.Allow {
 		name := strings.TrimPrefix(h, "*.")
 		if name == "" || strings.ContainsAny(name, "*/: \t\n") || net.ParseIP(name) != nil {

@@ -3,13 +3,15 @@ package egress
 import (
 	"net"
 	"sync"
+
+	"github.com/yudai-dev/yudai/internal/unixsock"
 )
 
 // Inside a sandbox with an allow-list: where the proxy's directory is shown, its
 // socket in it, and the address at which the forwarder offers it to programs.
 const (
 	DirInside    = "/run/yudai/proxy"
-	SocketInside = DirInside + "/" + socketName
+	SocketInside = DirInside + "/" + unixsock.Name
 	Address      = "127.0.0.1:3128"
 )
 

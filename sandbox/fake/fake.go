@@ -30,8 +30,11 @@ type Call struct {
 	// Network is what the sandbox may reach now.
 	Network sandbox.Network
 	// Files are the sandbox's files. The function may change them; it runs
-	// alone in its sandbox.
+	// alone in its sandbox. nil for a launched program, which runs beside commands.
 	Files Files
+	// Edit lets a launched program see and change the files, alone for that moment; nil
+	// for commands.
+	Edit func(func(Files))
 	// Stdout and Stderr are never nil; MaxOutput is applied behind them.
 	Stdout, Stderr io.Writer
 }
@@ -53,21 +56,25 @@ const (
 	OpFreeze   Op = "freeze" // with errors.ErrUnsupported: this provider does not offer it
 	OpThaw     Op = "thaw"
 	OpRestrict Op = "restrict"
+	OpLaunch   Op = "launch"
+	OpLaunched Op = "launched"
+	OpHalt     Op = "halt"
 	OpSweep    Op = "sweep"
 	OpCheck    Op = "check"
 )
 
 // Driver is the fake. Make it with New.
 type Driver struct {
-	mu     sync.Mutex
-	answer Func
-	fault  func(op Op, name string) error
-	traits sandbox.Traits
-	hourly float64
-	boxes  map[string]*Sandbox
-	bases  map[string]*base
-	counts map[Op]int
-	most   int
+	mu      sync.Mutex
+	answer  Func
+	program Func
+	fault   func(op Op, name string) error
+	traits  sandbox.Traits
+	hourly  float64
+	boxes   map[string]*Sandbox
+	bases   map[string]*base
+	counts  map[Op]int
+	most    int
 }
 
 // base is a frozen tree.
@@ -85,7 +92,7 @@ func New(f Func) *Driver {
 	return &Driver{
 		answer: f, boxes: make(map[string]*Sandbox), bases: make(map[string]*base), counts: make(map[Op]int),
 		traits: sandbox.Traits{
-			Name: "fake", Isolation: "none: nothing runs", Fork: true, ForkHow: "memory", Egress: true, Attach: true, BackgroundDies: true,
+			Name: "fake", Isolation: "none: nothing runs", Fork: true, ForkHow: "memory", Egress: true, Socket: true, Launch: true, Attach: true, BackgroundDies: true,
 			MemoryKey: "sandbox.fake.memory", Limits: "none", Start: "none", Cost: "nothing",
 		},
 	}
@@ -128,8 +135,17 @@ func (d *Driver) SetFault(f func(op Op, name string) error) {
 	d.fault = f
 }
 
+// SetProgram installs what a launched program is, from the next launch on; nil is one that
+// runs until it is ended. It runs in a goroutine of its own, must return soon after its
+// context ends (by Halt, the timeout, or with the sandbox), and is not bothered by Attach.
+func (d *Driver) SetProgram(f Func) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.program = f
+}
+
 // SetTraits changes what the driver says of itself. Without Egress its sandboxes refuse
-// to restrict their network; without Fork it is still a Forker, which nobody should use.
+// to restrict their network, without Launch to launch; without Fork it is still a Forker, which nobody should use.
 func (d *Driver) SetTraits(change func(*sandbox.Traits)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,14 +219,18 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 		}
 		files = from.files.clone()
 	}
-	s := newSandbox(d, sandbox.Info{Name: spec.Name, Labels: maps.Clone(spec.Labels), Created: time.Now()}, files)
+	if !d.traits.Socket && spec.Network.Socket != "" {
+		return nil, fmt.Errorf("open sandbox %s: a socket: %w", spec.Name, errors.ErrUnsupported)
+	}
+	info := sandbox.Info{Name: spec.Name, Labels: maps.Clone(spec.Labels), Created: time.Now()}
+	s := newSandbox(d, info, &machine{files: files, launches: spec.Launch})
 	s.network = spec.Network
 	d.boxes[spec.Name] = s
 	d.most = max(d.most, len(d.boxes))
 	return s, nil
 }
 
-// Attach returns a new handle; the old one's commands end.
+// Attach returns a new handle; the old one's commands end, and what was launched runs on.
 func (d *Driver) Attach(_ context.Context, name string) (sandbox.Sandbox, error) {
 	d.mu.Lock()
 	old := d.boxes[name]
@@ -223,7 +243,7 @@ func (d *Driver) Attach(_ context.Context, name string) (sandbox.Sandbox, error)
 		return nil, fmt.Errorf("attach sandbox %s: %w", name, sandbox.ErrGone)
 	}
 	old.end()
-	s := newSandbox(d, old.info, old.files)
+	s := newSandbox(d, old.info, old.machine)
 	s.network = old.reach()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,6 +260,7 @@ func (d *Driver) Kill(name string) {
 	if s := d.boxes[name]; s != nil {
 		delete(d.boxes, name)
 		s.die()
+		s.machine.halt()
 	}
 }
 
@@ -300,12 +321,13 @@ func (d *Driver) Freeze(_ context.Context, sb sandbox.Sandbox) (string, error) {
 	if !s.end() {
 		return "", fmt.Errorf("freeze sandbox %s: %w", s.info.Name, sandbox.ErrGone)
 	}
+	s.machine.halt().wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.boxes, s.info.Name)
 	info := s.info
 	info.Base = true
-	d.bases[info.Name] = &base{files: s.files, info: info}
+	d.bases[info.Name] = &base{files: s.machine.files, info: info}
 	return info.Name, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,5 +126,76 @@ func TestNetworkPriceAndPlace(t *testing.T) {
 	d.SetTraits(func(tr *sandbox.Traits) { tr.Egress = false })
 	if err := sb.(sandbox.Egress).Restrict(t.Context(), sandbox.Network{}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("without the trait: %v", err)
+	}
+}
+
+// TestLaunchedProgram: a launched program sees the files and the network, runs on after
+// Attach, and ends by Halt, its timeout, Close and Kill.
+func TestLaunchedProgram(t *testing.T) {
+	t.Parallel()
+	d := fake.New(nil)
+	var ended atomic.Int64
+	d.SetProgram(func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+		c.Edit(func(f fake.Files) { f["/tmp/socket"] = c.Network.Socket + c.Command.Shell })
+		<-ctx.Done()
+		ended.Add(1)
+		return sandbox.Result{}, nil
+	})
+	spec := sandbox.Spec{Name: "a", Launch: true, Network: sandbox.Network{Socket: "/run/door"}}
+	first, err := d.Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.(sandbox.Launcher).Launch(t.Context(), sandbox.Command{Shell: " x"}); err != nil {
+		t.Fatal(err)
+	}
+	sb, err := d.Attach(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := sb.(sandbox.Launcher)
+	if runs, err := l.Launched(t.Context()); !runs || err != nil {
+		t.Errorf("after attach: %v, %v", runs, err)
+	}
+	if err := first.(sandbox.Launcher).Halt(t.Context()); !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("halt by the old owner: %v", err)
+	}
+	if err := l.Halt(t.Context()); err != nil || ended.Load() != 1 {
+		t.Errorf("halt: %v, %d ended", err, ended.Load())
+	}
+	r, err := sb.Get(t.Context(), "/tmp/socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := io.ReadAll(r); string(data) != "/run/door x" {
+		t.Errorf("the program wrote %q", data)
+	}
+	launch := func(c sandbox.Command) {
+		t.Helper()
+		if err := l.Launch(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launch(sandbox.Command{Shell: "x", Timeout: time.Millisecond})
+	for runs := true; runs; runs, _ = l.Launched(t.Context()) {
+		runtime.Gosched()
+	}
+	launch(sandbox.Command{Shell: "x"})
+	if err := sb.Close(t.Context()); err != nil || ended.Load() != 3 {
+		t.Errorf("close: %v, %d ended", err, ended.Load())
+	}
+	sb, _ = d.Open(t.Context(), spec)
+	l = sb.(sandbox.Launcher)
+	launch(sandbox.Command{Shell: "x"})
+	d.Kill("a")
+	for ended.Load() != 4 {
+		runtime.Gosched()
+	}
+	d.SetTraits(func(tr *sandbox.Traits) { tr.Launch, tr.Socket = false, false })
+	if err := open(t, d, "b").(sandbox.Launcher).Launch(t.Context(), sandbox.Command{Shell: "x"}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("without the trait: %v", err)
+	}
+	if _, err := d.Open(t.Context(), sandbox.Spec{Name: "c", Network: spec.Network}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a socket without the trait: %v", err)
 	}
 }

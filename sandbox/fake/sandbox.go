@@ -23,10 +23,9 @@ type Sandbox struct {
 	stop   context.CancelCauseFunc
 	busy   sync.WaitGroup
 
-	mu     sync.Mutex // held while a command runs or a file is touched
-	files  Files
-	state  sync.Mutex
-	closed bool
+	machine *machine
+	state   sync.Mutex
+	closed  bool
 	// network is what it may reach; state guards it.
 	network sandbox.Network
 }
@@ -39,10 +38,12 @@ var (
 	_ sandbox.Stamper = (*Sandbox)(nil)
 	_ sandbox.Egress  = (*Sandbox)(nil)
 	_ sandbox.Placed  = (*Sandbox)(nil)
+
+	_ sandbox.Launcher = (*Sandbox)(nil)
 )
 
-func newSandbox(d *Driver, info sandbox.Info, files Files) *Sandbox {
-	s := &Sandbox{driver: d, info: info, files: files}
+func newSandbox(d *Driver, info sandbox.Info, m *machine) *Sandbox {
+	s := &Sandbox{driver: d, info: info, machine: m}
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s
 }
@@ -102,8 +103,8 @@ func (s *Sandbox) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	if c.Timeout > 0 {
 		defer time.AfterFunc(c.Timeout, func() { cancel(errTimeout) }).Stop()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
 	left := c.MaxOutput
 	if left == 0 {
 		left = 10 << 20
@@ -111,7 +112,7 @@ func (s *Sandbox) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, 
 	limit := &limiter{left: left}
 	begin := time.Now()
 	res, err := s.driver.answer(ctx, Call{
-		Sandbox: s.info.Name, Labels: s.info.Labels, Command: c, Network: s.reach(), Files: s.files,
+		Sandbox: s.info.Name, Labels: s.info.Labels, Command: c, Network: s.reach(), Files: s.machine.files,
 		Stdout: limit.on(c.Stdout), Stderr: limit.on(c.Stderr),
 	})
 	res.Duration, res.Truncated = time.Since(begin), res.Truncated || limit.cut
@@ -175,12 +176,12 @@ func (s *Sandbox) Put(_ context.Context, p string, r io.Reader, _ fs.FileMode) e
 	if err != nil {
 		return fmt.Errorf("put %s: %w", p, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.files.below(clean)) > 0 {
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
+	if len(s.machine.files.below(clean)) > 0 {
 		return fmt.Errorf("put %s: %w", p, sandbox.ErrPath)
 	}
-	s.files[clean] = string(data)
+	s.machine.files[clean] = string(data)
 	return nil
 }
 
@@ -195,13 +196,13 @@ func (s *Sandbox) Get(_ context.Context, p string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	defer leave()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, ok := s.files[clean]
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
+	text, ok := s.machine.files[clean]
 	switch {
 	case ok:
 		return reader(text), nil
-	case len(s.files.below(clean)) > 0:
+	case len(s.machine.files.below(clean)) > 0:
 		return nil, fmt.Errorf("get %s: %w", p, sandbox.ErrPath)
 	}
 	return nil, fmt.Errorf("get %s: %w", p, fs.ErrNotExist)
@@ -214,12 +215,12 @@ func (s *Sandbox) Stamp(context.Context) (string, error) {
 		return "", err
 	}
 	defer leave()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
 	sum := sha256.New()
-	for _, p := range slices.Sorted(maps.Keys(s.files)) {
+	for _, p := range slices.Sorted(maps.Keys(s.machine.files)) {
 		if len(p) > len(sandbox.RepoDir) && p[:len(sandbox.RepoDir)+1] == sandbox.RepoDir+"/" {
-			fmt.Fprintf(sum, "%q %q\n", p, s.files[p])
+			fmt.Fprintf(sum, "%q %q\n", p, s.machine.files[p])
 		}
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil)[:16]), nil
@@ -265,9 +266,13 @@ func (s *Sandbox) Close(context.Context) error {
 	}
 	s.end()
 	s.driver.mu.Lock()
-	defer s.driver.mu.Unlock()
-	if s.driver.boxes[s.info.Name] == s {
+	own := s.driver.boxes[s.info.Name] == s
+	if own {
 		delete(s.driver.boxes, s.info.Name)
+	}
+	s.driver.mu.Unlock()
+	if own {
+		s.machine.halt().wait()
 	}
 	return nil
 }

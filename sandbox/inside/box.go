@@ -26,10 +26,13 @@ type Options struct {
 	Env map[string]string
 	// Path is the PATH of commands; "" is the provider's own.
 	Path string
-	// Strict: every process of the machine is a command's, but the first one, and
-	// those whose environment began with YUDAI_KEEP=1, which then all of Run's have.
-	// A process without our marker ends with the command during which it is found.
+	// Strict: every process of the machine is a command's, but the first one, what
+	// Launch started, and those whose environment began with YUDAI_KEEP=1, which then
+	// all of Run's have. A process without our marker ends with the command during
+	// which it is found.
 	Strict bool
+	// Launch says that the sandbox was opened with Spec.Launch.
+	Launch bool
 	// OOM says where the kernel counts what it killed for want of memory: "cgroup" in
 	// a container, "vmstat" in a machine with a kernel of its own.
 	OOM string
@@ -48,6 +51,9 @@ type Box struct {
 	life context.Context // ends with End
 	end  context.CancelCauseFunc
 	busy sync.WaitGroup
+
+	launching sync.Mutex // held by Launch and Halt
+	measured  sync.Once  // starts what measures the disk beside commands
 
 	mu     sync.Mutex
 	closed bool
@@ -88,7 +94,7 @@ func Open(ctx context.Context, r Remote, o Options) (*Box, error) {
 // or can begin, when it returns. sandbox.ErrGone if the machine was never opened.
 func Attach(ctx context.Context, r Remote, o Options) (*Box, error) {
 	b := newBox(r, o)
-	p := bash(commonScript+takeScript, dir, o.Token, mark(o.Strict))
+	p := bash(commonScript+takeScript, dir, o.Token, mark(o.Strict), mark(false))
 	p.Root = true
 	_, code, err := b.run(ctx, p)
 	switch {
@@ -214,7 +220,10 @@ func (b *Box) overflow(err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
-	p := bash(commonScript+takeScript, dir, b.options.Token, mark(b.options.Strict))
+	p := bash(commonScript+takeScript, dir, b.options.Token, mark(b.options.Strict), mark(true))
 	p.Root = true
 	_, _, _ = b.run(ctx, p) // the driver's Close removes the machine in any case
+	if b.options.Launch {
+		_ = b.stop(ctx, "")
+	}
 }

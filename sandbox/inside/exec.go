@@ -2,10 +2,10 @@ package inside
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,6 +88,10 @@ func (b *Box) exec(caller context.Context, c sandbox.Command) (sandbox.Result, e
 	return res, nil
 }
 
+// newID is a command's: a number of 16 digits below what common.sh calls most, since it
+// is also what its processes are known by.
+func newID() string { return strconv.FormatInt(1<<52+rand.Int64N(1<<52), 10) }
+
 // done lets the files of an ended command go with the next one.
 func (b *Box) done(id string) {
 	b.mu.Lock()
@@ -102,7 +106,7 @@ func (b *Box) command(ctx context.Context, c sandbox.Command) (*command, error) 
 		limit = sandbox.DefaultMaxOutput
 	}
 	m := &command{
-		box: b, id: strings.ToLower(rand.Text()), kept: kept(c.Stdout, c.Stderr), max: limit + 1, limit: c.Timeout,
+		box: b, id: newID(), kept: kept(c.Stdout, c.Stderr), max: limit + 1, limit: c.Timeout,
 		budget: output.NewBudget(limit),
 	}
 	if c.Stdin != nil {
@@ -110,24 +114,34 @@ func (b *Box) command(ctx context.Context, c sandbox.Command) (*command, error) 
 			return nil, fmt.Errorf("send input: %w", err)
 		}
 	}
+	text, err := b.send(ctx, c, dir+"/"+m.id)
+	if err != nil {
+		return nil, fmt.Errorf("send command: %w", err)
+	}
+	m.text = text
+	b.mu.Lock()
+	m.old, b.old = b.old, nil
+	b.mu.Unlock()
+	m.feeds = [2]*output.Feed{output.New(c.Stdout, m.budget, output.Patience), output.New(c.Stderr, m.budget, output.Patience)}
+	return m, nil
+}
+
+// send returns the text of a command, "" if it is in a file that begins with prefix:
+// what is too long for an argument is uploaded.
+func (b *Box) send(ctx context.Context, c sandbox.Command, prefix string) (string, error) {
 	long := len(c.Shell) > longText
 	if long {
-		if err := b.remote.Upload(ctx, dir+"/"+m.id+".cmd", strings.NewReader(c.Shell)); err != nil {
-			return nil, fmt.Errorf("send command: %w", err)
+		if err := b.remote.Upload(ctx, prefix+".cmd", strings.NewReader(c.Shell)); err != nil {
+			return "", err
 		}
 	}
 	b.mu.Lock()
-	m.text = b.text(c, long)
-	m.old, b.old = b.old, nil
+	text := b.text(c, long)
 	b.mu.Unlock()
-	if len(m.text) > longText { // a large environment, or many arguments
-		if err := b.remote.Upload(ctx, dir+"/"+m.id+".sh", strings.NewReader(m.text)); err != nil {
-			return nil, fmt.Errorf("send command: %w", err)
-		}
-		m.text = ""
+	if len(text) <= longText {
+		return text, nil
 	}
-	m.feeds = [2]*output.Feed{output.New(c.Stdout, m.budget, output.Patience), output.New(c.Stderr, m.budget, output.Patience)}
-	return m, nil
+	return "", b.remote.Upload(ctx, prefix+".sh", strings.NewReader(text)) // a large environment, or many arguments
 }
 
 func kept(stdout, stderr io.Writer) string {
@@ -208,11 +222,10 @@ func (m *command) watch(ctx context.Context) (context.Context, func()) {
 		late = time.AfterFunc(m.limit+grace, func() { cancel(errLate) })
 	}
 	done := make(chan struct{})
-	if m.box.options.Disk != nil {
-		go m.box.measure(ctx, cancel, done)
-	} else {
-		close(done)
-	}
+	go func() {
+		defer close(done)
+		m.box.measure(ctx, cancel)
+	}()
 	return ctx, func() {
 		if late != nil {
 			late.Stop()
@@ -228,9 +241,8 @@ var errLate = errors.New("the command outlived its timeout")
 // measureEvery is how often the disk is looked at while a command runs.
 const measureEvery = 500 * time.Millisecond
 
-func (b *Box) measure(ctx context.Context, cancel context.CancelCauseFunc, done chan<- struct{}) {
-	defer close(done)
-	for pause(ctx, measureEvery) == nil {
+func (b *Box) measure(ctx context.Context, cancel context.CancelCauseFunc) {
+	for b.options.Disk != nil && pause(ctx, measureEvery) == nil {
 		used, err := b.options.Disk(ctx)
 		if err == nil && used > b.options.DiskLimit {
 			full := fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", b.options.Name, used>>20, b.options.DiskLimit>>20, sandbox.ErrDisk)
@@ -244,12 +256,16 @@ func (b *Box) measure(ctx context.Context, cancel context.CancelCauseFunc, done 
 // process is the launcher with everything it needs to know now.
 func (m *command) process() Process {
 	b := m.box
-	seconds := "0"
-	if m.limit > 0 {
-		seconds = strconv.FormatFloat(max(m.limit.Seconds(), 0.001), 'f', 3, 64)
-	}
 	return bash(commonScript+launchScript, dir+"/"+m.id, b.options.Token, mark(b.options.Strict), m.kept,
-		fmt.Sprint(m.max), seconds, fmt.Sprint(m.seen[0]), fmt.Sprint(m.seen[1]), b.options.OOM, strings.Join(m.old, " "), m.text)
+		fmt.Sprint(m.max), seconds(m.limit), fmt.Sprint(m.seen[0]), fmt.Sprint(m.seen[1]), b.options.OOM, strings.Join(m.old, " "), m.text)
+}
+
+// seconds is a limit of time as scripts have it; 0 is none.
+func seconds(limit time.Duration) string {
+	if limit <= 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(max(limit.Seconds(), 0.001), 'f', 3, 64)
 }
 
 // follow starts the command and looks at it until its end, through as many

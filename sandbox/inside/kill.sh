@@ -1,6 +1,6 @@
 # Ends one command, or sees to it that it never starts. Arguments:
 #   1 prefix of its files    2 strict: 1, or empty
-p=$1 strict=$2 id=${1##*/}
+p=$1 strict=$2 id=${1##*/} S=${1%/*}
 exec 2>/dev/null
 set -C
 : >"$p.on" && exit 0

@@ -42,14 +42,10 @@ open_streams() {
 run_command() {
   local in=/dev/null
   [ ! -e "$p.in" ] || in=$p.in
-  hash env timeout bash
+  hash timeout
   [ "$limit" = 0 ] || within=("${BASH_CMDS[timeout]}" --foreground -s KILL "$limit")
-  bash=${BASH_CMDS[bash]} env=${BASH_CMDS[env]} # a new PATH empties the table
-  unset YUDAI_KEEP LC_ALL
-  export YUDAI_EXEC=$id
   exec <"$in" >&9 2>&3 3>&- 5>&- 6>&- 9>&-
-  [ -n "$text" ] || . "$p.sh"
-  eval "$text"
+  become "$id" "$id"
 }
 
 # spooled waits for the spools, so many milliseconds: whoever still has
@@ -121,7 +117,7 @@ keep() {
 
 LC_ALL=C # counts are of bytes
 exec 4>&2 2>/dev/null
-read -r owner <"$S/owner" && [ "$owner" = "$token" ] || exit 251
+owned "$token" || exit 251
 set -C
 if : >"$p.on"; then
   set +C
@@ -147,7 +143,7 @@ else
   wait
   [ -e "$p.rc" ] || exit 253
 fi
-read -r owner <"$S/owner" && [ "$owner" = "$token" ] || exit 251 # it may have ended by a new owner's hand
+owned "$token" || exit 251 # it may have ended by a new owner's hand
 read -r rc flags <"$p.rc"
 [ -n "$rc" ] || exit 252
 [ -z "$flags" ] && ((rc < 250 || rc > 253)) || exit 250

@@ -178,13 +178,13 @@ func newProvider(t *testing.T) *provider {
 }
 
 func (p *provider) Traits() sandbox.Traits {
-	return sandbox.Traits{Name: "machines", Isolation: "none to speak of", Fork: true, ForkHow: "copy", Attach: true, Machine: true, BackgroundDies: true}
+	return sandbox.Traits{Name: "machines", Isolation: "none to speak of", Fork: true, ForkHow: "copy", Attach: true, Machine: true, BackgroundDies: true, Launch: true}
 }
 
 func (p *provider) Check(context.Context) error { return machine.Supported() }
 
-func (p *provider) options(name, token string) inside.Options {
-	return inside.Options{Name: name, Token: token, User: machine.User, OOM: "vmstat"}
+func (p *provider) options(spec sandbox.Spec, token string) inside.Options {
+	return inside.Options{Name: spec.Name, Token: token, User: machine.User, OOM: "vmstat", Launch: spec.Launch}
 }
 
 func (p *provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
@@ -221,7 +221,7 @@ func (p *provider) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if h.m, err = machine.Start(o); err != nil {
 		return nil, err
 	}
-	b, err := inside.Open(ctx, &far{h.m, &h.gone, p.cut}, p.options(spec.Name, token))
+	b, err := inside.Open(ctx, &far{h.m, &h.gone, p.cut}, p.options(spec, token))
 	if err != nil {
 		return nil, errors.Join(err, p.drop(spec.Name))
 	}
@@ -249,7 +249,7 @@ func (p *provider) Attach(ctx context.Context, name string) (sandbox.Sandbox, er
 	if h == nil {
 		return nil, sandbox.ErrGone
 	}
-	b, err := inside.Attach(ctx, &far{h.m, &h.gone, p.cut}, p.options(name, token))
+	b, err := inside.Attach(ctx, &far{h.m, &h.gone, p.cut}, p.options(h.spec, token))
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ if [ -n "$missing" ]; then
   echo "$missing"
   exit 90
 fi
-rm -rf "$S" && mkdir -p "$S" /workspace/repo /workspace/home /workspace/keep || exit 91
+rm -rf "$S" && mkdir -p "$S/launched" /workspace/repo /workspace/home /workspace/keep || exit 91
 chmod 700 "$S"
 echo "$2" >"$S/owner" || exit 91
 ooms "$4"

@@ -14,6 +14,12 @@ var (
 	killScript string
 	//go:embed take.sh
 	takeScript string
+	//go:embed start.sh
+	startScript string
+	//go:embed halt.sh
+	haltScript string
+	//go:embed running.sh
+	runningScript string
 	//go:embed open.sh
 	openScript string
 	//go:embed put.sh
@@ -31,6 +37,7 @@ const (
 	codeNoPlace = 91 // our places cannot be made
 	codeMissing = 92 // no such file
 	codePath    = 93 // not inside, or not a regular file
+	codeRuns    = 94 // something that was launched runs
 
 	codeLook  = 250 // the file rc says more
 	codeOwner = 251 // another owner

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ var (
 	_ sandbox.Stamper = (*box)(nil)
 	_ sandbox.Refuser = (*box)(nil)
 	_ sandbox.Placed  = (*box)(nil)
+
+	_ sandbox.Launcher = (*box)(nil)
 )
 
 // newBox makes the handle of a sandbox whose directory exists.
@@ -54,9 +57,15 @@ func (d *Driver) newBox(r record, dir string) (*box, error) {
 		b.group = g
 	}
 	if len(r.Allow) > 0 {
-		e, err := startEgress(d, r.Allow)
+		lasting := ""
+		if r.launches() {
+			lasting = filepath.Join(dir, "proxy")
+		}
+		e, err := startEgress(d, r.Allow, lasting)
 		if err != nil {
-			_ = b.ungroup()
+			if !r.launches() {
+				_ = b.ungroup()
+			}
 			return nil, err
 		}
 		b.egress = e
@@ -80,16 +89,36 @@ func (b *box) Refused() []string {
 	return b.egress.proxy.Refused()
 }
 
-// enter registers a command. The context it returns ends with the caller's, and
-// with the sandbox.
+// forwards are the sockets that commands reach.
+func (b *box) forwards() []forward {
+	var all []forward
+	if b.egress != nil {
+		all = append(all, proxyForward())
+	}
+	if b.record.Socket != "" {
+		all = append(all, socketForward())
+	}
+	return all
+}
+
+// enter registers a command; none may start in a sandbox that used up its disk.
 func (b *box) enter(ctx context.Context) (context.Context, func(), error) {
+	b.mu.Lock()
+	full := b.full
+	b.mu.Unlock()
+	if full != nil {
+		return nil, nil, full
+	}
+	return b.register(ctx)
+}
+
+// register makes Close wait. The context it returns ends with the caller's, and
+// with the sandbox.
+func (b *box) register(ctx context.Context) (context.Context, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, nil, fmt.Errorf("sandbox %s is closed: %w", b.record.Name, sandbox.ErrGone)
-	}
-	if b.full != nil {
-		return nil, nil, b.full
 	}
 	b.busy.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -99,75 +128,6 @@ func (b *box) enter(ctx context.Context) (context.Context, func(), error) {
 		cancel(nil)
 		b.busy.Done()
 	}, nil
-}
-
-// stage returns the helper process, started at first use and again if it died.
-func (b *box) stage(ctx context.Context) (*helper, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.helper != nil && b.helper.alive() {
-		return b.helper, nil
-	}
-	if b.helper != nil { // it died: so did its commands, but make sure
-		b.helper = nil
-		if err := killMarked(ctx, b.marker()); err != nil {
-			return nil, err
-		}
-	}
-	if b.closed {
-		return nil, fmt.Errorf("sandbox %s is closed: %w", b.record.Name, sandbox.ErrGone)
-	}
-	if err := b.owned(); err != nil {
-		return nil, err
-	}
-	h, err := b.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b.helper = h
-	return h, nil
-}
-
-// start starts the helper process with everything the sandbox needs.
-func (b *box) start(ctx context.Context) (*helper, error) {
-	d := b.driver
-	var files []*os.File
-	defer func() { closeAll(files...) }()
-	c := setup{Bwrap: d.bwrap.path, Marker: b.marker(), Files: etcFiles(), Etc: d.root.etc}
-	add := func(name, path string, dir bool) {
-		c.Sources = append(c.Sources, hostSource(name, path, dir, name != boxName, &files))
-	}
-	add(boxName, b.dir, true)
-	for i, base := range b.record.Lower {
-		name := fmt.Sprintf("base%d", i)
-		add(name, d.state.base(base), true)
-		c.Lower = append(c.Lower, name)
-	}
-	c.Overlay = len(c.Lower) > 0
-	d.root.sources(add)
-	if b.egress != nil {
-		add("proxy", b.egress.dir, true)
-		self, err := ownProgram(d.state.uid >= 0)
-		if err != nil {
-			return nil, err
-		}
-		add("forward", self, false)
-	}
-	return startHelper(ctx, d.state.uid, c, files)
-}
-
-// ownProgram is the path of this binary. Root opens it by what the kernel
-// remembers, which no permission on the way can spoil; a user's stage must
-// find it in its own mount namespace.
-func ownProgram(root bool) (string, error) {
-	if root {
-		return "/proc/self/exe", nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find own program: %w", err)
-	}
-	return self, nil
 }
 
 // marker names the processes of this handle; those of every handle of the
@@ -208,7 +168,8 @@ func (b *box) Stamp(ctx context.Context) (string, error) {
 // errClosed is the cause seen by commands that Close ends.
 var errClosed = fmt.Errorf("sandbox closed: %w", sandbox.ErrGone)
 
-// stop ends all commands and the helper, and returns when nothing runs.
+// stop ends all commands and the helper, and returns when nothing runs. What was
+// launched runs on in its stage, with its control group.
 func (b *box) stop() error {
 	b.mu.Lock()
 	b.closed = true
@@ -224,6 +185,9 @@ func (b *box) stop() error {
 	}
 	if b.egress != nil {
 		b.egress.close()
+	}
+	if b.record.launches() {
+		return nil
 	}
 	return b.ungroup()
 }
@@ -247,14 +211,36 @@ func (b *box) Close(context.Context) error {
 func (b *box) discard() error {
 	err := b.stop()
 	b.driver.forget(b)
-	// The directory may be a base by now (Freeze), or swept, or another's.
-	if b.owned() == nil {
-		err = errors.Join(err, b.driver.state.remove(b.dir))
+	e := b.settle(func() error { return b.driver.state.remove(b.dir) })
+	if !errors.Is(e, sandbox.ErrGone) {
+		err = errors.Join(err, e)
 	}
 	if err != nil {
 		return fmt.Errorf("close sandbox %s: %w", b.record.Name, err)
 	}
 	return nil
+}
+
+// settle ends what outlives a handle and gives the directory away, if it is still ours:
+// it may be a base by now (Freeze), or swept, or another's. ErrGone then.
+func (b *box) settle(give func() error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	defer cancel()
+	release, err := lockDir(ctx, b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := b.owned(); err != nil {
+		return err
+	}
+	if err := b.extinguish(); err != nil {
+		return err
+	}
+	return give()
 }
 
 // startPatience is how long bubblewrap may take until there is a process inside.

@@ -291,7 +291,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := copySelf(binary); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "-test.parallel=4", "-test.timeout=5m", "-test.run=^(TestPromises|TestCanary|TestDead|TestHelperDies|TestHost)")
+	cmd := exec.CommandContext(t.Context(), binary, "-test.parallel=4", "-test.timeout=5m", "-test.run=^(TestPromises|TestCanary|TestDead|TestHelperDies|TestHost|TestLaunchOutlives|TestLaunchFences|TestLaunchStageEnds)")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "YUDAI_TEST_REQUIRE=" + os.Getenv("YUDAI_TEST_REQUIRE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}

@@ -91,7 +91,7 @@ func (d *Driver) tryOverlay() error {
 		hostSource(boxName, making[0], true, false, &files),
 		hostSource("base0", making[1], true, false, &files),
 	}
-	h, err := startHelper(ctx, d.state.uid, c, files)
+	h, err := startHelper(ctx, d.state.uid, c, files, nil)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (d *Driver) Traits() sandbox.Traits {
 	t := sandbox.Traits{
 		Name:      "local",
 		Isolation: "bubblewrap: namespaces, unprivileged uid, no capabilities, system call filter, allow-listed root",
-		Fork:      true, ForkHow: "overlay", Network: true, Proxy: true, Attach: true, BackgroundDies: true,
+		Fork:      true, ForkHow: "overlay", Network: true, Proxy: true, Socket: true, Launch: true, Attach: true, BackgroundDies: true,
 		MemoryLimit: f.grouped, CPULimit: f.grouped, ProcessLimit: true, DiskLimit: true, MemoryKey: "sandbox.local.limits.memory_mib",
 		Limits: "memory, processor time and processes by control groups; disk by a watcher of ours",
 		Start:  "milliseconds",

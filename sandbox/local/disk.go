@@ -73,20 +73,45 @@ func (w *diskWatch) watch(ctx context.Context, h *helper) {
 func (w *diskWatch) look(ctx context.Context, h *helper) error {
 	begin := time.Now()
 	defer func() { w.last, w.spent = time.Now(), time.Since(begin) }()
-	if floor := w.box.driver.config.FreeDiskMiB << 20; freeSpace(w.box.dir) < floor {
-		return w.box.exceed(fmt.Errorf("%w: the host has less than %d MiB left (sandbox.local.free_disk_mib)", sandbox.ErrDisk, floor>>20))
+	limits := w.box.diskLimits()
+	if text := limits.scarce(freeSpace(w.box.dir)); text != "" {
+		return w.box.exceed(text)
 	}
 	r, err := h.ask(ctx, request{Op: opUsage}, nil)
-	limit := w.box.record.Limits.Disk
+	if text := limits.excess(r.Number, err); text != "" {
+		return w.box.exceed(text)
+	}
+	return nil // an error: the helper died or the command ended, and others say so
+}
+
+// diskLimits are what a watcher compares with, in bytes.
+type diskLimits struct {
+	Most  int64 `json:"most"`
+	Start int64 `json:"start,omitempty"` // what was there when the sandbox was made
+	Free  int64 `json:"free,omitempty"`  // floor of the host's free space
+}
+
+func (b *box) diskLimits() diskLimits {
+	return diskLimits{Most: b.record.Limits.Disk, Start: b.record.Floor, Free: b.driver.config.FreeDiskMiB << 20}
+}
+
+// scarce says that the host has too little left, or nothing.
+func (l diskLimits) scarce(free int64) string {
+	if free >= l.Free {
+		return ""
+	}
+	return fmt.Sprintf("the host has less than %d MiB left (sandbox.local.free_disk_mib)", l.Free>>20)
+}
+
+// excess says why a walk with that outcome is too much, or nothing.
+func (l diskLimits) excess(used int64, err error) string {
 	switch {
 	case err != nil && err.Error() == errDeep.Error():
-		return w.box.exceed(fmt.Errorf("%w: %w", sandbox.ErrDisk, errDeep))
-	case err != nil:
-		return nil // the helper died or the command ended: others say so
-	case r.Number-w.box.record.Floor > limit:
-		return w.box.exceed(fmt.Errorf("%w: more than %d MiB", sandbox.ErrDisk, limit>>20))
+		return errDeep.Error()
+	case err == nil && used-l.Start > l.Most:
+		return fmt.Sprintf("more than %d MiB", l.Most>>20)
 	}
-	return nil
+	return ""
 }
 
 // end stops looking and looks a last time if the command may have written
@@ -108,11 +133,11 @@ func (w *diskWatch) end(h *helper, took time.Duration, code int) error {
 }
 
 // exceed marks the sandbox as dead.
-func (b *box) exceed(err error) error {
+func (b *box) exceed(text string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.full == nil {
-		b.full = err
+		b.full = fmt.Errorf("%w: %s", sandbox.ErrDisk, text)
 	}
 	return b.full
 }

@@ -41,7 +41,7 @@ func (b *box) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 func (b *box) run(ctx context.Context, c sandbox.Command, m manner) (sandbox.Result, error) {
 	res, err := b.attempt(ctx, c, m)
 	if err != nil {
-		return res, fmt.Errorf("exec in sandbox %s: %w", b.record.Name, err)
+		return res, fmt.Errorf("exec in sandbox %s: %w", b.record.Name, b.lost(err))
 	}
 	return res, nil
 }
@@ -94,30 +94,41 @@ func (b *box) newJob(c sandbox.Command, m manner) (_ *job, err error) {
 			j.close()
 		}
 	}()
+	l, err := b.line(c)
+	if err != nil {
+		return nil, err
+	}
+	j.argv = l.argv
+	return j, j.open(l.args, b.driver.filter, l.long)
+}
+
+// line is how bubblewrap is called for a command.
+type line struct {
+	argv []string // what it runs
+	args []byte   // its own arguments
+	long bool     // the command's text goes through a file
+}
+
+func (b *box) line(c sandbox.Command) (line, error) {
 	dir := c.Dir
 	if dir == "" {
 		dir = sandbox.RepoDir
 	}
-	j.argv = c.Argv
-	long := len(c.Shell) > longScript
+	l := line{argv: c.Argv, long: len(c.Shell) > longScript}
 	if c.Shell != "" {
-		j.argv = []string{"/bin/bash", "-c", c.Shell}
+		l.argv = []string{"/bin/bash", "-c", c.Shell}
 	}
-	if long {
-		j.argv = []string{"/bin/bash", scriptPath}
+	if l.long {
+		l.argv = []string{"/bin/bash", scriptPath}
 	}
-	network := b.egress != nil
-	if network {
-		j.argv = append([]string{forwardPath, forwardArg}, j.argv...)
-	}
-	args, err := b.driver.root.args(bwrapArgs{
-		dir: dir, env: b.driver.root.environment(c, network),
-		network: network, script: long, newer: b.driver.bwrap.newer,
+	forwards := b.forwards()
+	l.argv = forwarder(forwards, l.argv)
+	var err error
+	l.args, err = b.driver.root.args(bwrapArgs{
+		dir: dir, env: b.driver.root.environment(c, b.egress != nil),
+		forwards: forwards, script: l.long, newer: b.driver.bwrap.newer,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return j, j.open(args, b.driver.filter, long)
+	return l, err
 }
 
 // open makes the descriptors in the order that execReq documents.

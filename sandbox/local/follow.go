@@ -93,7 +93,7 @@ func (b *box) abandon(h *helper, err error) error {
 	h.close()
 	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
 	defer cancel()
-	return errors.Join(err, killMarked(ctx, b.marker()))
+	return errors.Join(err, killMarked(ctx, b.marker(), ""))
 }
 
 // finish waits for the end of the command, or brings it about when the context

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
@@ -36,10 +37,7 @@ func (d *Driver) freeze(b *box) error {
 			return
 		}
 		d.forget(b)
-		if err = b.owned(); err != nil {
-			return
-		}
-		err = rename(b.dir, d.state.base(name))
+		err = b.settle(b.becomeBase)
 	})
 	if _, e := d.state.read(d.state.base(name)); e == nil {
 		return nil
@@ -48,6 +46,15 @@ func (d *Driver) freeze(b *box) error {
 		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
 	}
 	return err
+}
+
+// becomeBase renames the directory, without what only a living sandbox has.
+func (b *box) becomeBase() error {
+	err := errors.Join(os.RemoveAll(filepath.Join(b.dir, "proxy")), os.RemoveAll(filepath.Join(b.dir, callsFile)))
+	if err != nil {
+		return fmt.Errorf("tidy up: %w", err)
+	}
+	return rename(b.dir, b.driver.state.base(b.record.Name))
 }
 
 // Thaw removes a base. One that others are built on is kept, with an error.
@@ -118,7 +125,7 @@ func (d *Driver) copyBase(ctx context.Context, dir string, r *record) error {
 	c.Sources = append(c.Sources,
 		hostSource(boxName, dir, true, false, &files),
 		hostSource("base0", d.state.base(r.Lower[0]), true, false, &files))
-	h, err := startHelper(ctx, d.state.uid, c, files)
+	h, err := startHelper(ctx, d.state.uid, c, files, nil)
 	if err != nil {
 		return d.explain(err)
 	}

@@ -7,7 +7,9 @@
 // mounts the sandbox's files (the fork of a base is an overlay) and starts one
 // bubblewrap per command, which builds everything else anew: all namespaces, a
 // root file system made of an allow-list, no capabilities, a system call
-// filter. Files live on disk and survive us; processes never outlive their command.
+// filter. Files live on disk and survive us; processes never outlive their command,
+// but for the one program that a sandbox may launch: its stage stays without us, and
+// the next owner takes it over.
 //
 // One overlay per sandbox, mounted once, is why there is a stage that stays:
 // commands may run at the same time, and two overlays on one upper directory
@@ -134,10 +136,17 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
 		return record{}, err
 	}
-	return record{
+	r := record{
 		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Owner: rand.Text(), Boot: d.state.boot,
-		Limits: d.config.Limits.Fill(spec.Limits), Allow: spec.Network.Allow,
-	}, nil
+		Limits: d.config.Limits.Fill(spec.Limits), Allow: spec.Network.Allow, Socket: spec.Network.Socket,
+	}
+	if spec.Launch {
+		r.Keep = rand.Text()
+	}
+	if r.Socket == "" {
+		return r, nil
+	}
+	return r, checkSocket(r.Socket)
 }
 
 // create lays out the directory, shows it under its name and proves that
@@ -164,20 +173,21 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 		return nil, err
 	}
 	failpoint.Hit("sandbox", "open", "named")
-	b, err := d.adopt(ctx, r, dir)
+	b, err := d.adopt(ctx, r, dir, (*box).start)
 	if err != nil {
-		return nil, errors.Join(err, d.state.remove(dir))
+		return nil, errors.Join(err, d.discard(r))
 	}
 	return b, nil
 }
 
-// adopt makes the handle of an existing directory and starts its stage.
-func (d *Driver) adopt(ctx context.Context, r record, dir string) (*box, error) {
+// adopt makes the handle of an existing directory, with a stage that is started or
+// taken over.
+func (d *Driver) adopt(ctx context.Context, r record, dir string, stage func(*box, context.Context) (*helper, error)) (*box, error) {
 	b, err := d.newBox(r, dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.stage(ctx); err != nil {
+	if b.helper, err = stage(b, ctx); err != nil {
 		return nil, errors.Join(d.explain(err), b.stop())
 	}
 	d.mu.Lock()
@@ -195,65 +205,25 @@ func (d *Driver) forget(b *box) {
 	}
 }
 
-// Attach takes over the sandbox of a dead owner: the files are on disk. Its
-// processes died with it; those that did not yet are ended first.
-func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
-	failpoint.Hit("sandbox", "attach", "before")
-	defer failpoint.Hit("sandbox", "attach", "after")
-	b, err := d.attach(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("attach sandbox %s: %w", name, err)
+// discard ends everything of a sandbox that has no living handle, and removes it.
+func (d *Driver) discard(r record) error {
+	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	defer cancel()
+	if err := killMarked(ctx, d.state.marker(r.Name), ""); err != nil {
+		return err
 	}
-	return b, nil
-}
-
-func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
-	if sandbox.CheckName(name) != nil {
-		return nil, sandbox.ErrGone
-	}
-	if err := d.ready(); err != nil {
-		return nil, err
-	}
-	dir := d.state.sandbox(name)
-	r, err := d.state.read(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, base := range r.Lower {
-		if !d.HasBase(ctx, base) {
-			return nil, fmt.Errorf("its base %s is missing: %w", base, sandbox.ErrGone)
-		}
-	}
-	d.mu.Lock()
-	old := d.live[name]
-	d.mu.Unlock()
-	if old != nil { // our own handle: it loses the sandbox in an orderly way
-		old.closer.Do(func() { old.closes = old.stop() })
-		d.forget(old)
-	}
-	failpoint.Hit("sandbox", "attach", "taken")
-	dead := r
-	r.Owner = rand.Text()
-	if err := r.write(dir); err != nil {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
-	if err := killMarked(ctx, d.state.marker(name)); err != nil {
-		return nil, err
-	}
-	d.dropGroup(dead)
-	return d.adopt(ctx, r, dir)
+	d.dropGroup(r)
+	return d.state.remove(d.state.sandbox(r.Name))
 }
 
 // rlimits are the per-process limits for commands.
 func (d *Driver) rlimits(l sandbox.Limits) []rlimit { return rlimits(l, d.facts().grouped) }
 
 // groupName is the control group of one handle, unique on the machine: a late
-// loser of a sandbox removes its own, not the new owner's.
+// loser of a sandbox removes its own, not the new owner's. A sandbox that launches
+// has one for all its handles, which ends with the sandbox.
 func (d *Driver) groupName(r record) string {
-	return fmt.Sprintf("yudai-%s-%s-%s", d.state.id(), r.Name, strings.ToLower(r.Owner))
+	return fmt.Sprintf("yudai-%s-%s-%s", d.state.id(), r.Name, strings.ToLower(r.token()))
 }
 
 // dropGroup removes the control group that a dead owner left. It is made again

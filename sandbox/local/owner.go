@@ -24,7 +24,9 @@ var errStage = errors.New("sandbox helper ended")
 // helper is our side of a stage process.
 type helper struct {
 	conn   *net.UnixConn
-	dead   chan struct{} // closed when the process is gone
+	stays  bool          // the process may outlive us, or be another owner's next
+	dead   chan struct{} // closed when the process is gone, or if it stays when it left us
+	once   sync.Once
 	stderr *tail
 
 	send    sync.Mutex
@@ -33,9 +35,15 @@ type helper struct {
 	waiting map[uint64]chan reply
 }
 
+// newHelper returns our side of a connection.
+func newHelper(conn *net.UnixConn, stays bool) *helper {
+	return &helper{conn: conn, stays: stays, dead: make(chan struct{}), stderr: &tail{}, waiting: make(map[uint64]chan reply)}
+}
+
 // startHelper starts a stage and lets it make its mounts. The stage ends with
-// this process, with close, and with nothing else.
-func startHelper(ctx context.Context, uid int, c setup, files []*os.File) (*helper, error) {
+// this process and with close. With calls, a socket at which later owners call, it
+// ends by itself when it has neither an owner nor something launched to care for.
+func startHelper(ctx context.Context, uid int, c setup, files []*os.File, calls *os.File) (*helper, error) {
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -46,13 +54,17 @@ func startHelper(ctx context.Context, uid int, c setup, files []*os.File) (*help
 		_ = theirs.Close()
 		return nil, fmt.Errorf("make pipe: %w", err)
 	}
-	h := &helper{conn: conn, dead: make(chan struct{}), stderr: &tail{}, waiting: make(map[uint64]chan reply)}
+	h := newHelper(conn, calls != nil)
 	go func() {
 		_, _ = io.Copy(h.stderr, errR)
 		_ = errR.Close()
 	}()
+	cmd := stageCommand(uid, c.Marker, theirs, errW)
+	if calls != nil {
+		stay(cmd, c.Keep, calls)
+	}
 	started := make(chan error, 1)
-	go h.run(stageCommand(uid, c.Marker, theirs, errW), started, theirs, errW)
+	go h.run(cmd, started, theirs, errW)
 	if err := <-started; err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("start sandbox helper: %w", err)
@@ -63,6 +75,15 @@ func startHelper(ctx context.Context, uid int, c setup, files []*os.File) (*help
 		return nil, fmt.Errorf("set up sandbox: %w", err)
 	}
 	return h, nil
+}
+
+// stay makes a stage outlive its owner: no signal at our death, and a session of its
+// own, so that no terminal's signal reaches it.
+func stay(cmd *exec.Cmd, keep string, calls *os.File) {
+	cmd.Args = []string{stageArg, keep, stayArg}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, calls)
+	cmd.SysProcAttr.Pdeathsig = 0
+	cmd.SysProcAttr.Setsid = true
 }
 
 // stageCommand describes the process: this binary again, in a new user and
@@ -101,7 +122,12 @@ func (h *helper) run(cmd *exec.Cmd, started chan<- error, files ...*os.File) {
 	if err == nil {
 		_ = cmd.Wait()
 	}
-	close(h.dead)
+	h.die()
+}
+
+// die lets all who wait know that there will be no reply.
+func (h *helper) die() {
+	h.once.Do(func() { close(h.dead) })
 	_ = h.conn.Close()
 }
 
@@ -111,6 +137,9 @@ func (h *helper) receive() {
 	for {
 		n, err := h.conn.Read(buf)
 		if err != nil || n == 0 {
+			if h.stays {
+				h.die()
+			}
 			return
 		}
 		var r reply
@@ -189,7 +218,8 @@ func (h *helper) gone() error {
 	return errStage
 }
 
-// close ends the process, and with it whatever it started.
+// close ends the process, and with it whatever it started. One that stays ends our
+// commands only, and itself if nothing launched runs.
 func (h *helper) close() {
 	_ = h.conn.Close()
 	select {

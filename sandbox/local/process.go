@@ -45,42 +45,72 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// killMarked kills every process started for one sandbox by whatever owner, and
-// returns when they are gone. The first process inside is one of them, and
-// the kernel ends all others of its namespace before it counts as dead.
+// killMarked kills every process started for one sandbox by whatever owner, except
+// those with the marker spared if there is one, and returns when they are gone. The
+// first process inside is one of them, and the kernel ends all others of its
+// namespace before it counts as dead.
 //
 // They are found by their first argument: no file of pids to keep true across
 // crashes, and no pid to be confused with another process's.
-func killMarked(ctx context.Context, marker string) error {
+//
+// All are held before the first is killed: the death of one brings that of others,
+// and a process that is about to end has no arguments any more, while what runs in
+// its namespace still does.
+func killMarked(ctx context.Context, marker, spared string) error {
 	for {
-		pids, err := marked(marker)
-		if err != nil {
+		held, err := holdMarked(marker, spared)
+		if err == nil {
+			err = killAll(ctx, held)
+		}
+		for _, fd := range held {
+			_ = unix.Close(fd)
+		}
+		if err != nil || len(held) == 0 {
 			return err
-		}
-		if len(pids) == 0 {
-			return nil
-		}
-		for _, pid := range pids {
-			if err := killAndWait(ctx, pid, marker); err != nil {
-				return fmt.Errorf("kill leftover process %d: %w", pid, err)
-			}
 		}
 	}
 }
 
-// marked lists the processes that carry a marker.
-func marked(marker string) ([]int, error) {
+// killAll kills processes through descriptors, which cannot come to mean other
+// processes, and waits for their end.
+func killAll(ctx context.Context, held map[int]int) error {
+	for pid, fd := range held {
+		if err := signalPidfd(fd); err != nil {
+			return fmt.Errorf("kill leftover process %d: %w", pid, err)
+		}
+	}
+	for pid, fd := range held {
+		if err := waitPidfd(ctx, fd); err != nil {
+			return fmt.Errorf("wait for leftover process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// holdMarked opens the processes that carry a marker, and not the one that is spared.
+func holdMarked(marker, spared string) (map[int]int, error) {
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var pids []int
+	held := make(map[int]int)
 	for _, p := range procs {
-		if pid, err := strconv.Atoi(filepath.Base(p)); err == nil && carries(pid, marker) {
-			pids = append(pids, pid)
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err != nil {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		switch {
+		case errors.Is(err, unix.ESRCH):
+		case err != nil:
+			return held, fmt.Errorf("open leftover process %d: %w", pid, err)
+		case !carries(pid, marker) || spared != "" && carries(pid, spared):
+			_ = unix.Close(fd)
+		default:
+			held[pid] = fd
 		}
 	}
-	return pids, nil
+	return held, nil
 }
 
 // carries reports whether a living process has an argv[0] that starts with the
@@ -92,26 +122,6 @@ func carries(pid int, marker string) bool {
 	}
 	args := strings.SplitN(string(line), "\x00", 3)
 	return strings.HasPrefix(args[0], marker) || len(args) > 1 && args[0] == stageArg && strings.HasPrefix(args[1], marker)
-}
-
-// killAndWait kills one process through a descriptor, which cannot come to mean
-// another process, and waits for its end.
-func killAndWait(ctx context.Context, pid int, marker string) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("open process: %w", err)
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if !carries(pid, marker) {
-		return nil
-	}
-	if err := signalPidfd(fd); err != nil {
-		return err
-	}
-	return waitPidfd(ctx, fd)
 }
 
 // signalPidfd sends SIGKILL; a process that is gone is no error.

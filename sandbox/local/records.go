@@ -20,7 +20,8 @@ import (
 
 // The state directory:
 //
-//	sandboxes/<name>/record.json, data/ (what it wrote), work/ (the overlay's)
+//	sandboxes/<name>/record.json, data/ (what it wrote), work/ (the overlay's),
+//	                 stage.sock, proxy/ (of one that launches: where its stage is called, its allow-list)
 //	bases/<name>/                 the same, frozen: only read
 //	making/<pid>-<start>-<n>/     being made; appears by one rename
 //	trash/<n>/                    being removed; disappears by one rename
@@ -44,6 +45,8 @@ type record struct {
 	Lower   []string          `json:"lower,omitempty"` // bases below, newest first
 	Limits  sandbox.Limits    `json:"limits"`
 	Allow   []string          `json:"allow,omitempty"`
+	Socket  string            `json:"socket,omitempty"`
+	Keep    string            `json:"keep,omitempty"`  // opened with Spec.Launch: names what outlives its owners
 	Floor   int64             `json:"floor,omitempty"` // bytes that were there at the start (copied base)
 }
 

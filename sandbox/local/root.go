@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
 // The identity that commands see.
@@ -165,11 +164,11 @@ func (r *root) sources(add func(name, path string, dir bool)) {
 
 // bwrapArgs are the arguments of bubblewrap for one command.
 type bwrapArgs struct {
-	dir     string
-	env     map[string]string
-	network bool // the forwarder and the proxy's socket are there
-	script  bool // the command's text comes through extraFD
-	newer   bool // bubblewrap knows --disable-userns and --size
+	dir      string
+	env      map[string]string
+	forwards []forward // with them the forwarder is there
+	script   bool      // the command's text comes through extraFD
+	newer    bool      // bubblewrap knows --disable-userns and --size
 }
 
 // scriptPath is the command's text inside, when it is too long for argv.
@@ -202,8 +201,11 @@ func (r *root) args(a bwrapArgs) ([]byte, error) {
 	if a.script {
 		args = append(args, "--ro-bind-data", fmt.Sprint(extraFD), scriptPath)
 	}
-	if a.network {
-		args = append(args, "--ro-bind", private+"/forward", forwardPath, "--ro-bind", private+"/proxy", egress.DirInside)
+	if len(a.forwards) > 0 {
+		args = append(args, "--ro-bind", private+"/forward", forwardPath)
+	}
+	for _, f := range a.forwards {
+		args = append(args, "--ro-bind", private+"/"+f.source, f.inside)
 	}
 	args = append(args, "--dir", "/var", "--symlink", "/tmp", "/var/tmp",
 		"--bind", private+"/"+rootName+"/workspace", "/workspace", "--bind", private+"/"+rootName+"/tmp", "/tmp",

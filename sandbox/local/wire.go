@@ -26,21 +26,42 @@ const (
 	opUsage op = "usage" // bytes of disk the sandbox uses
 	opStamp op = "stamp" // a value that changes with the work tree
 	opCopy  op = "copy"  // copy the base instead of mounting an overlay
+
+	// Of a stage that outlives its owner.
+	opHello    op = "hello"    // a new owner takes over; first and only once on its connection
+	opLaunch   op = "launch"   // prepare a program: replies started, then exited
+	opRelease  op = "release"  // let the program run
+	opLaunched op = "launched" // whether it runs
+	opHalt     op = "halt"     // kill all of it
 )
+
+// stageProtocol changes whenever a stage of one version of yudai cannot serve an
+// owner of another: then nothing that was launched survives the change of version.
+const stageProtocol = 1
 
 // request is what the owner sends to a stage.
 type request struct {
-	ID    uint64   `json:"id"`
-	Op    op       `json:"op"`
-	Setup *setup   `json:"setup,omitempty"`
-	Exec  *execReq `json:"exec,omitempty"`
+	ID     uint64     `json:"id"`
+	Op     op         `json:"op"`
+	Setup  *setup     `json:"setup,omitempty"`
+	Exec   *execReq   `json:"exec,omitempty"`
+	Hello  *hello     `json:"hello,omitempty"`
+	Launch *launchReq `json:"launch,omitempty"`
+}
+
+// hello is how a new owner introduces itself to a stage that outlived the old one.
+type hello struct {
+	Protocol int    `json:"protocol"`
+	Keep     string `json:"keep"`   // as in setup: only who can read the record knows it
+	Marker   string `json:"marker"` // of the new owner
 }
 
 // setup describes the mounts of one stage. All names are below the private
 // directory of the stage.
 type setup struct {
 	Bwrap   string            `json:"bwrap"`
-	Marker  string            `json:"marker"` // argv[0] of every bubblewrap, found again by a later owner
+	Marker  string            `json:"marker"`         // argv[0] of every bubblewrap, found again by a later owner
+	Keep    string            `json:"keep,omitempty"` // argv[0] of a launched program's; empty in a stage that ends with its owner
 	Sources []source          `json:"sources"`
 	Lower   []string          `json:"lower,omitempty"` // source names, newest first
 	Overlay bool              `json:"overlay"`
@@ -63,6 +84,15 @@ type source struct {
 type execReq struct {
 	Argv    []string `json:"argv"`
 	Rlimits []rlimit `json:"rlimits"`
+}
+
+// launchReq describes a program to launch. The descriptors are: arguments of
+// bubblewrap, seccomp program, and what FDs need.
+type launchReq struct {
+	Argv    []string      `json:"argv"`
+	Rlimits []rlimit      `json:"rlimits"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+	Disk    diskLimits    `json:"disk"`
 }
 
 // rlimit is one resource limit put on the first process inside.
@@ -97,6 +127,9 @@ const (
 	kindExited  = "exited"
 	kindDone    = "done"
 )
+
+// is reports the yes or no in a reply.
+func (r reply) is() bool { return r.Number != 0 }
 
 // memFile returns an anonymous memory file with that content, at offset 0.
 func memFile(name string, content []byte) (*os.File, error) {

@@ -2,7 +2,9 @@ package prime
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
@@ -18,10 +20,43 @@ type box struct {
 	owner   string
 	hourly  float64
 	done    bool // closed or frozen; read and written while the name is locked
+
+	stop context.CancelFunc // of what keeps it in use
+	used chan struct{}      // closed when that has ended
 }
 
 func newBox(d *Driver, in *inside.Box, m *machine, n note) *box {
-	return &box{Box: in, driver: d, machine: m, owner: n.Owner, hourly: n.HourlyUSD}
+	b := &box{Box: in, driver: d, machine: m, owner: n.Owner, hourly: n.HourlyUSD, used: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	b.stop = cancel
+	go func() {
+		defer close(b.used)
+		if idle := d.config.IdleTime; n.Launch && idle > 0 {
+			b.keepUsed(ctx, min(idle/3, d.control.pace.use))
+		}
+	}()
+	return b
+}
+
+// keepUsed uses the sandbox now and then, as long as this handle has it: the service
+// counts a command as use, and not a program that runs by itself.
+func (b *box) keepUsed(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		_, err := b.Launched(ctx)
+		if errors.Is(err, sandbox.ErrGone) || ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			b.driver.log.Warn().Err(err).Str("sandbox_id", b.Name()).Msg("sandbox not kept in use")
+		}
+	}
 }
 
 // Place tells the service's own id, and the cost.

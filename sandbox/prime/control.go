@@ -30,6 +30,7 @@ type paces struct {
 	echo      time.Duration   // one proof that commands can run
 	egress    time.Duration   // until network rules must be applied
 	freeze    time.Duration   // until a checkpoint must be durable
+	use       time.Duration   // the longest pause between two uses of what must not be idle
 	cleaning  time.Duration   // for removing what is not wanted, whatever happened to the context
 }
 
@@ -39,7 +40,7 @@ func defaultPaces() paces {
 		request: 30 * s, retry: 2 * s, throttled: []time.Duration{5 * s, 10 * s, 30 * s, 40 * s},
 		gateway: []time.Duration{1 * s, 2 * s, 4 * s}, conflict: []time.Duration{s / 4, s / 2, s},
 		transfer: 60 * s, silence: 120 * s, poll: 1 * s, pollMost: 10 * s, echo: 10 * s, egress: 60 * s,
-		freeze: 10 * time.Minute, cleaning: 45 * s,
+		freeze: 10 * time.Minute, use: 10 * time.Minute, cleaning: 45 * s,
 	}
 }
 

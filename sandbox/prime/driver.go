@@ -42,11 +42,12 @@ type Driver struct {
 
 // Compile-time proof that the contract is satisfied.
 var (
-	_ sandbox.Driver  = (*Driver)(nil)
-	_ sandbox.Forker  = (*Driver)(nil)
-	_ sandbox.Sandbox = (*box)(nil)
-	_ sandbox.Egress  = (*box)(nil)
-	_ sandbox.Placed  = (*box)(nil)
+	_ sandbox.Driver   = (*Driver)(nil)
+	_ sandbox.Forker   = (*Driver)(nil)
+	_ sandbox.Sandbox  = (*box)(nil)
+	_ sandbox.Egress   = (*box)(nil)
+	_ sandbox.Placed   = (*box)(nil)
+	_ sandbox.Launcher = (*box)(nil)
 )
 
 // New returns the driver. It fails on bad configuration only; whether the service
@@ -132,7 +133,10 @@ func (d *Driver) remember(b *box) {
 	d.live[b.Name()] = b
 }
 
+// forget ends what a handle does by itself.
 func (d *Driver) forget(b *box) {
+	b.stop()
+	<-b.used
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.live[b.Name()] == b {
@@ -152,7 +156,7 @@ func (d *Driver) Traits() sandbox.Traits {
 	l := d.config.Limits
 	t := sandbox.Traits{
 		Name: driverName, Isolation: "a virtual machine of its own at Prime",
-		Fork: d.forks(), ForkHow: "checkpoint", Network: true, Egress: true, Machine: true, Attach: true, BackgroundDies: true,
+		Fork: d.forks(), ForkHow: "checkpoint", Network: true, Egress: true, Launch: true, Machine: true, Attach: true, BackgroundDies: true,
 		MemoryKey: section + "limits.memory_gb",
 		Limits:    "memory, processors and disk are the machine's size; time to live and idle time by the service",
 		Start:     "under a minute; the first time an image is seen about ten minutes more",

@@ -2,6 +2,7 @@ package prime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -29,6 +30,9 @@ type wishes struct {
 
 // hosts is the allow-list of a network, never nil.
 func hosts(n sandbox.Network) ([]string, error) {
+	if n.Socket != "" {
+		return nil, fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of prime (%s): allow a public name that leads here", errors.ErrUnsupported, n.Socket)
+	}
 	if len(n.Allow) > mostHosts {
 		return nil, fmt.Errorf("%w: %d hosts: Prime takes at most %d", sandbox.ErrLimit, len(n.Allow), mostHosts)
 	}

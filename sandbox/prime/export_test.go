@@ -19,6 +19,7 @@ func (d *Driver) Hurry() {
 	p.throttled = []time.Duration{5 * ms, 10 * ms, 20 * ms, 20 * ms}
 	p.gateway = []time.Duration{10 * ms, 20 * ms, 40 * ms}
 	p.conflict = []time.Duration{5 * ms, 10 * ms, 20 * ms}
+	p.use = 300 * ms
 	d.control.pace = p
 }
 

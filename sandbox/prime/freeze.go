@@ -43,6 +43,9 @@ func (d *Driver) freeze(ctx context.Context, b *box) error {
 	case !d.forks():
 		return d.notOffered()
 	}
+	if err := b.Still(ctx); err != nil {
+		return err
+	}
 	p, err := d.capture(ctx, b, &n)
 	if err != nil {
 		return err

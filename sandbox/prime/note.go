@@ -41,6 +41,7 @@ type memo struct {
 	Request    createRequest `json:"request"`
 	Owner      string        `json:"owner,omitempty"`      // the handle that may close it
 	Allow      []string      `json:"allow"`                // what it may reach, noted before it is asked for
+	Launch     bool          `json:"launch,omitempty"`     // it may launch programs
 	User       string        `json:"user,omitempty"`       // whom commands run as, "" for root
 	Freezing   bool          `json:"freezing,omitempty"`   // there may be checkpoints of it that nobody wants
 	Checkpoint string        `json:"checkpoint,omitempty"` // of a base, or of one in the making

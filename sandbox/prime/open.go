@@ -85,7 +85,7 @@ func (d *Driver) plan(s sandbox.Spec) (note, error) {
 		return note{}, err
 	}
 	n := note{Record: records.Record{Name: s.Name, Key: strings.ToLower(rand.Text()), Labels: s.Labels, Created: time.Now().UTC()}}
-	n.memo = memo{Stage: stageOpening, Owner: token(), Allow: allow, DiskGB: size.DiskGB}
+	n.memo = memo{Stage: stageOpening, Owner: token(), Allow: allow, Launch: s.Launch, DiskGB: size.DiskGB}
 	n.Request = createRequest{
 		Name: strings.Join([]string{labelAll, d.book.Deployment(), s.Name}, "-"), DockerImage: d.config.Image, VM: true,
 		CPUCores: size.CPUs, MemoryGB: size.MemoryGB, DiskSizeGB: size.DiskGB,
@@ -194,7 +194,7 @@ func (d *Driver) machine(n note) *machine {
 }
 
 func (d *Driver) options(n note) inside.Options {
-	return inside.Options{Name: n.Name, Token: n.Owner, User: n.User, OOM: "vmstat"}
+	return inside.Options{Name: n.Name, Token: n.Owner, User: n.User, OOM: "vmstat", Launch: n.Launch}
 }
 
 // Attach takes over the sandbox of a dead owner. One that was never opened to its

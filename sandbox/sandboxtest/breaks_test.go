@@ -90,7 +90,7 @@ func files(change func(w *brokenBox)) func() *broken {
 // breaks has for every promise a driver that does not keep it.
 func breaks() map[string]func() *broken {
 	all := map[string]func() *broken{}
-	for _, part := range []map[string]func() *broken{breaksOfCommands(), breaksOfWalls(), breaksOfFiles(), breaksOfLife(), breaksOfForks(), breaksOfLimits()} {
+	for _, part := range []map[string]func() *broken{breaksOfCommands(), breaksOfWalls(), breaksOfFiles(), breaksOfLife(), breaksOfForks(), breaksOfLaunches(), breaksOfSockets(), breaksOfLimits()} {
 		for name, b := range part {
 			all[name] = b
 		}

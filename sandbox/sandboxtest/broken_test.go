@@ -115,6 +115,10 @@ type brokenBox struct {
 	get   func(ctx context.Context, p string) (io.ReadCloser, error)
 	close func(ctx context.Context) error
 	stamp func() (string, error)
+
+	launch   func(ctx context.Context, l sandbox.Launcher, c sandbox.Command) error
+	launched func(ctx context.Context, l sandbox.Launcher) (bool, error)
+	halt     func(ctx context.Context, l sandbox.Launcher) error
 }
 
 func (b *brokenBox) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
@@ -150,4 +154,27 @@ func (b *brokenBox) Stamp(ctx context.Context) (string, error) {
 		return b.stamp()
 	}
 	return b.Sandbox.(sandbox.Stamper).Stamp(ctx)
+}
+
+func (b *brokenBox) launcher() sandbox.Launcher { return b.Sandbox.(sandbox.Launcher) }
+
+func (b *brokenBox) Launch(ctx context.Context, c sandbox.Command) error {
+	if b.launch != nil {
+		return b.launch(ctx, b.launcher(), c)
+	}
+	return b.launcher().Launch(ctx, c)
+}
+
+func (b *brokenBox) Launched(ctx context.Context) (bool, error) {
+	if b.launched != nil {
+		return b.launched(ctx, b.launcher())
+	}
+	return b.launcher().Launched(ctx)
+}
+
+func (b *brokenBox) Halt(ctx context.Context) error {
+	if b.halt != nil {
+		return b.halt(ctx, b.launcher())
+	}
+	return b.launcher().Halt(ctx)
 }

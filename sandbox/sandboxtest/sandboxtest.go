@@ -61,6 +61,8 @@ func Promises() []Promise {
 	all = append(all, filePromises()...)
 	all = append(all, lifePromises()...)
 	all = append(all, forkPromises()...)
+	all = append(all, launchPromises()...)
+	all = append(all, socketPromises()...)
 	return append(all, limitPromises()...)
 }
 
