@@ -25,7 +25,7 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":        {"cmd"},
 	"cmd":      {"server", "solve", "internal/durable", "internal/githubsim"},
-	"server":   {"handlers", "solve", "solver", "agent", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"server":   {"handlers", "solve", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/played", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"handlers": {"solve"},
 	"solve":    {},
 
@@ -37,15 +37,22 @@ var mayImport = map[string][]string{
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
 	"agent":          {"solve"},
+	"agent/command":  {"solve", "agent"},
+	"agent/miniswe":  {"solve", "agent", "agent/command"},
+	"agent/presets":  {"solve", "agent", "agent/command"},
+	"agent/swerex":   {"agent"},
+	"agent/sweagent": {"solve", "agent", "agent/swerex"},
 	"model":          {"solve", "agent", "model/scripted"},
 	"model/scripted": {"solve", "agent"},
+	"model/gateway":  {"solve", "agent", "model", "internal/durable", "internal/unixsock"},
+	"model/played":   {"solve", "agent"},
 
 	"sandbox":             {},
 	"sandbox/local":       {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
 	"sandbox/docker":      {"sandbox", "sandbox/egress", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/e2b":         {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/prime":       {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
-	"sandbox/egress":      {},
+	"sandbox/egress":      {"internal/unixsock"},
 	"sandbox/fake":        {"sandbox"},
 	"sandbox/sandboxtest": {"sandbox"},
 	"sandbox/drivers":     {"sandbox", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/records"},
@@ -59,14 +66,16 @@ var mayImport = map[string][]string{
 	"ghapp":           {"solve", "internal/failpoint"},
 	"git":             {},
 
-	"internal/bench":                 {"agent", "git", "internal/githubsim", "model/scripted", "internal/dockerd", "internal/e2bsim", "internal/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "sandbox/fake", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "solver", "store/bolt"},
+	"internal/bench":                 {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "internal/dockerd", "internal/e2bsim", "internal/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "sandbox/fake", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "solver", "store/bolt"},
 	"internal/checker":               {"internal/githubsim", "solve", "store/bolt"},
 	"internal/dockerd":               {},
 	"internal/e2e":                   {"server", "internal/githubsim", "solve"},
 	"internal/durable":               {},
+	"internal/unixsock":              {},
 	"internal/failpoint":             {},
 	"internal/kill":                  {"internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"internal/projects":              {"sandbox/egress", "solve", "solver/judge"},
+	"internal/hostmachine":           {"agent"},
 	"internal/simulation":            {},
 	"internal/githubsim":             {},
 	"internal/machine":               {},
@@ -243,8 +252,8 @@ func TestNamedFilesExist(t *testing.T) {
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
 	"data/": true, "app.yml": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
-	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "src/test": true, "testing/synctest": true,
-	".github/yudai.yml": true, "yudai.yml": true,
+	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "gateway/": true, "gateway/secret": true, "src/test": true, "testing/synctest": true,
+	".github/yudai.yml": true, "yudai.yml": true, "opencode.json": true,
 }
 
 func TestPackageComments(t *testing.T) {

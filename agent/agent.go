@@ -49,7 +49,7 @@ type ModelError interface {
 
 // Message is one turn of the history, in the neutral form all providers are mapped to.
 type Message struct {
-	Role       string     `json:"role"` // system, user, assistant, tool, exit
+	Role       string     `json:"role"` // system, user, assistant, tool, exit; of a Resident start and output, too
 	Content    string     `json:"content"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"` // of a tool observation
@@ -98,8 +98,13 @@ type Job struct {
 	TestCommand string
 	MaxEdits    int // 0: no limit
 	Limits      solve.Limits
-	Model       Model
+	Model       Model // nil for a Resident
 	Shell       Shell
+	// Machine and Door are for a Resident: its sandbox, and the way to its model.
+	Machine Machine
+	Door    *Door
+	// Name of the run, [a-z0-9-], the same for all owners of an attempt.
+	Name string
 	// Resume is the stored transcript of an earlier owner; nil for a fresh run.
 	Resume []byte
 	// Progress so far, with Resume; of a fresh run only the usage of earlier attempts.
@@ -122,6 +127,8 @@ type Result struct {
 	Reason     string // one public sentence
 	Submission string
 	Progress   solve.Progress
+	// Trajectory is the trajectory file that the agent itself wrote; nil for most.
+	Trajectory []byte
 	// Err is set when the run ended by a failure of ours or the model's, not by the agent's doing.
 	Err error
 }

@@ -29,7 +29,10 @@ const (
 	ExitStore      = "StoreError"      // a step could not be stored
 	ExitTranscript = "TranscriptError" // the stored transcript cannot be gone on with
 	ExitModel      = "ModelError"      // a model failure without a name of its own
+	ExitProgram    = "ProgramError"    // a Resident's program could not be started, or failed
 )
+
+const overBudget = "the budget of the solve was used up"
 
 // An ending is why a run stops.
 type ending struct {
@@ -48,18 +51,21 @@ func (r *run) limit(ctx context.Context) *ending {
 	}
 	switch elapsed := r.job.Elapsed + time.Since(r.started); {
 	case l.RunSteps > 0 && p.Steps >= l.RunSteps:
-		return &ending{exit: ExitLimits, reason: fmt.Sprintf("the limit of %d steps was reached", l.RunSteps)}
+		return ended(overSteps(l))
 	case l.RunMoney > 0 && p.Usage.Cost >= l.RunMoney:
-		return &ending{exit: ExitLimits, reason: fmt.Sprintf("the money limit of $%.2f for one run was reached", usd(l.RunMoney))}
+		return ended(overMoney(l))
 	case l.RunTime > 0 && elapsed >= l.RunTime:
 		return &ending{exit: ExitTime, reason: ErrRunTime.Error()}
 	case r.job.MaxEdits > 0 && p.Edits >= r.job.MaxEdits:
-		return &ending{exit: ExitEdits, reason: fmt.Sprintf("all %d edits were used", r.job.MaxEdits)}
+		return ended(OverEdits(r.job.MaxEdits))
 	case r.outputFull():
-		return &ending{exit: ExitOutput, reason: fmt.Sprintf("the commands of the run printed more than %d bytes", l.RunOutput)}
+		return ended(OverOutput(l))
 	}
 	return r.askPurse()
 }
+
+// ended is a result that another agent's runner could have, too.
+func ended(r Result) *ending { return &ending{exit: r.Exit, reason: r.Reason, err: r.Err} }
 
 func (r *run) askPurse() *ending {
 	if r.job.Spend == nil {
@@ -70,7 +76,7 @@ func (r *run) askPurse() *ending {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrBudget):
-		return &ending{exit: ExitBudget, reason: "the budget of the solve was used up"}
+		return &ending{exit: ExitBudget, reason: overBudget}
 	}
 	return &ending{exit: ExitBudget, reason: "the budget of the solve could not be checked", err: fmt.Errorf("ask purse: %w", err)}
 }

@@ -279,11 +279,7 @@ func (r *run) sandboxEnding(ctx context.Context, what string, err error) *ending
 // end stores the exit message, unless the transcript is to stay open, and returns the result.
 func (r *run) end(ctx context.Context, e ending) Result {
 	if !e.open {
-		extra := map[string]any{keyExit: e.exit, keySubmission: e.submission, keyTime: timestamp()}
-		if e.err != nil {
-			extra[keyException] = e.reason // public; the details are for the log
-		}
-		r.append(Message{Role: RoleExit, Content: e.reason, Extra: extra})
+		r.append(ExitMessage(Result{Exit: e.exit, Reason: e.reason, Submission: e.submission, Err: e.err}))
 	}
 	if e.exit != ExitStore { // what failed once is not written a second time
 		if failed := r.save(ctx); failed != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -60,12 +61,29 @@ func (o observation) submission() (string, bool) {
 	if o.returncode != 0 {
 		return "", false
 	}
-	first, rest, _ := strings.Cut(strings.TrimLeft(o.output, " \t\r\n\v\f"), "\n")
-	if strings.TrimSpace(first) != SubmitMarker {
+	first, rest := firstLine(strings.TrimLeftFunc(o.output, isSpace))
+	if strings.TrimFunc(first, isSpace) != SubmitMarker {
 		return "", false
 	}
 	return rest, true
 }
+
+// firstLine splits a text after its first line. What ends a line, and what is space, is
+// as in mini-SWE-agent, which is Python's idea of both.
+func firstLine(s string) (first, rest string) {
+	i := strings.IndexAny(s, "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029")
+	if i < 0 {
+		return s, ""
+	}
+	first, rest = s[:i], s[i:]
+	if after, ok := strings.CutPrefix(rest, "\r\n"); ok {
+		return first, after
+	}
+	_, size := utf8.DecodeRuneInString(rest)
+	return first, rest[size:]
+}
+
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= '\x1c' && r <= '\x1f' }
 
 // render is the observation as the model reads it: a JSON object in tool-call
 // mode, tags in text mode.

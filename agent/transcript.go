@@ -38,6 +38,11 @@ const (
 	RoleAssistant = "assistant"
 	RoleTool      = "tool"
 	RoleExit      = "exit"
+	// RoleStart is the first message of a program that lives in the sandbox: its task.
+	RoleStart = "start"
+	// RoleOutput is what such a program printed, a part of it in each message, where
+	// nothing better is known of what it does.
+	RoleOutput = "output"
 )
 
 // Turns is how many replies of the model a history accounts for: its assistant

@@ -38,7 +38,7 @@ func (p *progress) show(v solve.View, now time.Time) {
 		return
 	}
 	elapsed := fmt.Sprintf("%6.1fs  ", now.Sub(p.started).Seconds())
-	if text := string(v.Solve.State); p.seen["solve"] != text {
+	if text := standing(v.Solve); p.seen["solve"] != text {
 		p.seen["solve"] = text
 		fmt.Fprintf(p.out, "%ssolve %s%s\n", elapsed, text, after(doing(v.Solve)))
 	}
@@ -58,7 +58,7 @@ func (p *progress) redraw(v solve.View, now time.Time) {
 	if p.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
-	lines := []string{fmt.Sprintf("%6.1fs  solve %s%s", now.Sub(p.started).Seconds(), v.Solve.State, after(doing(v.Solve)))}
+	lines := []string{fmt.Sprintf("%6.1fs  solve %s%s", now.Sub(p.started).Seconds(), standing(v.Solve), after(doing(v.Solve)))}
 	names := 0
 	for _, r := range v.Runs {
 		names = max(names, utf8.RuneCountInString(label(r.Experiment)))
@@ -87,6 +87,14 @@ func columns(out io.Writer) int {
 		}
 	}
 	return 100
+}
+
+// standing is a solve's state, and the wave that it is in.
+func standing(s solve.Solve) string {
+	if waves := s.Plan.Waves(); waves > 1 && s.State == solve.StateRunning {
+		return fmt.Sprintf("%s, wave %d of %d", s.State, s.Wave, waves)
+	}
+	return string(s.State)
 }
 
 // doing says what a state is about, where its name alone leaves people waiting.

@@ -69,6 +69,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv 
 	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
 	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
 	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")
+	cfg.Gateway.Dir = filepath.Join(r.dir, "gateway")
 	// This machine's own user started it on this machine's own code: limits
 	// that need cgroups are wanted, but not insisted on.
 	cfg.Sandbox.Local.AllowUnlimited = true

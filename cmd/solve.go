@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
@@ -34,13 +35,7 @@ func newSolve(s streams) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&l.config, "config", "c", "", "configuration file")
-	f.StringSliceVar(&l.req.Models, "models", nil, "models of the matrix (default: solver.defaults.models)")
-	f.Float64SliceVar(&l.req.Temps, "temps", nil, "temperatures of the matrix")
-	f.IntSliceVar(&l.req.Edits, "edits", nil, "max edits of the matrix, 0 is no limit")
-	f.StringSliceVar(&l.req.Strategies, "strategies", nil, "strategies of the matrix")
-	f.StringSliceVar(&l.req.Agents, "agents", nil, "agents of the matrix")
-	f.IntVar(&l.req.Repeat, "repeat", 0, "how often each experiment runs")
-	f.IntVar(&l.req.Parallel, "parallel", 0, "runs at a time")
+	matrixFlags(f, &l.req)
 	f.StringVar(&l.budget, "budget", "", "money and time of the whole solve, for example $2 or 20m or both: $2,20m")
 	f.StringVar(&l.req.Base, "base", "", "base branch (default: the one you are on)")
 	f.StringVar(&l.script, "script", "", "play this file as the models it names, instead of real ones")
@@ -54,11 +49,11 @@ func newSolve(s streams) *cobra.Command {
 // would else be the default, which nobody who writes --models= means.
 func emptied(c *cobra.Command) error {
 	var wrong []error
-	for _, name := range []string{"config", "models", "strategies", "agents", "budget", "base", "script", "test", "install", "record"} {
-		if v := c.Flags().Lookup(name).Value.String(); c.Flags().Changed(name) && (v == "" || v == "[]") {
-			wrong = append(wrong, fmt.Errorf("--%s: has no value; leave it out for the default", name))
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if v := f.Value.String(); v == "" || v == "[]" {
+			wrong = append(wrong, fmt.Errorf("--%s: has no value; leave it out for the default", f.Name))
 		}
-	}
+	})
 	return errors.Join(wrong...)
 }
 

@@ -133,6 +133,9 @@ func TestParseCommentReadsArguments(t *testing.T) {
 		"base=main\u00a0\trepeat=2\u2003":     {Base: "main", Repeat: 2},
 		"profile=cheap":                       {Profile: "cheap"},
 		"sandbox=docker":                      {Sandbox: "docker"},
+		"stop=First_Green repeat=3":           {Stop: solve.StopFirstGreen, Repeat: 3},
+		"stop=waves models=gpt-5-mini":        {Stop: solve.StopWaves, Models: []string{"gpt-5-mini"}},
+		"stop=all":                            {Stop: solve.StopAll},
 		"Profile=“thorough” repeat=2":         {Profile: "thorough", Repeat: 2},
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -177,6 +180,9 @@ func TestParseCommentNamesTheProblem(t *testing.T) {
 		"pcik 3":                                 "I do not know the command `pcik`. Did you mean `pick`?",
 		"revize it":                              "I do not know the command `revize`. Did you mean `revise`?",
 		"solve profile=cheep":                    "`cheep` is not one of the configured profiles. Did you mean `cheap`?",
+		"solve stop=first-green":                 "`first-green` is no stop rule: it takes all, first_green or waves. Did you mean `first_green`?",
+		"solve stop=never":                       "`never` is no stop rule: it takes all, first_green or waves.",
+		"solve stop=":                            "`stop` has no value; write it as `stop=first_green`.",
 		"solve sandbox=dokcer":                   "`dokcer` is not a sandbox that is offered here (local, docker).",
 		"solve sandbox=local,docker":             "`local,docker` is not a sandbox that is offered here (local, docker).",
 		"solve sandbox=":                         "`sandbox` has no value; write it as `sandbox=docker`.",

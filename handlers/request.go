@@ -35,7 +35,7 @@ type Vocabulary struct {
 // Problem is one value of a request that cannot be accepted.
 type Problem struct {
 	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the
-	// time budget, "profile", "sandbox".
+	// time budget, "profile", "sandbox", "stop".
 	Key   string
 	Index int    // of the value in its list
 	Word  string // the offending value, as it was given
@@ -76,6 +76,9 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 		one("time", true, r.TimeBudget, "is no time I take: it goes from 1m to 24h")
 	}
 	one("sandbox", r.Sandbox != "", r.Sandbox, v.badSandbox(r.Sandbox))
+	if bad, near := solve.BadStopRule(r.Stop); bad != "" {
+		report(Problem{Key: "stop", Word: string(r.Stop), Text: bad, Nearest: near})
+	}
 	one("base", r.Base != "", r.Base, badBranch(r.Base))
 	if r.Profile != "" {
 		v.checkAdded("profiles", "profile", []string{r.Profile}, v.Profiles, func(p Problem) {

@@ -19,7 +19,7 @@ type setter struct {
 
 // keys in the order of the usage text.
 func keys() []string {
-	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base", "profile", "sandbox"}
+	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base", "profile", "sandbox", "stop"}
 }
 
 func setters() map[string]setter {
@@ -38,6 +38,10 @@ func setters() map[string]setter {
 		}},
 		"profile": {"cheap", func(r *solve.Request, value string) (string, string) {
 			r.Profile = value
+			return "", ""
+		}},
+		"stop": {"first_green", func(r *solve.Request, value string) (string, string) {
+			r.Stop = solve.StopRule(strings.ToLower(value))
 			return "", ""
 		}},
 		"sandbox": {"docker", func(r *solve.Request, value string) (string, string) {

@@ -27,13 +27,11 @@ type family struct {
 // o-series refuse any temperature but 1. Anthropic: Opus 4.7 and everything
 // numbered 4.7 or more refuses sampling parameters
 // (platform.claude.com, migration guides of Opus 4.7 and Sonnet 5).
-func families() []family {
-	return []family{
-		{regexp.MustCompile(`^gpt-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`), 5, 0},
-		{regexp.MustCompile(`^o(\d)(?:-|$)`), 1, 0},
-		{regexp.MustCompile(`^claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`), 4, 7},
-		{regexp.MustCompile(`^claude-(\d{1,2})(?:-(\d{1,2}))?-[a-z]+(?:-|$)`), 4, 7},
-	}
+var families = []family{
+	{regexp.MustCompile(`^gpt-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`), 5, 0},
+	{regexp.MustCompile(`^o(\d)(?:-|$)`), 1, 0},
+	{regexp.MustCompile(`^claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`), 4, 7},
+	{regexp.MustCompile(`^claude-(\d{1,2})(?:-(\d{1,2}))?-[a-z]+(?:-|$)`), 4, 7},
 }
 
 // capability looks a provider's model name up. Names with a vendor in front
@@ -47,7 +45,7 @@ func capability(name string) Capability {
 	if strings.HasPrefix(name, "claude-mythos-preview") || strings.HasPrefix(name, "codex-") {
 		return Refused
 	}
-	for _, f := range families() {
+	for _, f := range families {
 		if major, minor, ok := version(f.shape, name); ok {
 			if major > f.major || major == f.major && minor >= f.minor {
 				return Refused
@@ -62,7 +60,7 @@ func capability(name string) Capability {
 // tools of a model unless its reasoning is switched off: GPT-5.4 and later.
 func toolsNeedNoReasoning(name string) bool {
 	name = normal(name)
-	major, minor, ok := version(families()[0].shape, name)
+	major, minor, ok := version(families[0].shape, name)
 	return ok && !strings.Contains(name, "-chat") && (major > 5 || major == 5 && minor >= 4)
 }
 

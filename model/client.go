@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -17,6 +18,8 @@ import (
 const (
 	// maxBody is the longest answer that is read, many times what a model writes.
 	maxBody = 16 << 20
+	// maxStream is the longest answer that comes as a stream of events.
+	maxStream = 512 << 20
 	// maxWait is the longest Retry-After that is waited for; a provider that asks
 	// for more has, for this run, failed.
 	maxWait = 5 * time.Minute
@@ -37,22 +40,32 @@ func (c *client) Name() string { return c.entry.Name }
 // attempt makes one request. It gives back the response, too, where there was one.
 type attempt func(ctx context.Context) (agent.Reply, *http.Response, error)
 
-// call makes a request until it succeeds, fails for good, or has been tried
-// often enough. The SDKs' own retries are off: this is the only place.
+// call makes a request until it succeeds, fails for good, or has been tried often enough.
 func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
-	n := 0
-	once := func() (agent.Reply, error) {
-		n++
+	return persist(ctx, c, func(ctx context.Context) (agent.Reply, *Error) {
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
 		reply, res, err := try(inner) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
-		if err == nil {
+		if err != nil {
+			return reply, c.classify(inner, res, err)
+		}
+		return reply, nil
+	})
+}
+
+// persist tries until it succeeds, fails for good, or has been tried often enough. The
+// SDKs' own retries are off: this is the only place.
+func persist[T any](ctx context.Context, c *client, try func(context.Context) (T, *Error)) (T, error) {
+	n := 0
+	once := func() (T, error) {
+		n++
+		reply, e := try(ctx)
+		if e == nil {
 			return reply, nil
 		}
 		if ctx.Err() != nil {
 			return reply, backoff.Permanent(context.Cause(ctx))
 		}
-		e := c.classify(inner, res, err)
 		switch {
 		case !e.retry, e.after > maxWait:
 			return reply, backoff.Permanent(e)
@@ -71,7 +84,8 @@ func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
 			zerolog.Ctx(ctx).Warn().AnErr("err", bare(err)).Int("attempt", n).Dur("duration", d).Msg("model call failed, will be tried again")
 		}))
 	if err != nil {
-		return agent.Reply{}, bare(err)
+		var none T
+		return none, bare(err)
 	}
 	return reply, nil
 }
@@ -104,8 +118,17 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = &bounded{ReadCloser: res.Body, left: maxBody}
+	res.Body = &bounded{ReadCloser: res.Body, left: most(res)}
 	return res, nil
+}
+
+// most is how long an answer may be. A stream says the same in many more bytes, and
+// nobody keeps it.
+func most(res *http.Response) int64 {
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return maxStream
+	}
+	return maxBody
 }
 
 // bounded is a body that fails after so many bytes.

@@ -21,6 +21,7 @@ const (
 	OpenAI    = "openai"    // chat completions, of OpenAI or of any server at base_url
 	Anthropic = "anthropic" // messages
 	Scripted  = "scripted"  // plays a file
+	Roulette  = "roulette"  // another of its members at every step, for the native agent
 )
 
 // Config is the list of models and how hard a call is tried.
@@ -39,7 +40,7 @@ type Config struct {
 type Entry struct {
 	// Name is what people write in models=...; it is unique.
 	Name     string `yaml:"name"`
-	Provider string `yaml:"provider"` // openai, anthropic or scripted
+	Provider string `yaml:"provider"` // openai, anthropic, scripted or roulette
 	// Model is the provider's own name; empty is Name.
 	Model string `yaml:"model"`
 	// BaseURL is another server than the provider's own; for openai it includes /v1.
@@ -62,6 +63,11 @@ type Entry struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// Script is the file of a scripted model.
 	Script string `yaml:"script"`
+	// Members are the models of a roulette, by name.
+	Members []string `yaml:"members"`
+	// APIs are those by which agents reach it through the gateway: chat, responses,
+	// messages. Empty is what the provider is known to offer, see [Set.APIs].
+	APIs []string `yaml:"apis"`
 }
 
 // DefaultConfig has three models of each provider. Prices are the providers'
@@ -95,6 +101,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	for i, e := range c.Models {
 		at := func(key, problem string) { report(fmt.Sprintf("models[%d].%s", i, key), problem) }
 		e.validate(at)
+		c.validateMembers(e, at)
 		if e.Name != "" && seen[e.Name] {
 			at("name", fmt.Sprintf("%q is there twice", e.Name))
 		}
@@ -125,13 +132,30 @@ func (e Entry) validate(report func(key, problem string)) {
 		report("timeout", "must be at least 1ms (0 is the default)")
 	}
 	e.Price.Validate("price", report)
+	e.validateAPIs(report)
+}
+
+// validateAPIs checks the names, and that the provider can offer them.
+func (e Entry) validateAPIs(report func(key, problem string)) {
+	for i, api := range e.APIs {
+		switch {
+		case !slices.Contains(allAPIs(), api):
+			report("apis", fmt.Sprintf("%q is none of %s", api, strings.Join(allAPIs(), ", ")))
+		case slices.Contains(e.APIs[:i], api):
+			report("apis", fmt.Sprintf("%q is there twice", api))
+		case e.Provider == Roulette:
+			report("apis", "is not for provider roulette: it is for the agent mini only")
+		case e.Provider == Anthropic && api != agent.APIMessages:
+			report("apis", fmt.Sprintf("%q is not offered by provider anthropic; it offers messages", api))
+		}
+	}
 }
 
 // validateProvider checks where the model is and how it is reached.
 func (e Entry) validateProvider(report func(key, problem string)) {
 	switch {
-	case !slices.Contains([]string{OpenAI, Anthropic, Scripted}, e.Provider):
-		report("provider", fmt.Sprintf("%q is none of openai, anthropic, scripted", e.Provider))
+	case !slices.Contains([]string{OpenAI, Anthropic, Scripted, Roulette}, e.Provider):
+		report("provider", fmt.Sprintf("%q is none of openai, anthropic, scripted, roulette", e.Provider))
 	case e.Provider == Scripted && e.Script == "":
 		report("script", "is missing: the file that a scripted model plays")
 	case e.Provider != Scripted && e.Script != "":

@@ -40,6 +40,8 @@ type Error struct {
 	public string
 	retry  bool
 	after  time.Duration
+	code   int  // the provider's HTTP status, 0 if it gave none
+	said   Said // what the provider said with it
 }
 
 var _ agent.ModelError = (*Error)(nil)
@@ -55,6 +57,14 @@ func (e *Error) Public() string { return e.public }
 
 // RetryAfter is how long the provider asked to wait; 0 if it did not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// HTTPStatus is the status of the provider's answer; 0 where there was none, or none
+// that tells of an error.
+func (e *Error) HTTPStatus() int { return e.code }
+
+// Said is the provider's own error, without our key and our account's names; empty
+// where it said nothing, or nothing that concerns who asked.
+func (e *Error) Said() Said { return e.said }
 
 // errAttempt is the cause with which one attempt runs out of time.
 var errAttempt = errors.New("attempt timed out")
@@ -89,7 +99,25 @@ func (c *client) fail(status string, retry bool, format string, args ...any) *Er
 
 // refused is an answer with an error status.
 func (c *client) refused(res *http.Response) *Error {
-	code, message := errorBody(res)
+	said := errorBody(res)
+	e := c.refusal(res, said.word(), said.Message)
+	if e.code = res.StatusCode; !e.Ours() {
+		e.said = Said{c.scrub(said.Type), c.scrub(said.Code), c.scrub(said.Param), c.scrub(said.Message)}
+	}
+	return e
+}
+
+// Ours says that the error is about our account at the provider: nothing that who asked
+// could do better.
+func (e *Error) Ours() bool {
+	switch e.code {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		return true
+	}
+	return e.status == StatusRateLimit && !e.retry
+}
+
+func (c *client) refusal(res *http.Response, code, message string) *Error {
 	text := c.clean(message)
 	if text == "" {
 		text = "no reason given"
@@ -133,36 +161,48 @@ func (c *client) rateLimit(res *http.Response, code, text string) *Error {
 	return e
 }
 
-// errorBody is the code and message of an error answer: {"error": {"code" or
-// "type", "message"}} of both providers, {"error": "text"} of small servers.
-func errorBody(res *http.Response) (code, message string) {
+// Said is what a provider's error says, in the words that both APIs have.
+type Said struct{ Type, Code, Param, Message string }
+
+// errorBody reads an error answer: {"error": {"code" or "type", "message"}} of both
+// providers, {"error": "text"} of small servers.
+func errorBody(res *http.Response) Said {
 	data, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil {
-		return "", ""
+		return Said{}
 	}
 	var body struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
 	}
 	if json.Unmarshal(data, &body) != nil {
-		return "", ""
+		return Said{}
 	}
 	var inner struct {
 		Code    any    `json:"code"`
 		Type    string `json:"type"`
+		Param   any    `json:"param"`
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(body.Error, &inner) == nil {
-		code, _ = inner.Code.(string)
-		if code == "" {
-			code = inner.Type
-		}
-		return code, inner.Message
+		said := Said{Type: inner.Type, Message: inner.Message}
+		said.Code, _ = inner.Code.(string)
+		said.Param, _ = inner.Param.(string)
+		return said
 	}
-	if json.Unmarshal(body.Error, &message) == nil {
-		return "", message
+	var text string
+	if json.Unmarshal(body.Error, &text) == nil {
+		return Said{Message: text}
 	}
-	return "", body.Message
+	return Said{Message: body.Message}
+}
+
+// word is the code, or the type where there is none.
+func (s Said) word() string {
+	if s.Code != "" {
+		return s.Code
+	}
+	return s.Type
 }
 
 // tooLong recognises a full context window: OpenAI's code, Anthropic's,
@@ -206,13 +246,23 @@ func connection(err error) string {
 // keyLike finds what looks like a key, whole or masked.
 func keyLike() *regexp.Regexp { return regexp.MustCompile(`\bsk-[\w*.-]{4,}`) }
 
-// clean makes foreign text fit for people: one line, short, without the key.
-func (c *client) clean(text string) string {
-	const limit = 300
+// accountLike finds the names of an organisation and a project, which OpenAI puts into
+// its texts.
+func accountLike() *regexp.Regexp { return regexp.MustCompile(`\b(?:org-|proj_)[A-Za-z0-9]{8,}`) }
+
+// scrub takes our key, what looks like one, and our account's names out of foreign text.
+func (c *client) scrub(text string) string {
 	if len(c.key) > 3 {
 		text = strings.ReplaceAll(text, c.key, "[key]")
 	}
 	text = keyLike().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "[key]")
+	return accountLike().ReplaceAllString(text, "[account]")
+}
+
+// clean makes foreign text fit for people: one line, short, without the key.
+func (c *client) clean(text string) string {
+	const limit = 300
+	text = c.scrub(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) > limit {
 		cut := limit

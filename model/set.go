@@ -34,6 +34,7 @@ type Set struct {
 	http    *http.Client
 	entries []Entry
 	scripts map[string]*scripted.Script // by model name
+	play    Player
 }
 
 // Option changes a Set while it is made.
@@ -102,6 +103,9 @@ func (s *Set) Ready(name string) error {
 	if err != nil {
 		return err
 	}
+	if e.Provider == Roulette {
+		return s.each(e, s.Ready)
+	}
 	_, err = s.key(e)
 	return err
 }
@@ -114,6 +118,10 @@ func (s *Set) Temperature(name string) Capability {
 		return Accepted
 	case e.Temperature != "":
 		return Capability(e.Temperature)
+	case e.Provider == Roulette && slices.ContainsFunc(e.Members, func(name string) bool { return s.Temperature(name) == Accepted }):
+		return Accepted
+	case e.Provider == Roulette:
+		return Refused
 	}
 	return capability(e.model())
 }
@@ -125,8 +133,11 @@ func (s *Set) Metered(name string) bool {
 	if err != nil {
 		return false
 	}
-	if e.Provider == Scripted {
+	switch e.Provider {
+	case Scripted:
 		return s.scripts[name].PriceOf(name, e.Price).Known()
+	case Roulette:
+		return !slices.ContainsFunc(e.Members, func(name string) bool { return !s.Metered(name) })
 	}
 	return e.Price.Known()
 }
@@ -140,6 +151,9 @@ func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {
 	}
 	if s.Temperature(name) != Accepted {
 		x.Temperature = nil
+	}
+	if e.Provider == Roulette {
+		return s.newRoulette(e, x)
 	}
 	if e.Provider == Scripted {
 		return s.scripts[name].Model(name, x, e.Price), nil

@@ -61,7 +61,7 @@ func TestValidate(t *testing.T) {
 		`models[1].temperature: "warm" is none of accepted, ignored, refused`,
 		"models[1].timeout: must be at least 1ms (0 is the default)",
 		"models[2].name: is missing",
-		`models[2].provider: "acme" is none of openai, anthropic, scripted`,
+		`models[2].provider: "acme" is none of openai, anthropic, scripted, roulette`,
 		"models[3].script: is missing: the file that a scripted model plays",
 		"models[4].base_url: must begin with http:// or https:// and a host",
 		"models[4].script: is only for provider scripted",

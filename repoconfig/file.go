@@ -29,6 +29,7 @@ type file struct {
 	Profiles   map[string]Profile `yaml:"profiles"`
 	Protected  []string           `yaml:"protected"`
 	Sandbox    string             `yaml:"sandbox"`
+	Stop       solve.StopRule     `yaml:"stop"`
 	Limits     limits             `yaml:"limits"`
 }
 

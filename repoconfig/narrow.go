@@ -20,6 +20,8 @@ type Rules struct {
 	Profiles       map[string]Profile
 	// Sandbox is the driver where a request names none; "" is the operator's default.
 	Sandbox string
+	// Stop is the stop rule where a request names none.
+	Stop solve.StopRule
 }
 
 // Operator is what the operator's configuration says: the rules of a repository
@@ -35,6 +37,8 @@ type Operator struct {
 	Hosts []string
 	// Models and Agents are the names that profiles may use, Sandboxes the drivers that are offered.
 	Models, Agents, Sandboxes []string
+	// Waves says whether waves are configured.
+	Waves bool
 	// Label asks for a solve without a profile. If it has a colon, every label with
 	// the same prefix does, and names a profile.
 	Label string
@@ -68,6 +72,24 @@ func (n *narrowing) all(name string) {
 	n.profiles()
 	n.protected()
 	n.sandbox()
+	n.stop("stop", n.file.Stop, n.op.Waves)
+	if n.file.Stop != "" {
+		n.rules.Stop = n.file.Stop
+	}
+}
+
+// stop chooses a stop rule, but not one that makes more runs than the operator's does.
+// waves says whether there are any to choose.
+func (n *narrowing) stop(key string, rule solve.StopRule, waves bool) {
+	switch bad := badStop(rule); {
+	case rule == "":
+	case bad != "":
+		n.report(key, bad)
+	case rule == solve.StopAll && n.op.Stop != solve.StopAll && n.op.Stop != "":
+		n.report(key, fmt.Sprintf("is all, and the operator's is %s, which runs less: leave it out, or take first_green or waves", n.op.Stop))
+	case rule == solve.StopWaves && !waves:
+		n.report(key, "is waves, and none are configured: take first_green, or ask the operator (solver.waves)")
+	}
 }
 
 // sandbox chooses among the drivers that are offered.
@@ -87,6 +109,18 @@ func (o Operator) badSandbox(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("%q is not offered here: choose one of %s, or ask the operator (sandbox.choices)", name, strings.Join(o.Sandboxes, ", ")) + meant(name, o.Sandboxes)
+}
+
+// badStop says why a stop rule cannot be chosen by anybody, "" if it can.
+func badStop(rule solve.StopRule) string {
+	bad, near := solve.BadStopRule(rule)
+	if bad != "" {
+		bad = fmt.Sprintf("%q %s", rule, bad)
+	}
+	if near != "" {
+		bad += "; did you mean " + near + "?"
+	}
+	return bad
 }
 
 func (n *narrowing) commands(source string) {
@@ -156,18 +190,7 @@ func within(host string, allowed []string) bool {
 }
 
 // IsHost says whether the allow-list of the install phase can ever match the entry.
-func IsHost(s string) bool {
-	s = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(s), "*."), ".")
-	if s == "" || len(s) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-	}
-	return true
-}
+func IsHost(s string) bool { return solve.HostName(s) }
 
 func (n *narrowing) strategies() {
 	if len(n.file.Strategies) > 0 && !n.op.Texts {

@@ -27,6 +27,8 @@ type Profile struct {
 	Parallel  int           `yaml:"parallel"`
 	// Sandbox is the driver; "" leaves it to the repository's file, or the default.
 	Sandbox string `yaml:"sandbox"`
+	// Stop is the stop rule; "" leaves it.
+	Stop solve.StopRule `yaml:"stop"`
 }
 
 // Fill puts the profile's values where the request has none.
@@ -35,7 +37,7 @@ func (p Profile) Fill(r solve.Request) solve.Request {
 	r.Strategies, r.Agents = or(r.Strategies, p.Strategies), or(r.Agents, p.Agents)
 	r.Repeat, r.Parallel = cmp.Or(r.Repeat, p.Repeat), cmp.Or(r.Parallel, p.Parallel)
 	r.Budget, r.TimeBudget = cmp.Or(r.Budget, dollars(p.SolveUSD)), cmp.Or(r.TimeBudget, p.SolveTime)
-	r.Sandbox = cmp.Or(r.Sandbox, p.Sandbox)
+	r.Sandbox, r.Stop = cmp.Or(r.Sandbox, p.Sandbox), cmp.Or(r.Stop, p.Stop)
 	return r
 }
 
@@ -48,7 +50,7 @@ func or[T any](wish, fallback []T) []T {
 
 func (p Profile) empty() bool {
 	return len(p.Models)+len(p.Temps)+len(p.Edits)+len(p.Strategies)+len(p.Agents) == 0 &&
-		p.Repeat == 0 && p.SolveUSD == 0 && p.SolveTime == 0 && p.Parallel == 0 && p.Sandbox == ""
+		p.Repeat == 0 && p.SolveUSD == 0 && p.SolveTime == 0 && p.Parallel == 0 && p.Sandbox == "" && p.Stop == ""
 }
 
 // LabelPrefix is what every label that may name a profile begins with, "" if none
@@ -101,7 +103,11 @@ func (n *narrowing) profiles() {
 	known := n.op
 	known.Rules = n.rules
 	for _, name := range slices.Sorted(maps.Keys(n.file.Profiles)) {
-		known.CheckProfile(name, n.file.Profiles[name], n.report)
+		p := n.file.Profiles[name]
+		if badStop(p.Stop) == "" { // else it is told below
+			n.stop("profiles."+name+".stop", p.Stop, n.op.Waves || len(p.Models) > 0)
+		}
+		known.CheckProfile(name, p, n.report)
 	}
 }
 
@@ -167,12 +173,15 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 			report(at+".sandbox", bad)
 		}
 	}
+	if bad := badStop(p.Stop); bad != "" {
+		report(at+".stop", bad)
+	}
 	// Last: what is reported of the whole hides what comes after it of its parts.
 	if bad := solve.BadName(name); bad != "" {
 		report(at, fmt.Sprintf("the name %q %s", name, bad))
 	}
 	if p.empty() {
-		report(at, "holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel or sandbox")
+		report(at, "holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop")
 	}
 }
 

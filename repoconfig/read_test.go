@@ -158,7 +158,7 @@ limits:
 11:107: profiles.big.parallel: is 9, and at most 4 are allowed
 11:121: profiles.big.solve_usd: is $99.00, and at most $10.00 is allowed
 11:137: profiles.big.solve_time: is 2h, and at most 1h is allowed
-12:3: profiles.none: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel or sandbox
+12:3: profiles.none: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop
 13:16: profiles.odd.label: must begin with "yudai:", or nobody notices it
 14:16: profiles.own.label: "yudai:cheap" asks for something else already: choose another
 15:13: protected.0: "../x" has an empty, . or .. component; write it from the repository's root, like docs/** or *.lock
@@ -270,6 +270,42 @@ func TestSandboxIsChosenAmongThoseOffered(t *testing.T) {
 	_, problems = read(t, "sandbox: dokcer\nprofiles:\n  there: {sandbox: e2b}\n", op)
 	want := `1:10: sandbox: "dokcer" is not offered here: choose one of local, docker, or ask the operator (sandbox.choices); did you mean docker?
 3:20: profiles.there.sandbox: "e2b" is not offered here: choose one of local, docker, or ask the operator (sandbox.choices)`
+	if problems != want {
+		t.Errorf("problems:\n%s\nwant:\n%s", problems, want)
+	}
+}
+
+// TestStopIsChosenAndNeverWidens: by the file, and by its profiles.
+func TestStopIsChosenAndNeverWidens(t *testing.T) {
+	t.Parallel()
+	op := operator()
+	op.Stop, op.Waves = solve.StopAll, true
+	rules, problems := read(t, "stop: first_green\nprofiles: {thrice: {repeat: 3, stop: waves}, whole: {stop: all}}\n", op)
+	if problems != "" || rules.Stop != solve.StopFirstGreen {
+		t.Errorf("%+v, %s", rules, problems)
+	}
+	if r := rules.Profiles["thrice"].Fill(solve.Request{}); r.Stop != solve.StopWaves || r.Repeat != 3 {
+		t.Errorf("the profile fills in %+v", r)
+	}
+	if r := rules.Profiles["thrice"].Fill(solve.Request{Stop: solve.StopAll, Repeat: 1}); r.Stop != solve.StopAll || r.Repeat != 1 {
+		t.Errorf("the profile replaces what was asked for: %+v", r)
+	}
+	if rules, _ := read(t, "test: {command: make}\n", op); rules.Stop != solve.StopAll {
+		t.Errorf("without the key the rule is %q", rules.Stop)
+	}
+
+	op.Stop, op.Waves = solve.StopFirstGreen, false
+	_, problems = read(t, `stop: waves
+profiles:
+  everything: {stop: all}
+  cheap: {stop: waves}
+  steps: {stop: waves, models: [small, large]}
+  odd: {stop: first-green}
+`, op)
+	want := `1:7: stop: is waves, and none are configured: take first_green, or ask the operator (solver.waves)
+3:22: profiles.everything.stop: is all, and the operator's is first_green, which runs less: leave it out, or take first_green or waves
+4:17: profiles.cheap.stop: is waves, and none are configured: take first_green, or ask the operator (solver.waves)
+6:15: profiles.odd.stop: "first-green" is no stop rule: it takes all, first_green or waves; did you mean first_green?`
 	if problems != want {
 		t.Errorf("problems:\n%s\nwant:\n%s", problems, want)
 	}

@@ -40,7 +40,7 @@ type Solves interface {
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 }
 
-// API is the REST API. All fields but PublicURL, Token, Ready and Metrics are required.
+// API is the REST API. All fields but PublicURL, Token, Ready, Metrics and Gateway are required.
 type API struct {
 	Solves Solves
 	Hub    Hub
@@ -62,8 +62,8 @@ type API struct {
 	PublicURL   string // of this server, for links; "" makes them relative
 	Now         func() time.Time
 	NewID       func() solve.ID
-	// Ready and Metrics answer /readyz and /metrics; nil leaves the route out.
-	Ready, Metrics http.Handler
+	// Ready, Metrics and Gateway answer /readyz, /metrics and /gateway/; nil leaves the route out.
+	Ready, Metrics, Gateway http.Handler
 }
 
 // maxRequest is how many bytes the body of a request may have.

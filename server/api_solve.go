@@ -27,6 +27,7 @@ type solveRequest struct {
 	BaseBranch  string        `json:"base_branch,omitempty" maxLength:"255" example:"main" doc:"The branch to start from; the default branch if it is left out."`
 	Profile     string        `json:"profile,omitempty" maxLength:"100" example:"cheap" doc:"The name of a profile, whose values stand for what the request leaves out: a configured one, or one of the repository's own."`
 	Sandbox     string        `json:"sandbox,omitempty" maxLength:"100" example:"local" doc:"The sandbox driver, one that this server offers; the repository's own choice or the default if it is left out."`
+	Stop        string        `json:"stop,omitempty" enum:"all,first_green,waves" example:"first_green" doc:"When to stop: all runs everything, first_green ends at the first candidate that passes, waves starts the next wave only if nothing of the last passed (the configured waves, or one for each model named). The repository's own choice or the configured one if it is left out."`
 	Matrix      matrixRequest `json:"matrix,omitempty" doc:"What to try. Every axis that is left out has its configured values."`
 	Limits      limitsRequest `json:"limits,omitempty" doc:"Limits of this solve; they can narrow the configured ones, never widen them."`
 }
@@ -36,6 +37,8 @@ type matrixRequest struct {
 	Temps     []float64 `json:"temps,omitempty" nullable:"false" maxItems:"32" example:"[0.2,0.8]" doc:"Temperatures, 0 to 2."`
 	MaxEdits  []int     `json:"max_edits,omitempty" nullable:"false" maxItems:"32" example:"[0]" doc:"Limits of steps that change the tree; 0 is no limit."`
 	Evolution []string  `json:"evolution,omitempty" nullable:"false" maxItems:"32" example:"[\"test-first\"]" doc:"Names of configured strategies."`
+	Agents    []string  `json:"agents,omitempty" nullable:"false" maxItems:"32" example:"[\"mini\"]" doc:"Names of agents: those that yudai brings, and configured ones."`
+	Repeat    int       `json:"repeat,omitempty" minimum:"1" maximum:"20" example:"1" doc:"How often each experiment runs."`
 }
 
 type limitsRequest struct {
@@ -138,6 +141,7 @@ func newSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request
 func (b solveRequest) request() solve.Request {
 	return solve.Request{
 		Profile: b.Profile, Sandbox: b.Sandbox, Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
+		Agents: b.Matrix.Agents, Repeat: b.Matrix.Repeat, Stop: solve.StopRule(b.Stop),
 		Parallel: b.Limits.MaxParallel, TimeBudget: time.Duration(b.Limits.TimeBudgetS) * time.Second, Base: b.BaseBranch,
 	}
 }
@@ -145,10 +149,11 @@ func (b solveRequest) request() solve.Request {
 // detail places a problem of a request in its JSON body.
 func detail(p handlers.Problem) *huma.ErrorDetail {
 	location := map[string]string{
-		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits", "strategies": "matrix.evolution",
+		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits", "strategies": "matrix.evolution", "agents": "matrix.agents",
 		"parallel": "limits.max_parallel", "time": "limits.time_budget_s", "base": "base_branch", "profile": "profile", "sandbox": "sandbox",
+		"repeat": "matrix.repeat", "stop": "stop",
 	}[p.Key]
-	if strings.HasPrefix(location, "matrix.") {
+	if strings.HasPrefix(location, "matrix.") && p.Key != "repeat" {
 		location = fmt.Sprintf("%s[%d]", location, p.Index)
 	}
 	message := strings.ReplaceAll(p.Text, "`", "")

@@ -32,12 +32,22 @@ type solveStatus struct {
 	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together."`
 	SandboxUSD  float64            `json:"sandbox_cost_usd" doc:"What the sandboxes cost so far, of the base and all runs together; limits of money do not count it."`
 	Sandbox     string             `json:"sandbox,omitempty" doc:"The sandbox driver it was planned with."`
+	Stop        string             `json:"stop,omitempty" enum:"all,first_green,waves" doc:"Its stop rule; left out until it is planned."`
+	Wave        int                `json:"wave,omitempty" doc:"The wave whose runs may start; left out where there are no waves."`
+	Waves       int                `json:"waves,omitempty" doc:"How many waves there are; left out where there are none."`
+	Saved       *savedStatus       `json:"saved,omitempty" doc:"What the stop rule left out; left out if that is nothing."`
 	Events      uint64             `json:"events" doc:"How many events the solve's log has."`
 	CancelledBy string             `json:"cancelled_by,omitempty" doc:"Who asked to stop it."`
 	CreatedAt   time.Time          `json:"created_at"`
 	StartedAt   *time.Time         `json:"started_at,omitempty"`
 	DeadlineAt  *time.Time         `json:"deadline_at,omitempty" doc:"When its time budget ends."`
 	EndedAt     *time.Time         `json:"ended_at,omitempty"`
+}
+
+type savedStatus struct {
+	NotRun  int     `json:"not_run" doc:"Runs that were never started."`
+	Stopped int     `json:"stopped" doc:"Runs that were stopped at work."`
+	USD     float64 `json:"usd,omitempty" doc:"About what they would have cost beside what they did, by what the other runs cost; left out if nobody knows."`
 }
 
 type pullStatus struct {
@@ -54,6 +64,8 @@ type experimentStatus struct {
 	MaxEdits    int            `json:"max_edits" doc:"0 is no limit."`
 	Strategy    string         `json:"strategy"`
 	Repeat      int            `json:"repeat"`
+	Wave        int            `json:"wave,omitempty" doc:"The wave it belongs to; left out where there are no waves."`
+	NotNeeded   bool           `json:"not_needed,omitempty" doc:"Whether the stop rule cancelled it; with attempt 0 it was never started."`
 	State       string         `json:"state" enum:"queued,dispatched,working,harvesting,judging,passed,failed,no_verdict,empty,cancelled,timed_out,lost,error"`
 	Reason      string         `json:"reason,omitempty"`
 	Attempt     int            `json:"attempt"`
@@ -121,6 +133,13 @@ func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 		out.Experiments = append(out.Experiments, experimentOf(r))
 	}
 	out.CostUSD, out.SandboxUSD, out.Sandbox = dollars(cost), dollars(solve.SandboxCost(s, runs)), s.Plan.Sandbox
+	out.Stop, out.Wave = string(s.Plan.Stop), s.Wave
+	if s.Plan.Stop == solve.StopWaves {
+		out.Waves = s.Plan.Waves()
+	}
+	if saved := solve.SavedBy(runs); saved.NotRun+saved.Stopped > 0 {
+		out.Saved = &savedStatus{NotRun: saved.NotRun, Stopped: saved.Stopped, USD: dollars(saved.Money)}
+	}
 	return out
 }
 
@@ -128,7 +147,7 @@ func experimentOf(r solve.Run) experimentStatus {
 	x := r.Experiment
 	out := experimentStatus{
 		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
-		Repeat: x.Repeat, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
+		Repeat: x.Repeat, Wave: x.Wave, NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
 		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(), CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
 	if c := r.Candidate; c != nil {

@@ -148,7 +148,7 @@ func TestPostSolveStoresWhatWasAsked(t *testing.T) {
 	s := newSite(t, nil)
 	var got map[string]any
 	res := s.call(t, "POST", "/solve", `{"repo_url": "https://github.com/octo/hello.git", "issue_number": 7, "base_branch": "v1",
-		"matrix": {"models": ["gpt-5-mini"], "temps": [0, 0.5], "max_edits": [0, 5], "evolution": ["test-first"]},
+		"matrix": {"models": ["gpt-5-mini"], "temps": [0, 0.5], "max_edits": [0, 5], "evolution": ["test-first"], "agents": ["mini"], "repeat": 3}, "stop": "waves",
 		"limits": {"max_parallel": 2, "time_budget_s": 600}}`, nil, &got)
 	url := "https://yudai.example.com/solve/cnv8q5k6n88s73a1e0h1/status"
 	want := map[string]any{"solve_id": "cnv8q5k6n88s73a1e0h1", "state": "queued", "status_url": url, "created": true}
@@ -161,8 +161,8 @@ func TestPostSolveStoresWhatWasAsked(t *testing.T) {
 		Issue:   solve.Issue{Number: 7, Title: "It breaks", Body: "always", Author: "kim"},
 		Trigger: solve.Trigger{Kind: solve.TriggerAPI, Key: "api:cnv8q5k6n88s73a1e0h1", At: noon()},
 		Request: solve.Request{
-			Models: []string{"gpt-5-mini"}, Temps: []float64{0, 0.5}, Edits: []int{0, 5}, Strategies: []string{"test-first"},
-			Parallel: 2, TimeBudget: 10 * time.Minute, Base: "v1",
+			Models: []string{"gpt-5-mini"}, Temps: []float64{0, 0.5}, Edits: []int{0, 5}, Strategies: []string{"test-first"}, Agents: []string{"mini"},
+			Parallel: 2, TimeBudget: 10 * time.Minute, Base: "v1", Repeat: 3, Stop: solve.StopWaves,
 		},
 	}}
 	if diff := cmp.Diff(stored, s.solves); diff != "" {
@@ -213,7 +213,10 @@ func TestPostSolveSaysWhereTheFaultIs(t *testing.T) {
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"models": ["gpt-5-mini", "gpt-5-mni"]}}`:   "body.matrix.models[1]: is not one of the configured models; did you mean gpt-5-mini?",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"temps": [0.5, 3]}}`:                       "body.matrix.temps[1]: is no temperature",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"max_edits": [-1]}}`:                       "body.matrix.max_edits[0]: is out of range",
+		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"agents": ["minni"]}}`:                     "body.matrix.agents[0]: is not one of the configured agents; did you mean mini?",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"evolution": ["test-last"]}}`:              "body.matrix.evolution[0]: is not one of the configured strategies",
+		`{"repo_url": "octo/hello", "issue_number": 7, "stop": "wave"}`:                                      `body.stop: expected value to be one of "all, first_green, waves"`,
+		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"repeat": 21}}`:                            "body.matrix.repeat: expected number <= 20",
 		`{"repo_url": "octo/hello", "issue_number": 7, "limits": {"max_parallel": 65}}`:                      "body.limits.max_parallel: expected number <= 64",
 		`{"repo_url": "octo/hello", "issue_number": 7, "limits": {"time_budget_s": 5}}`:                      "body.limits.time_budget_s: expected number >= 60",
 		`{"repo_url": "octo/hello", "issue_number": 7, "limits": {"time_budget_s": 5, "max_parallel": "x"}}`: "body.limits.max_parallel: expected integer",

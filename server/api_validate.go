@@ -47,6 +47,7 @@ type effectiveRules struct {
 	Profiles   []effectiveProfile `json:"profiles" nullable:"false"`
 	Protected  []string           `json:"protected" nullable:"false" doc:"Paths that no patch may touch."`
 	Sandbox    string             `json:"sandbox,omitempty" doc:"The sandbox driver where a request names none; left out if it is the default."`
+	Stop       string             `json:"stop,omitempty" enum:"all,first_green,waves" doc:"The stop rule where a request names none."`
 	Limits     effectiveLimits    `json:"limits"`
 }
 
@@ -107,7 +108,7 @@ func viewOf(r repoconfig.Rules) effectiveRules {
 	v := effectiveRules{
 		Install: s.Install, Network: append([]string{}, s.Hosts...), Detected: !s.OnlyHosts,
 		Strategies: append([]string{}, slices.Sorted(maps.Keys(r.Strategies))...),
-		Profiles:   []effectiveProfile{}, Sandbox: r.Sandbox, Protected: append([]string{}, s.Patch.Protected...),
+		Profiles:   []effectiveProfile{}, Sandbox: r.Sandbox, Stop: string(r.Stop), Protected: append([]string{}, s.Patch.Protected...),
 		Limits: effectiveLimits{
 			RunTimeS: l.RunTime.Seconds(), RunSteps: l.RunSteps, RunUSD: float64(l.RunMoney) / 1e6,
 			SolveTimeS: l.SolveTime.Seconds(), SolveUSD: float64(l.SolveMoney) / 1e6, Parallel: l.Parallel, MaxExperiments: r.MaxExperiments,

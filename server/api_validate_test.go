@@ -62,7 +62,7 @@ func TestValidateTellsEveryProblem(t *testing.T) {
 func TestValidateTellsWhatHolds(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, validating)
-	status, answer := s.validate(t, "test: {command: make check}\nnetwork: [pypi.org]\nprotected: [docs/]\nlimits: {run_steps: 5}\nprofiles: {two: {repeat: 2}}\n", "Bearer "+token)
+	status, answer := s.validate(t, "test: {command: make check}\nnetwork: [pypi.org]\nprotected: [docs/]\nlimits: {run_steps: 5}\nprofiles: {two: {repeat: 2, stop: all}}\nstop: first_green\n", "Bearer "+token)
 	effective, _ := answer["effective"].(map[string]any)
 	if status != http.StatusOK || answer["valid"] != true || effective == nil {
 		t.Fatalf("%d %v", status, answer)
@@ -71,7 +71,7 @@ func TestValidateTellsWhatHolds(t *testing.T) {
 	for _, c := range []struct{ got, want any }{
 		{effective["test"], map[string]any{"command": "make check", "format": "exit"}},
 		{effective["network"], []any{"pypi.org"}}, {effective["network_detected"], false},
-		{effective["protected"], []any{"docs/"}},
+		{effective["protected"], []any{"docs/"}}, {effective["stop"], "first_green"},
 		{effective["profiles"], []any{map[string]any{"name": "two", "label": "yudai:two"}}},
 		{limits["run_steps"], 5.0}, {limits["run_time_s"], 1200.0},
 	} {

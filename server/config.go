@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
@@ -36,13 +39,16 @@ const minToken = 16
 // Config is the whole configuration: each section belongs to the package that reads
 // it. config.yml in the repository's root is its manual and equals [Default].
 type Config struct {
-	Server  Listen         `yaml:"server"`
-	GitHub  ghapp.Config   `yaml:"github"`
-	Store   bolt.Config    `yaml:"store"`
-	Models  model.Config   `yaml:"models"`
-	Solver  solver.Config  `yaml:"solver"`
-	Agent   agent.Config   `yaml:"agent"`
-	Sandbox drivers.Config `yaml:"sandbox"`
+	Server   Listen          `yaml:"server"`
+	GitHub   ghapp.Config    `yaml:"github"`
+	Store    bolt.Config     `yaml:"store"`
+	Models   model.Config    `yaml:"models"`
+	Solver   solver.Config   `yaml:"solver"`
+	Agent    agent.Config    `yaml:"agent"`
+	Agents   command.Config  `yaml:"agents"`
+	SWEAgent sweagent.Config `yaml:"swe_agent"`
+	Gateway  gateway.Config  `yaml:"gateway"`
+	Sandbox  drivers.Config  `yaml:"sandbox"`
 }
 
 // Listen is the section "server": what listens, and for whom.
@@ -76,12 +82,15 @@ func Default() Config {
 			Metrics:         true,
 			ShutdownTimeout: 15 * time.Second,
 		},
-		GitHub:  ghapp.DefaultConfig(),
-		Store:   bolt.DefaultConfig(),
-		Models:  model.DefaultConfig(),
-		Solver:  solver.DefaultConfig(),
-		Agent:   agent.DefaultConfig(),
-		Sandbox: drivers.DefaultConfig(),
+		GitHub:   ghapp.DefaultConfig(),
+		Store:    bolt.DefaultConfig(),
+		Models:   model.DefaultConfig(),
+		Solver:   solver.DefaultConfig(),
+		Agent:    agent.DefaultConfig(),
+		Agents:   command.DefaultConfig(),
+		SWEAgent: sweagent.DefaultConfig(),
+		Gateway:  gateway.DefaultConfig(),
+		Sandbox:  drivers.DefaultConfig(),
 	}
 }
 
@@ -135,6 +144,9 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 
 // severalLines says which texts are prompts or shell commands, which may have them.
 func severalLines(path string) bool {
+	if strings.HasPrefix(path, "agents.commands.") {
+		return strings.HasSuffix(path, ".shell") || strings.HasSuffix(path, ".install")
+	}
 	return strings.HasPrefix(path, "solver.strategies.") || path == "solver.tests.command" || path == "solver.tests.install"
 }
 
@@ -150,13 +162,25 @@ func (c Config) Validate(report func(key, problem string)) {
 	c.Models.Validate(in("models"))
 	c.Solver.Validate(in("solver"))
 	c.Agent.Validate(in("agent"))
+	c.Agents.Validate(in("agents"))
+	c.SWEAgent.Validate(in("swe_agent"))
+	c.Gateway.Validate(in("gateway"))
 	c.Sandbox.Validate(in("sandbox"))
 	c.checkProfiles(in("solver"))
+	for i, w := range c.Solver.Waves {
+		c.checkAxes(fmt.Sprintf("solver.waves.%d", i), w, report)
+	}
+	defaults := c.Solver.Defaults
+	defaults.Strategies = nil // package solver has looked at them
+	c.checkAxes("solver.defaults", defaults, report)
+}
+
+// checkAxes reports values of a matrix that no request could have.
+func (c Config) checkAxes(at string, m solver.Matrix, report func(key, problem string)) {
 	c.vocabulary().Check(solve.Request{
-		Models: c.Solver.Defaults.Models, Temps: c.Solver.Defaults.Temps, Edits: c.Solver.Defaults.Edits,
-		Agents: c.Solver.Defaults.Agents, Repeat: c.Solver.Defaults.Repeat,
+		Models: m.Models, Temps: m.Temps, Edits: m.Edits, Strategies: m.Strategies, Agents: m.Agents, Repeat: m.Repeat,
 	}, func(p handlers.Problem) {
-		key := "solver.defaults." + p.Key
+		key := at + "." + p.Key
 		if p.Key != "repeat" {
 			key += fmt.Sprintf(".%d", p.Index)
 		}
@@ -175,7 +199,7 @@ func plain(p handlers.Problem) string {
 
 // vocabulary holds the names that requests may use with this configuration.
 func (c Config) vocabulary() handlers.Vocabulary {
-	v := handlers.Vocabulary{Agents: []string{"mini"}}
+	v := handlers.Vocabulary{Agents: c.agentNames()}
 	for _, m := range c.Models.Models {
 		v.Models = append(v.Models, m.Name)
 	}

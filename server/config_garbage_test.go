@@ -55,6 +55,19 @@ func document(key, value string) (text, where string, line int) {
 		}
 		return text + value + "\n", where, line
 	}
+	if rest, ok := strings.CutPrefix(key, "solver.waves."); ok {
+		return "solver:\n  waves:\n    - " + rest + ": " + value + "\n", "solver.waves.0." + rest, 3
+	}
+	if rest, ok := strings.CutPrefix(key, "agents.commands."); ok {
+		text = "agents:\n  commands:\n    - "
+		line = 3
+		for _, o := range []string{"name: a", "apis: [chat]", "command: [a]", "install: a"} {
+			if name, _, _ := strings.Cut(o, ":"); name != rest && (rest != "shell" || name != "command") {
+				text, line = text+o+"\n      ", line+1
+			}
+		}
+		return text + rest + ": " + value + "\n", "agents.commands.0." + rest, line
+	}
 	indent := ""
 	for part := range strings.SplitSeq(key, ".") {
 		text += indent + part + ":\n"
@@ -145,7 +158,11 @@ func byDesign() map[string][]string {
 		"solver.defaults.edits":      {"[]"}, // no limit
 		"solver.defaults.strategies": {"[]"}, // no text
 		"solver.defaults.agents":     {"[]"},
-		"solver.caps.installation":   {"0"}, "solver.caps.repository": {"0"}, // 0 is no bound
+		"solver.waves":               {"[]"},
+		"solver.waves.models":        {"[]"}, // as in defaults, and so are the other axes
+		"solver.waves.temps":         {"[]"}, "solver.waves.edits": {"[]"}, "solver.waves.strategies": {"[]"},
+		"solver.waves.agents": {"[]"}, "solver.waves.repeat": {"0"},
+		"solver.caps.installation": {"0"}, "solver.caps.repository": {"0"}, // 0 is no bound
 		"solver.daily.repository.solves": {"0"}, "solver.daily.repository.usd": {"0"},
 		"solver.daily.installation.solves": {"0"}, "solver.daily.installation.usd": {"0"},
 		"solver.daily.process.solves": {"0"}, "solver.daily.process.usd": {"0"},
@@ -157,21 +174,32 @@ func byDesign() map[string][]string {
 		"solver.tests.hosts":        {"[]", "[nonsense]"}, // a host of one word may be a mirror's
 		"solver.tests.install_env":  {"{}"},
 		"solver.tests.install_time": {"0s"}, "solver.tests.time": {"0s"},
-		"solver.clone_depth":          {"0"},
-		"solver.profiles":             {"{}"},
-		"solver.repository.hosts":     {"[]", "[nonsense]"}, // a host of one word may be a mirror's
-		"solver.order":                {"[]"},
-		"agent.max_format_errors":     {"0"},
-		"agent.keep_output":           {"0"},
-		"sandbox.choices":             {"[]"},
-		"sandbox.fallback":            names, // none
-		"sandbox.local.extra_ro":      {"[]"},
-		"sandbox.local.toolchains":    {"[]"},
-		"sandbox.local.allow_private": {"[]"},
-		"sandbox.local.go_root":       names,
-		"sandbox.local.free_disk_mib": {"0"},
-		"sandbox.local.usd_per_hour":  {"0"},                                  // no price
-		"sandbox.docker.host":         names, "sandbox.docker.runtime": names, // the engine's own
+		"solver.clone_depth":      {"0"},
+		"solver.profiles":         {"{}"},
+		"solver.repository.hosts": {"[]", "[nonsense]"}, // a host of one word may be a mirror's
+		"solver.order":            {"[]"},
+		"agent.max_format_errors": {"0"},
+		"agent.keep_output":       {"0"},
+		"models.models.members":   {"[]"},
+		"models.models.apis":      {"[]"},
+		"swe_agent.command":       {"[]"},
+		"swe_agent.config":        names,
+		"agents.commands":         {"[]"},
+		"agents.commands.shell":   {`"a\nb"`}, "agents.commands.install": {`""`, `"a\nb"`}, // shell text
+		"agents.commands.task":           names, // by a file
+		"agents.commands.base_url_style": names, // by the API
+		"agents.commands.env":            {"{}"},
+		"agents.commands.hosts":          {"[]", "[nonsense]"}, // a host of one word may be a mirror's
+		"agents.commands.command":        {"[nonsense]"},
+		"sandbox.choices":                {"[]"},
+		"sandbox.fallback":               names, // none
+		"sandbox.local.extra_ro":         {"[]"},
+		"sandbox.local.toolchains":       {"[]"},
+		"sandbox.local.allow_private":    {"[]"},
+		"sandbox.local.go_root":          names,
+		"sandbox.local.free_disk_mib":    {"0"},
+		"sandbox.local.usd_per_hour":     {"0"},                                  // no price
+		"sandbox.docker.host":            names, "sandbox.docker.runtime": names, // the engine's own
 		"sandbox.docker.allow_private": {"[]"},
 		"sandbox.docker.usd_per_hour":  {"0"},
 		"sandbox.e2b.api_key_env":      names, "sandbox.e2b.api_key_file": names,

@@ -15,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 )
@@ -42,7 +43,7 @@ type Finding struct {
 func Diagnose(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		d := doctor{ctx: ctx, getenv: getenv}
-		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.files, d.github} {
+		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.gateway, d.files, d.github} {
 			for _, f := range check() {
 				if !yield(f) {
 					return
@@ -153,9 +154,29 @@ func (d *doctor) models() []Finding {
 	return found
 }
 
+// gateway says how agents in sandboxes reach their models.
+func (d *doctor) gateway() []Finding {
+	set, err := model.NewSet(d.cfg.Models, d.getenv)
+	if err != nil {
+		return nil // told already
+	}
+	g, err := gateway.New(d.cfg.Gateway, set, d.cfg.Server.PublicURL, zerolog.Nop())
+	if err != nil {
+		return []Finding{{Bad, "gateway", err.Error(), "mend the section gateway"}}
+	}
+	_ = g.Close()
+	switch {
+	case g.PublicHost() == "":
+		return []Finding{{Good, "gateway", "by sockets in " + d.cfg.Gateway.Dir + "; agents in sandboxes elsewhere need server.public_url", ""}}
+	case !strings.HasPrefix(d.cfg.Server.PublicURL, "https://"):
+		return []Finding{{Warn, "gateway", "agents in sandboxes elsewhere send their run's token to " + d.cfg.Server.PublicURL + " in the clear", "set server.public_url to an https address"}}
+	}
+	return []Finding{{Good, "gateway", "by sockets in " + d.cfg.Gateway.Dir + ", from elsewhere at " + g.PublicHost(), ""}}
+}
+
 // files looks for secrets that every user of this machine can read.
 func (d *doctor) files() []Finding {
-	names := []string{d.cfg.GitHub.App.PrivateKeyFile, d.cfg.GitHub.App.WebhookSecretFile, d.cfg.Server.APITokenFile, d.cfg.Sandbox.E2B.APIKeyFile, d.cfg.Sandbox.Prime.APIKeyFile}
+	names := []string{d.cfg.GitHub.App.PrivateKeyFile, d.cfg.GitHub.App.WebhookSecretFile, d.cfg.Server.APITokenFile, d.cfg.Sandbox.E2B.APIKeyFile, d.cfg.Sandbox.Prime.APIKeyFile, filepath.Join(d.cfg.Gateway.Dir, gateway.SecretFile)}
 	for _, m := range d.cfg.Models.Models {
 		names = append(names, m.APIKeyFile)
 	}

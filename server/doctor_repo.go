@@ -116,6 +116,9 @@ func describeRules(rules repoconfig.Rules) []Finding {
 	if v.Sandbox != "" {
 		found = append(found, Finding{Good, "sandbox", v.Sandbox, ""})
 	}
+	if v.Stop != "" {
+		found = append(found, Finding{Good, "stop", v.Stop, ""})
+	}
 	return append(found, Finding{Good, "limits", v.Limits.String(), ""})
 }
 

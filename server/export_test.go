@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
@@ -63,6 +64,7 @@ func (c Metered) Intake(hook http.Handler, events []githubapp.EventHandler) http
 func (c Metered) Accepter(next handlers.Accepter) handlers.Accepter { return c.m.accepter(next) }
 func (c Metered) Driver(next sandbox.Driver) sandbox.Driver         { return c.m.driver(next) }
 func (c Metered) Models(next solver.Models) solver.Models           { return c.m.models(next) }
+func (c Metered) Gateway(one gateway.Count)                         { c.m.gateway(one) }
 func (c Metered) GitHub(next http.RoundTripper) http.RoundTripper   { return c.m.github(next) }
 func (c Metered) Ledger(s *bolt.Store) solver.Store                 { return ledger{s, c.m} }
 func (c Metered) Outbox(s *bolt.Store) ghapp.EffectStore            { return outbox{s, c.m} }
@@ -110,3 +112,6 @@ func (s *Setup) SetNow(now func() time.Time) {
 
 // Stops says whether a driver's problem keeps the program from starting.
 func Stops(c Config, driver string, problem error) bool { return c.stops(driver, problem) }
+
+// AgentNames are the agents of a configuration.
+func AgentNames(c Config) []string { return c.agentNames() }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,9 @@ func (c Config) CheckRequest(r solve.Request, configured bool, getenv func(strin
 	names := r.Models
 	if len(names) == 0 {
 		names = c.Solver.Defaults.Models
+		if stop := cmp.Or(r.Stop, c.Solver.Stop); stop == solve.StopWaves {
+			names = c.waveModels()
+		}
 	}
 	for _, name := range names {
 		if err := set.Ready(name); err != nil && !unknown[name] {
@@ -162,3 +166,16 @@ func TestFormat(command string) string {
 
 // ParseBudget reads money, time or both ("$2", "20m", "$2,20m").
 func ParseBudget(text string) (solve.Money, time.Duration, error) { return handlers.ParseBudget(text) }
+
+// waveModels are the models of all waves.
+func (c Config) waveModels() (out []string) {
+	for _, w := range c.Solver.Waves {
+		list := w.Models
+		if len(list) == 0 {
+			list = c.Solver.Defaults.Models
+		}
+		out = append(out, list...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

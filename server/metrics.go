@@ -33,6 +33,7 @@ type metrics struct {
 	modelCalls   *prometheus.CounterVec
 	modelTokens  *prometheus.CounterVec
 	modelDollars *prometheus.CounterVec
+	gatewayCalls *prometheus.CounterVec
 }
 
 // newMetrics makes all of them in a registry of their own.
@@ -53,6 +54,7 @@ func newMetrics() *metrics {
 	m.modelCalls = counter("model_calls_total", "Model calls of runs, by result.", "model", "result")
 	m.modelTokens = counter("model_tokens_total", "Tokens of model calls by kind; cached ones are among the input.", "model", "kind")
 	m.modelDollars = counter("model_cost_dollars_total", "Price of model calls in US dollars, where it is known.", "model")
+	m.gatewayCalls = counter("gateway_calls_total", "Calls of agents through the gateway, by API and outcome; model_calls_total counts those that reached a model, too.", "api", "outcome")
 	m.boxLeaks = counter("sandbox_leaks_total", "Leftover sandboxes and bases that were swept, by driver.", "driver")
 	m.boxesOpen = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "yudai_sandboxes_open", Help: "Sandboxes that this process has open, by driver."}, []string{"driver"})
 	m.add(m.boxesOpen)

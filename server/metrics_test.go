@@ -21,6 +21,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/server"
@@ -219,7 +220,7 @@ func TestSandboxesAreCounted(t *testing.T) {
 	d := m.Driver(driver)
 	open := func(name string) sandbox.Sandbox {
 		t.Helper()
-		sb, err := d.Open(t.Context(), sandbox.Spec{Name: name})
+		sb, err := d.Open(t.Context(), sandbox.Spec{Name: name, Launch: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,6 +235,13 @@ func TestSandboxesAreCounted(t *testing.T) {
 	}
 	if e, ok := b.(sandbox.Egress); !ok || e.Restrict(t.Context(), sandbox.Network{}) != nil {
 		t.Error("the network of a counted sandbox cannot be restricted any more")
+	}
+	l, ok := b.(sandbox.Launcher)
+	if !ok || l.Launch(t.Context(), sandbox.Command{Shell: "x"}) != nil || l.Halt(t.Context()) != nil {
+		t.Error("a counted sandbox launches no programs any more")
+	}
+	if runs, err := l.Launched(t.Context()); runs || err != nil {
+		t.Errorf("after Halt: %v, %v", runs, err)
 	}
 	forker, ok := d.(sandbox.Forker)
 	if !ok {
@@ -302,6 +310,28 @@ func TestModelsAreCounted(t *testing.T) {
 		`model_calls_total{model="good",result="answered"}`: "2", `model_calls_total{model="dumb",result="failed"}`: "1",
 		`model_tokens_total{kind="input",model="good"}`: "200", `model_tokens_total{kind="cached",model="good"}`: "60",
 		`model_tokens_total{kind="output",model="good"}`: "14", `model_cost_dollars_total{model="good"}`: "0.5",
+	}
+	if diff := cmp.Diff(want, scrape(t, m)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestGatewayIsCounted: what agents ask for is counted, and among the models' calls are
+// those that reached one.
+func TestGatewayIsCounted(t *testing.T) {
+	t.Parallel()
+	m := server.NewMetered()
+	used := solve.Usage{Calls: 1, Input: 100, CachedRead: 30, Output: 7, Cost: 250_000}
+	for outcome, u := range map[string]solve.Usage{gateway.OK: used, gateway.Cut: used, gateway.Failed: {}, gateway.Denied: {}, gateway.Refused: {}} {
+		m.Gateway(gateway.Count{Model: "good", API: agent.APIChat, Outcome: outcome, Usage: u})
+	}
+	want := map[string]string{
+		`model_calls_total{model="good",result="answered"}`: "1", `model_calls_total{model="good",result="failed"}`: "2",
+		`model_tokens_total{kind="input",model="good"}`: "200", `model_tokens_total{kind="cached",model="good"}`: "60",
+		`model_tokens_total{kind="output",model="good"}`: "14", `model_cost_dollars_total{model="good"}`: "0.5",
+	}
+	for _, outcome := range []string{gateway.OK, gateway.Cut, gateway.Failed, gateway.Denied, gateway.Refused} {
+		want[`gateway_calls_total{api="chat",outcome="`+outcome+`"}`] = "1"
 	}
 	if diff := cmp.Diff(want, scrape(t, m)); diff != "" {
 		t.Error(diff)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -128,13 +129,32 @@ func (c countedModel) Query(ctx context.Context, history []agent.Message) (agent
 	reply, err := c.Model.Query(ctx, history)
 	name := c.Name()
 	c.m.modelCalls.WithLabelValues(name, result("answered", err)).Inc()
-	if u := reply.Usage; err == nil {
-		c.m.modelTokens.WithLabelValues(name, "input").Add(float64(max(0, u.Input)))
-		c.m.modelTokens.WithLabelValues(name, "cached").Add(float64(max(0, u.CachedRead)))
-		c.m.modelTokens.WithLabelValues(name, "output").Add(float64(max(0, u.Output)))
-		c.m.modelDollars.WithLabelValues(name).Add(float64(max(0, u.Cost)) / 1e6)
+	if err == nil {
+		c.m.used(name, reply.Usage)
 	}
 	return reply, err
+}
+
+// used counts what a call cost.
+func (m *metrics) used(name string, u solve.Usage) {
+	m.modelTokens.WithLabelValues(name, "input").Add(float64(max(0, u.Input)))
+	m.modelTokens.WithLabelValues(name, "cached").Add(float64(max(0, u.CachedRead)))
+	m.modelTokens.WithLabelValues(name, "output").Add(float64(max(0, u.Output)))
+	m.modelDollars.WithLabelValues(name).Add(float64(max(0, u.Cost)) / 1e6)
+}
+
+// gateway counts a call of an agent that is a program of its own.
+func (m *metrics) gateway(c gateway.Count) {
+	m.gatewayCalls.WithLabelValues(c.API, c.Outcome).Inc()
+	switch c.Outcome {
+	case gateway.OK:
+		m.modelCalls.WithLabelValues(c.Model, "answered").Inc()
+	case gateway.Failed, gateway.Cut, gateway.Gone:
+		m.modelCalls.WithLabelValues(c.Model, "failed").Inc()
+	default:
+		return // no model was asked
+	}
+	m.used(c.Model, c.Usage)
 }
 
 type countedModer struct {

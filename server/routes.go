@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -46,6 +47,9 @@ func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, err
 	if a.Metrics != nil {
 		mux.Handle("GET /metrics", a.Metrics)
 	}
+	if a.Gateway != nil { // it has its own limits: a stream may last
+		mux.Handle(gateway.PublicPath, a.Gateway)
+	}
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -72,7 +76,7 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 		return nil, err
 	}
 	return NewHandler(s.log, s.metrics.intake(hook, events), API{
-		Ready: s.ready, Metrics: s.publicMetrics(),
+		Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway,
 		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read, WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },

@@ -17,12 +17,13 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/model/played"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
@@ -46,6 +47,7 @@ type Server struct {
 	drivers *drivers.Set
 	app     *ghapp.App
 	engine  *solver.Engine
+	gateway *gateway.Gateway
 	writer  *ghapp.Writer
 	healer  *healer
 	metrics *metrics
@@ -85,8 +87,12 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := s.openDrivers(ctx); err != nil {
 		return err
 	}
-	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)))
+	models, err := model.NewSet(s.cfg.Models, opts.Getenv,
+		model.WithTransport(failpoint.Transport("model", http.DefaultTransport)), model.WithPlayer(played.Handler))
 	if err != nil {
+		return err
+	}
+	if s.gateway, err = gateway.New(s.cfg.Gateway, models, s.cfg.Server.PublicURL, s.log, gateway.WithCounter(s.metrics.gateway)); err != nil {
 		return err
 	}
 	s.warnOf(models)
@@ -112,7 +118,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	node := xid.New().String()
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
 		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: map[string]agent.Agent{"mini": agent.NewMini(s.cfg.Agent)}, Models: s.metrics.models(modelSet{models}), Node: node, Log: s.log,
+		Agents: s.cfg.agents(), Models: s.metrics.models(modelSet{models}), Gateway: s.gateway, Node: node, Log: s.log,
 	})
 	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, Content{s.engine}, s.cfg.GitHub.Write, node)
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
@@ -211,6 +217,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.ready.ending.Store(true)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Server.ShutdownTimeout)
 		defer cancel()
+		s.gateway.Stop() // its streams would hold the front up; agents call again when the next process is there
 		err := s.front.shutdown(end)
 		stop()
 		return err
@@ -240,6 +247,9 @@ func (s *Server) close() {
 	}
 	if s.scraped != nil {
 		_ = s.scraped.Close()
+	}
+	if s.gateway != nil { // calls that are under way are settled in the store
+		_ = s.gateway.Close()
 	}
 	if s.store != nil {
 		if err := s.store.Close(); err != nil {

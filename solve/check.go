@@ -59,7 +59,7 @@ func RunCheckOf(v View, n int) Check {
 		c.Status = "in_progress"
 	case r.State == RunPassed:
 		c.Status, c.Conclusion = "completed", ConclusionSuccess
-	case r.State == RunCancelled:
+	case r.State == RunCancelled && !r.NotNeeded:
 		c.Status, c.Conclusion = "completed", ConclusionCancelled
 	case r.State.Final():
 		c.Status, c.Conclusion = "completed", ConclusionNeutral
@@ -115,6 +115,7 @@ func (v View) runSummary(r Run) string {
 	fact("Temperature", tempText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
+	v.placed(r, fact)
 	if r.AgentTime > 0 || r.State.Final() {
 		fact("Latency", FormatDuration(r.AgentTime))
 	}

@@ -20,7 +20,7 @@ func ProgressComment(v View) string {
 		paragraph(&b, "Note: "+sentence(Neutralise(note)))
 	}
 	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar())
+	paragraph(&b, v.costSoFar()+" "+v.andSaved())
 	if !v.Solve.State.Final() {
 		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
 	}
@@ -101,7 +101,7 @@ func StatusText(v View) string {
 		paragraph(&b, "Pull request: "+v.pullText()+".")
 	}
 	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar())
+	paragraph(&b, v.costSoFar()+" "+v.andSaved())
 	return finish(b.String(), MaxComment)
 }
 
@@ -177,6 +177,7 @@ func HelpText(labels ...string) string {
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
 		"| `sandbox=local` | where it runs: a sandbox driver that the operator offers |",
+		"| `stop=first_green` | when to stop: at the first result that passes; `waves` goes on to the next models only if nothing passed; `all` runs everything |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"Asking takes write permission or more.",

@@ -65,7 +65,7 @@ func builtin(models []string) []criterion {
 		},
 		{
 			"run", "lower run number",
-			func(r *Run) string { return fmt.Sprintf("run %d", r.N) }, compareCount(func(r *Run) int { return r.N }),
+			runText, compareCount(func(r *Run) int { return r.N }),
 		},
 	}
 }
@@ -149,6 +149,14 @@ func place(models []string, model string) int {
 		return i
 	}
 	return len(models)
+}
+
+// runText is the number of a run, and which repeat of its experiment it is.
+func runText(r *Run) string {
+	if r.Experiment.Repeat > 1 {
+		return fmt.Sprintf("run %d, repeat %d", r.N, r.Experiment.Repeat)
+	}
+	return fmt.Sprintf("run %d", r.N)
 }
 
 // gateText says in a few words whether a run can win, or why not.

@@ -50,6 +50,17 @@ func FormatDuration(d time.Duration) string {
 	}
 }
 
+// Words is what became of the run, as people read it.
+func (r Run) Words() string {
+	switch {
+	case r.NotNeeded && r.Attempt == 0:
+		return "not needed"
+	case r.NotNeeded:
+		return "stopped"
+	}
+	return r.State.Words()
+}
+
 // Words is the state as people read it.
 func (s RunState) Words() string {
 	switch s {

@@ -38,6 +38,10 @@ type Defaults struct {
 	// KnownModels and KnownAgents are what may be asked for; nil allows any name.
 	KnownModels []string
 	KnownAgents []string
+	// Stop is the stop rule of a request that names none; "" is StopAll.
+	Stop StopRule
+	// Waves are those of StopWaves; an axis that a wave leaves empty has the values above.
+	Waves []Wave
 }
 
 // DefaultMaxExperiments bounds a matrix where the operator sets nothing.
@@ -47,46 +51,92 @@ const DefaultMaxExperiments = 24
 // operator's values for axes it does not name. The order is fixed: models
 // outermost as requested, then temperature, max edits, strategy, agent, repeat.
 // Repeated values count once. A model that takes no temperature gets one cell
-// where others get one for each temperature, and a note says so.
+// where others get one for each temperature, and a note says so. Under StopWaves
+// there is a product for each wave, in the order of the waves.
 //
 // Limits of the request narrow the operator's and never widen them. The error
 // holds every problem of the request at once, in sentences for people.
 func Expand(req Request, def Defaults, rule func(model string) TemperatureRule) (Plan, error) {
-	a := axesOf(req, def)
-	problems := a.check(req, def)
+	stop := cmp.Or(req.Stop, def.Stop, StopAll)
+	parts, problems := split(stop, req, def)
 	limits, notes, limitProblems := narrow(def.Limits, req)
-	problems = append(problems, limitProblems...)
-
-	most := cmp.Or(def.MaxExperiments, DefaultMaxExperiments)
-	collapsed, rest, count := a.count(rule)
-	if count > most {
-		problems = append(problems, fmt.Errorf(
-			"the matrix has %s experiments, more than the limit of %d (solver.max_experiments): name fewer models, temperatures, edits, strategies or repeats",
-			countText(count), most))
+	var all []axes
+	count := 0
+	for _, part := range parts {
+		a := axesOf(part, def)
+		problems = append(problems, a.check(part, def)...)
+		if _, _, n := a.count(rule); n > math.MaxInt-count {
+			count = math.MaxInt
+		} else {
+			count += n
+		}
+		all = append(all, a)
+	}
+	problems = append(distinctErrors(problems), limitProblems...)
+	if most := cmp.Or(def.MaxExperiments, DefaultMaxExperiments); count > most {
+		problems = append(problems, tooMany(len(parts), count, most))
 	}
 	if len(problems) > 0 {
 		return Plan{}, errors.Join(problems...)
 	}
 
-	plan := Plan{Limits: limits, Order: order(def.Models, a.models), StrategyText: map[string]string{}}
+	plan := Plan{Limits: limits, Order: def.Models, StrategyText: map[string]string{}, Stop: stop}
+	for i, a := range all {
+		more := a.experiments(&plan, rule)
+		if stop == StopWaves {
+			more = plan.nextWave(i+1, more)
+		}
+		plan.Experiments = append(plan.Experiments, more...)
+		plan.Order = order(plan.Order, a.models)
+		for _, name := range a.strategies {
+			if text := def.StrategyText[name]; text != "" {
+				plan.StrategyText[name] = text
+			}
+		}
+	}
+	plan.Notes = append(distinct(plan.Notes), plan.stopNotes()...)
+	plan.Notes = append(plan.Notes, notes...)
+	return plan, nil
+}
+
+func tooMany(parts, count, most int) error {
+	what := "the matrix has"
+	if parts > 1 {
+		what = fmt.Sprintf("the %d waves together have", parts)
+	}
+	return fmt.Errorf(
+		"%s %s experiments, more than the limit of %d (solver.max_experiments): name fewer models, temperatures, edits, strategies or repeats",
+		what, countText(count), most)
+}
+
+// distinctErrors leaves out what is said twice: the same default in two waves.
+func distinctErrors(list []error) (out []error) {
+	seen := map[string]bool{}
+	for _, err := range list {
+		if !seen[err.Error()] {
+			out = append(out, err)
+		}
+		seen[err.Error()] = true
+	}
+	return out
+}
+
+// experiments are the cells of one product; what people should know of them goes
+// to the plan's notes.
+func (a axes) experiments(plan *Plan, rule func(string) TemperatureRule) (out []Experiment) {
+	collapsed, rest, _ := a.count(rule)
 	for _, model := range a.models {
 		if !collapsed[model] {
-			plan.Experiments = append(plan.Experiments, a.cells(model, a.temps)...)
+			out = append(out, a.cells(model, a.temps)...)
 			continue
 		}
-		plan.Experiments = append(plan.Experiments, a.cells(model, []*float64{nil})...)
+		out = append(out, a.cells(model, []*float64{nil})...)
 		if len(a.temps) > 1 {
 			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s takes no temperature: its %d cells became %d",
 				model, len(a.temps)*rest, rest))
 		}
 	}
-	for _, name := range a.strategies {
-		if text := def.StrategyText[name]; text != "" {
-			plan.StrategyText[name] = text
-		}
-	}
-	plan.Notes = append(plan.Notes, notes...)
-	return plan, nil
+	return out
 }
 
 // axes are the values of each axis, without repeats.

@@ -21,6 +21,8 @@ func FuzzMatrix(f *testing.F) {
 		{`{"Models":["large","deaf"],"Temps":[0,0.5],"Repeat":3}`, `{"Models":["small"],"Agents":["mini"],"MaxExperiments":24}`},
 		{`{"Models":["a","b"],"Temps":[0,1e-320,2],"Edits":[0,-1],"Repeat":2147483647}`, `{"Agents":["mini"],"Repeat":-4}`},
 		{`{"Parallel":9,"Budget":9,"TimeBudget":9}`, `{"Models":["small"],"Agents":["mini"],"Limits":{"Parallel":2,"SolveMoney":-3}}`},
+		{`{"Stop":"waves","Repeat":2}`, `{"Agents":["mini"],"Waves":[{"Models":["x"],"Temps":[0.5]},{"Models":["x","y"],"Agents":["z"]}]}`},
+		{`{"Stop":"waves","Models":["b","a","b"]}`, `{"Agents":["mini"],"Stop":"first_green"}`},
 		{`{"Strategies":["plain",""],"Edits":[1,2,3]}`, `{"Models":["x"],"Agents":["y"],"StrategyText":{"plain":""},"KnownModels":[],"MaxExperiments":-1}`},
 	} {
 		f.Add([]byte(seed.req), []byte(seed.def))
@@ -56,6 +58,17 @@ func checkCells(t *testing.T, plan solve.Plan, req solve.Request, def solve.Defa
 	if n := len(plan.Experiments); n < 1 || n > most {
 		t.Errorf("%d experiments, allowed are 1 to %d", n, most)
 	}
+	models, agents := append(req.Models, def.Models...), append(req.Agents, def.Agents...)
+	for _, w := range def.Waves {
+		models, agents = append(models, w.Models...), append(agents, w.Agents...)
+	}
+	wave := 1
+	for _, x := range plan.Experiments {
+		if waves := plan.Stop == solve.StopWaves; waves != (x.Wave > 0) || waves && x.Wave != wave && x.Wave != wave+1 {
+			t.Errorf("wave %d after wave %d under %q", x.Wave, wave, plan.Stop)
+		}
+		wave = max(wave, x.Wave)
+	}
 	seen := map[string]bool{}
 	for i, x := range plan.Experiments {
 		text := cells(solve.Plan{Experiments: []solve.Experiment{x}})[0]
@@ -63,7 +76,7 @@ func checkCells(t *testing.T, plan solve.Plan, req solve.Request, def solve.Defa
 			t.Errorf("experiment %d is there twice: %s", i, text)
 		}
 		seen[text] = true
-		if !slices.Contains(append(req.Models, def.Models...), x.Model) || !slices.Contains(append(req.Agents, def.Agents...), x.Agent) {
+		if !slices.Contains(models, x.Model) || !slices.Contains(agents, x.Agent) {
 			t.Errorf("nobody named %s", text)
 		}
 		if x.Temperature != nil && (math.IsNaN(*x.Temperature) || *x.Temperature < 0 || *x.Temperature > 2 || takes(x.Model) != solve.TemperatureTakes) {

@@ -88,3 +88,36 @@ func sample(state solve.State) solve.View {
 	}
 	return v
 }
+
+// waves is a solve of three waves, of which the second brought a champion. One of its
+// runs was stopped at work, and the third wave never began.
+func waves(state solve.State) solve.View {
+	v := sample(solve.StateRunning)
+	plan := &v.Solve.Plan
+	plan.Stop, v.Solve.Wave = solve.StopWaves, 2
+	plan.Notes = []string{"3 waves, of 1, 3 and 2 experiments: the next one starts only if nothing of the last passed (stop=waves)"}
+	plan.Experiments = append(plan.Experiments[2:3:3], append(plan.Experiments[:2:2], plan.Experiments[3:]...)...)
+	plan.Experiments = append(plan.Experiments, solve.Experiment{Agent: "mini", Model: "huge", Strategy: "plain", Repeat: 1})
+	plan.Experiments[3].Repeat = 1
+	v.Runs = []solve.Run{v.Runs[2], v.Runs[0], v.Runs[1], v.Runs[3], v.Runs[4], v.Runs[4]}
+	for i, wave := range []int{1, 2, 2, 2, 3, 3} {
+		plan.Experiments[i].Wave = wave
+		v.Runs[i].N, v.Runs[i].Experiment = i+1, plan.Experiments[i]
+	}
+	for i := 4; i < 6; i++ {
+		v.Runs[i].Attempt, v.Runs[i].State, v.Runs[i].Reason = 0, solve.RunQueued, ""
+	}
+	v.Runs[3].Progress.Usage.Cost = 4_000
+	v.Solve.State = state
+	if state == solve.StateRunning {
+		return v
+	}
+	for i := 3; i < 6; i++ {
+		r := &v.Runs[i]
+		r.State, r.NotNeeded, r.Reason = solve.RunCancelled, true, "not needed: run 2 passed in wave 2"
+	}
+	v.Runs[3].Reason = "not needed: run 3 is better, whatever this one comes to; what it had changed is kept"
+	d := solve.Reduce(v.Runs, solve.Rule{Models: plan.Order})
+	v.Solve.Decision, v.Solve.Pull = &d, &solve.Pull{Number: 34, URL: "https://example.org/pull/34"}
+	return v
+}

@@ -68,9 +68,9 @@ func (v View) stateText(r Run) string {
 	case r.State == RunPassed && r.Candidate != nil && r.Candidate.Refused != "":
 		return "refused"
 	case r.From != nil:
-		return r.State.Words() + ", carried over"
+		return r.Words() + ", carried over"
 	default:
-		return r.State.Words()
+		return r.Words()
 	}
 }
 
@@ -92,78 +92,20 @@ func (v View) whyNot(r Run) string {
 	case (r.State == RunFailed || r.State == RunNoVerdict) && r.Verdict != nil && r.Verdict.Reason != "":
 		return r.Verdict.Reason
 	case r.State != RunPassed:
-		return r.Reason
+		return strings.TrimPrefix(r.Reason, notNeeded)
 	default:
 		return ""
 	}
 }
 
-// cells are one row of the table of runs, as plain, unsafe text.
-func (v View) cells(r Run) []string {
-	files, lines := "", ""
-	if c := r.Candidate; c != nil {
-		files, lines = strconv.Itoa(len(c.Files)), fmt.Sprintf("+%d -%d", c.Added, c.Deleted)
-	}
-	tests := ""
-	if r.Verdict != nil {
-		tests = testsText(r)
-	}
-	latency := ""
-	if r.AgentTime > 0 || r.State.Final() {
-		latency = FormatDuration(r.AgentTime)
-	}
-	return []string{
-		strconv.Itoa(r.N), r.Experiment.Model, tempText(r.Experiment.Temperature), r.Experiment.Strategy,
-		v.stateText(r), tests, files, lines, latency, r.Progress.Usage.Cost.String(), v.whyNot(r),
-	}
-}
-
-func columns() []string {
-	return []string{"Run", "Model", "Temp", "Strategy", "State", "Tests", "Files", "Lines", "Latency", "Cost", "Why not"}
-}
-
-// runsTable is the table of all runs in Markdown.
-func (v View) runsTable() string {
-	if len(v.Runs) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	row(&b, columns())
-	row(&b, slices.Repeat([]string{"---"}, len(columns())))
-	for _, r := range v.runs() {
-		cells := v.cells(r)
-		for i, c := range cells {
-			switch columns()[i] {
-			case "Model", "Strategy":
-				if c != "" {
-					cells[i] = codeCell(clip(c, 60))
-				}
-			case "Why not":
-				cells[i] = Neutralise(clip(c, 160))
-			}
-		}
-		if cells[4] == "champion" {
-			cells[0], cells[4] = "**"+cells[0]+"**", "**champion**"
-		}
-		row(&b, cells)
-	}
-	return b.String()
-}
-
-// row writes one row of a table; the cells are safe Markdown.
-func row(b *strings.Builder, cells []string) {
-	b.WriteString("|")
-	for _, c := range cells {
-		b.WriteString(" " + c + " |")
-	}
-	b.WriteString("\n")
-}
-
-// experimentText names what made a run: model, temperature, strategy, edits.
+// experimentText names what made a run: model, temperature, and which repeat it was.
 func experimentText(x Experiment) string {
 	out := code(x.Model)
 	if x.Temperature != nil {
 		out += " at temperature " + formatTemp(*x.Temperature)
+	}
+	if x.Repeat > 1 {
+		out += fmt.Sprintf(", repeat %d", x.Repeat)
 	}
 	return out
 }
@@ -186,6 +128,7 @@ func (v View) facts(r Run) string {
 	fact("Temperature", tempText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
+	v.placed(r, fact)
 	if n := r.Experiment.MaxEdits; n > 0 {
 		fact("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
 	}
@@ -197,9 +140,22 @@ func (v View) facts(r Run) string {
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
 		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, on(r.Stays)))
 	}
+	if text := v.saved(); text != "" {
+		fact("Saved", text)
+	}
 	fact("Test command", codeCell(v.Solve.Base.Test.Command))
 	fact("Base", cell(v.baseText()))
 	return b.String()
+}
+
+// placed tells the repeat and the wave of a run, where there are several.
+func (v View) placed(r Run, fact func(name, value string)) {
+	if v.repeated() {
+		fact("Repeat", strconv.Itoa(r.Experiment.Repeat))
+	}
+	if v.waved() {
+		fact("Wave", fmt.Sprintf("%d of %d", r.Experiment.Wave, v.Solve.Plan.Waves()))
+	}
 }
 
 // on names the drivers of sandboxes: ", on e2b and local"; "" for none.
@@ -244,7 +200,7 @@ func (v View) why() string {
 	}
 	for i, n := range d.Ranking {
 		c, known := d.Against(n)
-		if !known {
+		if !known || v.spared(n) {
 			continue
 		}
 		name := fmt.Sprintf("Against run %d", n)

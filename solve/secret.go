@@ -14,6 +14,7 @@ var secretShapes = regexp.MustCompile(strings.Join([]string{
 	`\bxox[abprs]-[A-Za-z0-9-]{20}`,
 	`\bglpat-[A-Za-z0-9_-]{20}`,
 	`\bnpm_[A-Za-z0-9]{36}\b`,
+	`\byudai-run-[a-z2-7]{52}\b`, // our own, of a run at the gateway
 	`\bAIza[A-Za-z0-9_-]{35}\b`,
 	`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----`,
 }, "|"))

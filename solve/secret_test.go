@@ -15,6 +15,7 @@ func TestInspectFlagsSecrets(t *testing.T) {
 		"+token = '" + token + "'":                            true,
 		"+AKIA" + strings.Repeat("Q", 16):                     true,
 		"+-----BEGIN RSA PRIVATE " + "KEY-----":               true,
+		"+yudai-run-" + strings.Repeat("a7", 26):              true,
 		"+key: sk-ant-" + strings.Repeat("x", 40):             true,
 		"-token = '" + token + "'":                            false, // removed
 		"+ghp_short":                                          false,

@@ -103,6 +103,7 @@ type Request struct {
 	TimeBudget time.Duration `json:"time_budget,omitempty"` // of the whole solve
 	Base       string        `json:"base,omitempty"`        // branch
 	Sandbox    string        `json:"sandbox,omitempty"`     // driver
+	Stop       StopRule      `json:"stop,omitempty"`
 }
 
 // Limits of a run and of the whole solve; 0 means none.
@@ -126,6 +127,8 @@ type Experiment struct {
 	MaxEdits    int      `json:"max_edits"` // 0: no limit
 	Strategy    string   `json:"strategy"`
 	Repeat      int      `json:"repeat"` // 1 for the first
+	// Wave is the wave it belongs to, from 1; 0 where a plan has no waves.
+	Wave int `json:"wave,omitempty"`
 }
 
 // Plan is the matrix as it will be run, fixed when the solve is claimed.
@@ -142,6 +145,8 @@ type Plan struct {
 	// Sandbox names the driver of all its sandboxes; "" in records of old versions, and
 	// then the configured one is meant.
 	Sandbox string `json:"sandbox,omitempty"`
+	// Stop says when there is enough; "" in records of old versions is StopAll.
+	Stop StopRule `json:"stop,omitempty"`
 }
 
 // Lease says who works on a record. The token grows with every new owner; a
@@ -208,6 +213,8 @@ type Solve struct {
 
 	Plan Plan `json:"plan"`
 	Base Base `json:"base"`
+	// Wave is the wave whose runs may start; the store sets it. 0 where the plan has no waves.
+	Wave int `json:"wave,omitempty"`
 	// Branch is the solve's branch on GitHub (claim, then champion).
 	Branch string `json:"branch,omitempty"`
 
@@ -272,11 +279,13 @@ type Run struct {
 	// From is set on a run that was carried over, ended, from an earlier solve.
 	From *Origin `json:"from,omitempty"`
 
-	State   RunState `json:"state"`
-	Reason  string   `json:"reason,omitempty"`
-	Attempt int      `json:"attempt"` // 1 for the first
-	Lease   Lease    `json:"lease"`
-	Sandbox string   `json:"sandbox,omitempty"` // name of the working sandbox of this attempt
+	State  RunState `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	// NotNeeded says that the stop rule ended it: cancelled, but by nobody.
+	NotNeeded bool   `json:"not_needed,omitempty"`
+	Attempt   int    `json:"attempt"` // 1 for the first; 0 if it was never started
+	Lease     Lease  `json:"lease"`
+	Sandbox   string `json:"sandbox,omitempty"` // name of the working sandbox of this attempt
 	// Stays are the sandboxes of all its attempts, in the order in which they were opened.
 	Stays []Stay `json:"stays,omitempty"`
 

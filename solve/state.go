@@ -13,7 +13,8 @@ const (
 	// preparation again.
 	StatePreparing State = "preparing"
 	// StateRunning: the runs are queued or at work; the last run to end moves the
-	// solve on, in the same transaction. A crash concerns the runs, not the solve.
+	// solve on, in the same transaction: to the next wave where nothing of the last
+	// passed, else to choosing. A crash concerns the runs, not the solve.
 	StateRunning State = "running"
 	// StateReducing: all runs ended; a worker claims it and chooses. Choosing again after a crash gives the same champion.
 	StateReducing State = "reducing"
@@ -57,7 +58,8 @@ const (
 	RunNoVerdict RunState = "no_verdict"
 	// RunEmpty: the agent ended without changing the tree.
 	RunEmpty RunState = "empty"
-	// RunCancelled: a person stopped it, or it could no longer win.
+	// RunCancelled: a person stopped it, or the stop rule did: another run passed, or
+	// it could no longer win.
 	RunCancelled RunState = "cancelled"
 	// RunTimedOut: the time of the run or the solve ended before there was a patch.
 	RunTimedOut RunState = "timed_out"
@@ -75,6 +77,7 @@ const (
 	EventGreeted    Event = "greeted"     // the actor may ask; or its place in the queue changed
 	EventClaimed    Event = "claimed"     // a worker planned it
 	EventBaseReady  Event = "base_ready"  // the base is prepared and its tests were run
+	EventWave       Event = "wave"        // nothing of the last wave passed: the next one may start
 	EventRunsEnded  Event = "runs_ended"  // the last run ended
 	EventChampion   Event = "champion"    // the reducer found one
 	EventNoChampion Event = "no_champion" // no candidate passed

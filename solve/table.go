@@ -28,7 +28,7 @@ func RunStates() []RunState {
 // Events returns every event, those of a solve first.
 func Events() []Event {
 	return []Event{
-		EventGreeted, EventClaimed, EventBaseReady, EventRunsEnded, EventChampion, EventNoChampion,
+		EventGreeted, EventClaimed, EventBaseReady, EventWave, EventRunsEnded, EventChampion, EventNoChampion,
 		EventPublished, EventExpired, EventCancelled, EventFailed,
 		EventAdmitted, EventStarted, EventAdopted, EventRequeued, EventLost, EventAgentEnded,
 		EventHarvested, EventEmpty, EventTimedOut, EventPassed, EventTestsFail, EventNoVerdict,
@@ -83,6 +83,8 @@ func SolveSteps() []Step[State] {
 		{StatePreparing, EventCancelled, StateCancelled},
 		{StatePreparing, EventFailed, StateFailed},
 
+		// The store's own steps, when a run ends.
+		{StateRunning, EventWave, StateRunning},
 		{StateRunning, EventRunsEnded, StateReducing},
 		{StateRunning, EventExpired, StateExpired},
 		{StateRunning, EventCancelled, StateCancelled},

@@ -19,12 +19,15 @@ func Terminal(v View, width int) string {
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
 		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())
+		if text := v.andSaved(); text != "" {
+			say(text)
+		}
 	}
 	best, ok := v.champion()
 	b.WriteString("\n")
 	if !ok {
 		for _, r := range v.runs() {
-			if why := v.whyNot(r); why != "" {
+			if why := v.whyNot(r); why != "" && !v.spared(r.N) {
 				say(fmt.Sprintf("- run %d, %s: %s", r.N, v.stateText(r), clip(why, 300)))
 			}
 		}
@@ -33,7 +36,7 @@ func Terminal(v View, width int) string {
 	say(fmt.Sprintf("Why run %d:", best.N))
 	d := v.Solve.Decision
 	for _, n := range d.Ranking {
-		if c, known := d.Against(n); known {
+		if c, known := d.Against(n); known && !v.spared(n) {
 			say(fmt.Sprintf("- against run %d: %s", n, v.against(c)))
 		}
 	}
@@ -63,7 +66,7 @@ func plainReason(v View) string {
 // plainTable aligns the columns, without the one for reasons, which needs room
 // of its own. On a narrow terminal the columns go that people miss least.
 func plainTable(v View, runs []Run, width int) string {
-	names := columns()
+	names := v.columns()
 	rows := [][]string{names[:len(names)-1]}
 	for _, r := range runs {
 		cells := v.cells(r)
@@ -75,9 +78,8 @@ func plainTable(v View, runs []Run, width int) string {
 		}
 		rows = append(rows, cells[:len(cells)-1])
 	}
-	for _, name := range []string{"Strategy", "Files", "Temp", "Cost", "Latency"} {
-		if tableWidth(rows) > width {
-			i := slices.Index(rows[0], name)
+	for _, name := range []string{"Strategy", "Files", "Temp", "Repeat", "Wave", "Cost", "Latency"} {
+		if i := slices.Index(rows[0], name); i >= 0 && tableWidth(rows) > width {
 			for n := range rows {
 				rows[n] = slices.Delete(slices.Clone(rows[n]), i, i+1)
 			}

@@ -42,6 +42,15 @@ func TestTextsAreGolden(t *testing.T) {
 			golden(t, fmt.Sprintf("testdata/text/%s-%s.md", state, name), all[name])
 		}
 	}
+	for state, names := range map[solve.State]string{
+		solve.StateRunning: "progress",
+		solve.StateSolved:  "progress final check status terminal run-4 run-5",
+	} {
+		all := texts(waves(state))
+		for _, name := range strings.Fields(names) {
+			golden(t, fmt.Sprintf("testdata/text/waves-%s-%s.md", state, name), all[name])
+		}
+	}
 	golden(t, "testdata/text/help.md", solve.HelpText())
 }
 
@@ -172,7 +181,7 @@ func TestHostileTextKeepsTables(t *testing.T) {
 	t.Parallel()
 	v := hostile(sample(solve.StateSolved))
 	html := render(t, solve.StatusText(v))
-	if rows, cells := strings.Count(html, "<tr>"), strings.Count(html, "<td"); rows != 6 || cells != 5*11 {
+	if rows, cells := strings.Count(html, "<tr>"), strings.Count(html, "<td"); rows != 6 || cells != 5*12 {
 		t.Errorf("%d rows, %d cells in\n%s", rows, cells, html)
 	}
 }

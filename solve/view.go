@@ -111,7 +111,11 @@ func (v View) headline() string {
 	case StatePreparing:
 		return "Preparing the repository: clone, install, run its tests once."
 	case StateRunning:
-		return fmt.Sprintf("Running %s: %d ended, %d at work, %d waiting.", count(len(v.Runs), "experiment"), ended, working, waiting)
+		what := count(len(v.Runs), "experiment")
+		if v.waved() {
+			what += fmt.Sprintf(", wave %d of %d", v.Solve.Wave, v.Solve.Plan.Waves())
+		}
+		return fmt.Sprintf("Running %s: %d ended, %d at work, %d waiting.", what, ended, working, waiting)
 	case StateReducing:
 		return "All experiments ended; choosing the champion."
 	case StatePublishing:

@@ -29,3 +29,17 @@ func VariableName(s string) bool {
 	letters := strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == ""
 	return s != "" && len(s) <= 200 && letters && (s[0] < '0' || s[0] > '9')
 }
+
+// HostName says whether s can be an entry of an allow-list: a host's name, or *.NAME.
+func HostName(s string) bool {
+	s = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(s), "*."), ".")
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
+}

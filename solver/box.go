@@ -13,10 +13,14 @@ import (
 
 // Names of sandboxes and bases are made from the solve, so that the next owner
 // finds them without having been told.
+func agentsName(id solve.ID) string  { return "y-" + string(id) + "-agents" }
 func installName(id solve.ID) string { return "y-" + string(id) + "-install" }
 func baseName(id solve.ID) string    { return "y-" + string(id) + "-base" }
 func runName(r solve.Run) string     { return fmt.Sprintf("y-%s-%d-%d", r.Solve, r.N, r.Attempt) }
 func judgeName(r solve.Run) string   { return runName(r) + "-judge" }
+
+// layerNames are those of what a base may stand on, and its own, the last one first.
+func layerNames(id solve.ID) []string { return []string{baseName(id), installName(id), agentsName(id)} }
 
 // lifetime is how long a provider keeps a sandbox in which the parts are done: for ever, 0, if one has no limit.
 func lifetime(parts ...time.Duration) time.Duration {
@@ -39,7 +43,7 @@ func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
 	}
 	ctx, cancel := closing(ctx, 10*time.Second)
 	defer cancel()
-	for _, name := range []string{baseName(s.ID), installName(s.ID)} {
+	for _, name := range layerNames(s.ID) {
 		if err := thawSoon(ctx, forker, name); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
 		}

@@ -19,6 +19,15 @@ type boxes struct {
 	opened []sandbox.Spec
 	frozen []string
 	from   map[string]string // base of each sandbox
+
+	restricted map[string][]sandbox.Network // of each sandbox, in order
+}
+
+// networks are those that a sandbox was restricted to.
+func (b *boxes) networks(name string) []sandbox.Network {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.restricted[name]
 }
 
 // specs are the sandboxes opened in a phase ("prepare", "work", "judge"), in order.
@@ -90,6 +99,41 @@ func (h *handle) Close(ctx context.Context) error {
 		return err
 	}
 	return h.Sandbox.Close(ctx)
+}
+
+func (h *handle) Restrict(ctx context.Context, n sandbox.Network) error {
+	if err := errors.Join(h.owner.alive(), h.Sandbox.Restrict(ctx, n)); err != nil {
+		return err
+	}
+	b := h.owner.boxes
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.restricted == nil {
+		b.restricted = map[string][]sandbox.Network{}
+	}
+	b.restricted[h.Name()] = append(b.restricted[h.Name()], n)
+	return nil
+}
+
+func (h *handle) Launch(ctx context.Context, c sandbox.Command) error {
+	if err := h.owner.alive(); err != nil {
+		return err
+	}
+	return h.Sandbox.Launch(ctx, c)
+}
+
+func (h *handle) Launched(ctx context.Context) (bool, error) {
+	if err := h.owner.alive(); err != nil {
+		return false, err
+	}
+	return h.Sandbox.Launched(ctx)
+}
+
+func (h *handle) Halt(ctx context.Context) error {
+	if err := h.owner.alive(); err != nil {
+		return err
+	}
+	return h.Sandbox.Halt(ctx)
 }
 
 func (d *tenant) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {

@@ -16,7 +16,7 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	if err != nil {
 		return s, err
 	}
-	d := solve.Decide(s, runs, solve.Rule{Order: e.settings(s).Order, Models: s.Plan.Order})
+	d := solve.Decide(s, runs, e.rule(s))
 	c := solve.Change{
 		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventChampion,
 		Set: func(s *solve.Solve, _ *solve.Run) { s.Decision = &d },

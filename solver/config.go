@@ -12,7 +12,11 @@ import (
 type Config struct {
 	// Defaults are the matrix of a solve that names no values.
 	Defaults Matrix `yaml:"defaults"`
-	// MaxExperiments bounds the matrix.
+	// Stop is the stop rule of solves that name none; Waves are those of solve.StopWaves, whose
+	// empty axes have the values of Defaults.
+	Stop  solve.StopRule `yaml:"stop"`
+	Waves []Matrix       `yaml:"waves"`
+	// MaxExperiments bounds the matrix, or all waves together.
 	MaxExperiments int `yaml:"max_experiments"`
 	// MaxAttempts is how often a run whose owner died, or whose sandbox could not be opened, is started.
 	MaxAttempts int `yaml:"max_attempts"`
@@ -120,6 +124,7 @@ func DefaultConfig() Config {
 			Models: []string{"gpt-5-mini", "claude-haiku-4-5"}, Temps: []float64{0.2, 0.6}, Edits: []int{0},
 			Strategies: []string{"plain"}, Agents: []string{"mini"}, Repeat: 1,
 		},
+		Stop: solve.StopAll, Waves: []Matrix{},
 		MaxExperiments: 24, MaxAttempts: 2, MaxSolves: 64, Preparing: 2,
 		Caps: solve.Caps{Process: 8, Installation: 0, Repository: 4},
 		Limits: Limits{

@@ -27,6 +27,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	c.checkNames(report)
 	c.Tests.check(report)
 	checkHosts("repository.hosts", c.Repository.Hosts, report)
+	c.checkStop(report)
 	if err := (solve.Rule{Order: c.Order}).Validate(); err != nil {
 		report("order", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -109,6 +110,31 @@ func (c Config) checkTimes(report func(key, problem string)) {
 	}
 	if c.SweepEvery < time.Second {
 		report("sweep_every", fmt.Sprintf("is %s, must be at least 1s", c.SweepEvery))
+	}
+}
+
+// checkStop looks at the stop rule. The names in the waves are checked where all of them
+// are known.
+func (c Config) checkStop(report func(key, problem string)) {
+	bad, near := solve.BadStopRule(c.Stop)
+	if near != "" {
+		bad += "; did you mean " + near + "?"
+	}
+	switch {
+	case c.Stop == "":
+		report("stop", "is empty: write all, first_green or waves")
+	case bad != "":
+		report("stop", fmt.Sprintf("%q %s", c.Stop, bad))
+	case c.Stop == solve.StopWaves && len(c.Waves) == 0:
+		report("waves", "has no waves, and solver.stop is waves: name one, like [{models: [small]}, {models: [large]}]")
+	}
+	if len(c.Waves) > c.MaxExperiments {
+		report("waves", fmt.Sprintf("has %d waves, and a solve has at most %d experiments (solver.max_experiments)", len(c.Waves), c.MaxExperiments))
+	}
+	for i, w := range c.Waves {
+		if w.Repeat < 0 || w.Repeat > mostExperiments {
+			report(fmt.Sprintf("waves.%d.repeat", i), "must be 1 to 20; 0 is that of solver.defaults")
+		}
 	}
 }
 

@@ -95,6 +95,8 @@ type Models interface {
 	// Metered says whether the model's price is known: money limits cannot stop one without.
 	Metered(name string) bool
 	Open(name string, x solve.Experiment) (agent.Model, error)
+	// APIs are those by which the model can be called through the gateway.
+	APIs(name string) []string
 }
 
 // Parts are what an engine is put together from.
@@ -105,6 +107,8 @@ type Parts struct {
 	Git     *git.Cache
 	Agents  map[string]agent.Agent // by the name used in agents=
 	Models  Models
+	// Gateway is for agents that are programs of their own; nil if there are none.
+	Gateway Gateway
 	Node    string // of this process's boot, unique
 	// Label asks for a solve without a profile; repositories' own profiles have labels like it.
 	Label string
@@ -128,6 +132,8 @@ type Engine struct {
 
 	board board
 
+	looked map[solve.ID]look // at the runs of solves that may have enough; dispatch's alone
+
 	mu     sync.Mutex
 	solves map[solve.ID]*task // being worked on here
 	greets map[solve.ID]*task // being greeted
@@ -137,7 +143,10 @@ type Engine struct {
 
 // task is one goroutine's work on a solve or run. A new one can begin under the
 // same name before the old one has put itself away, so each removes only itself.
-type task struct{ cancel context.CancelCauseFunc }
+type task struct {
+	cancel context.CancelCauseFunc
+	worked func() time.Duration // of a run: how long its agent has worked; else nil
+}
 
 type runKey struct {
 	solve solve.ID
@@ -186,7 +195,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	services.Go(func() error { return e.every(ctx, e.cfg.SweepEvery, false, e.sweep) })
 	err := services.Wait()
 	stop(errStopping)
-	e.group.Wait() //nolint:errcheck // workers report into the store
+	e.group.Wait()        //nolint:errcheck // workers report into the store
+	if e.Gateway != nil { // while the lease still holds, so that calls under way are booked
+		err = errors.Join(err, e.Gateway.Close())
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, e.Store.Leave(last, e.Node))
@@ -221,6 +233,7 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		return
 	}
 	e.enforce(live)
+	e.spare(ctx, live)
 	if slices.ContainsFunc(live, func(s solve.Solve) bool { return s.State == solve.StateQueued }) {
 		defer e.greetWaiting(ctx, work) // those that are still there when all seats are taken
 	}
@@ -274,7 +287,7 @@ func (e *Engine) enforce(live []solve.Solve) {
 // startSolve works on a claimed solve in a goroutine of the group.
 func (e *Engine) startSolve(work context.Context, s solve.Solve, place *seat) {
 	log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
-	start(e, log.WithContext(work), e.solves, s.ID, func(ctx context.Context) {
+	start(e, log.WithContext(work), e.solves, s.ID, nil, func(ctx context.Context) {
 		defer place.leave()
 		e.work(ctx, s, place)
 	})
@@ -284,13 +297,13 @@ func (e *Engine) startSolve(work context.Context, s solve.Solve, place *seat) {
 func (e *Engine) startRun(work context.Context, r solve.Run, orphan bool) {
 	log := e.Log.With().Str("solve_id", string(r.Solve)).Str("repo", r.Repo.String()).Int("run", r.N).Int("attempt", r.Attempt).Logger()
 	w := &worker{Engine: e, run: r}
-	start(e, log.WithContext(work), e.runs, runKey{r.Solve, r.N}, func(ctx context.Context) { w.work(ctx, orphan) })
+	start(e, log.WithContext(work), e.runs, runKey{r.Solve, r.N}, w.worked, func(ctx context.Context) { w.work(ctx, orphan) })
 }
 
 // start does work under a name by which it can be cancelled while it lasts.
-func start[K comparable](e *Engine, ctx context.Context, tasks map[K]*task, key K, do func(context.Context)) {
+func start[K comparable](e *Engine, ctx context.Context, tasks map[K]*task, key K, worked func() time.Duration, do func(context.Context)) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	t := &task{cancel}
+	t := &task{cancel, worked}
 	e.mu.Lock()
 	tasks[key] = t
 	e.mu.Unlock()

@@ -35,6 +35,7 @@ type world struct {
 	choose  func(first, second sandbox.Driver) solver.Drivers
 	models  *models
 	agents  map[string]agent.Agent
+	doors   *doors // nil in most worlds
 	git     *git.Cache
 	procs   []*process
 	made    int // solves
@@ -128,9 +129,17 @@ func (w *world) process(node string) *process {
 	p := &process{w: w, node: node, store: &ledger{Store: w.store}, driver: &tenant{boxes: w.driver}, done: make(chan struct{})}
 	p.engine = solver.New(w.cfg, solver.Parts{
 		Store: p.store, Hub: w.hub, Drivers: p.drivers(), Git: w.git, Agents: w.agents, Models: w.models,
-		Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
+		Gateway: p.gateway(), Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
 	})
 	return p
+}
+
+// gateway is the world's, if it has one.
+func (p *process) gateway() solver.Gateway {
+	if p.w.doors == nil {
+		return nil
+	}
+	return p.w.doors
 }
 
 // drivers are those of the process.

@@ -22,3 +22,35 @@ func Holds(ctx context.Context, s solve.Solve, err error, world bool, attempts i
 		<-time.After(wait)
 	}
 }
+
+// Purse is a purse without a store.
+type Purse struct{ purse }
+
+// NewPurse is the purse of a solve with so many runs that have not begun.
+func NewPurse(limit solve.Money, parallel, runs int) *Purse {
+	return &Purse{purse{limit: limit, parallel: parallel, queued: runs, accounts: map[int]*account{}}}
+}
+
+// Open opens the account of a run.
+func (p *Purse) Open(n int, l solve.Limits) *Account {
+	return &Account{p.account(solve.Run{N: n}, l)}
+}
+
+// Account is a run's account.
+type Account struct{ account *account }
+
+// Begin asks for leave for a call.
+func (a *Account) Begin(ctx context.Context, worst solve.Money) error {
+	return a.account.begin(ctx, worst)
+}
+
+// Settle ends it.
+func (a *Account) Settle(worst, cost solve.Money) {
+	a.account.settle(worst, solve.Usage{Calls: 1, Cost: cost})
+}
+
+// End ends the run.
+func (a *Account) End() { a.account.end() }
+
+// Reserved is what nobody else can spend.
+func (a *Account) Reserved() solve.Money { return a.account.reserved }

@@ -164,7 +164,7 @@ func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
 	case n < 1 || n > len(runs):
 		return 0, refusef("The last solve has no run %d to pick. %s.", n, others)
 	case !solve.Eligible(runs[n-1]):
-		return 0, refusef("Run %d cannot be picked: %s. %s.", n, runs[n-1].State.Words(), others)
+		return 0, refusef("Run %d cannot be picked: %s. %s.", n, runs[n-1].Words(), others)
 	}
 	return n, nil
 }

@@ -25,7 +25,8 @@ type preparation struct {
 // clear removes what an earlier attempt at the same base left. A driver that cannot be
 // asked now is left alone: if it is needed, opening the sandbox says so.
 func (p *preparation) clear(ctx context.Context) error {
-	for _, name := range []string{installName(p.solve.ID), baseName(p.solve.ID)} {
+	names := layerNames(p.solve.ID)
+	for _, name := range names {
 		sb, err := p.driver.Attach(ctx, name)
 		switch {
 		case err == nil:
@@ -40,7 +41,7 @@ func (p *preparation) clear(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	for _, name := range []string{baseName(p.solve.ID), installName(p.solve.ID)} { // the base may stand on the install layer
+	for _, name := range names {
 		if err := forker.Thaw(ctx, name); err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
 			return err
 		}
@@ -69,15 +70,19 @@ func (p *preparation) base(ctx context.Context) (judge.Report, string, error) {
 // possible refuses a driver with which dependencies can only be installed where the
 // agents' commands would have a network, too.
 func (p *preparation) possible() error {
-	if p.setup.Install == "" || forks(p.driver) || p.driver.Traits().Egress {
+	if len(p.installSteps()) == 0 || forks(p.driver) || p.driver.Traits().Egress {
 		return nil
 	}
 	return p.impossible(p.driver.Traits().Name)
 }
 
 func (p *preparation) impossible(driver string) error {
-	return refusal{text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network of one that is open, and this repository needs an install (`%s`). Choose another driver (sandbox.driver, or sandbox= in the command).",
-		driver, p.setup.Install), final: true}
+	what := "this repository needs an install (`" + p.setup.Install + "`)"
+	if p.setup.Install == "" {
+		what = "agents are installed that live in the sandbox"
+	}
+	return refusal{text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network of one that is open, and %s. Choose another driver (sandbox.driver, or sandbox= in the command).",
+		driver, what), final: true}
 }
 
 // build makes the base: it installs, tests and freezes. image is the frozen base; ""
@@ -101,34 +106,57 @@ func (p *preparation) build(ctx context.Context) (report judge.Report, image str
 // network. What is installed with one is a layer of its own where the driver can fork:
 // then nothing that was started with the network is there any more.
 func (p *preparation) furnished(ctx context.Context) (sandbox.Sandbox, error) {
-	name, install := baseName(p.solve.ID), p.setup.Install != ""
-	var hosts []string
-	if install {
-		hosts = p.setup.Hosts
+	steps := p.installSteps()
+	name, hosts := baseName(p.solve.ID), []string(nil)
+	if len(steps) > 0 {
+		hosts = steps[0].hosts
 		if forks(p.driver) {
-			name = installName(p.solve.ID)
+			name = steps[0].layer
 		}
 	}
 	sb, err := p.open(ctx, name, "", hosts)
 	if err != nil {
 		return nil, err
 	}
-	layer := ""
-	if err = p.fill(ctx, sb); err == nil && install {
-		if layer, err = p.freeze(ctx, p.driver, sb); err == nil && layer == "" {
-			err = p.isolate(ctx, sb)
-		}
+	if err = p.lay(ctx, sb); err == nil {
+		sb, err = p.take(ctx, sb, steps)
 	}
-	if err != nil {
+	if err != nil && sb != nil {
 		closeSandbox(ctx, sb)
 	}
-	if err != nil || layer != "" {
+	if err != nil {
 		p.bill.close()
+		return nil, err
 	}
-	if err != nil || layer == "" {
-		return sb, err
+	return sb, nil
+}
+
+// take does the steps in a sandbox, or each in a copy of the last one's layer. The
+// sandbox it returns is the one that is open at the end, nil if none is.
+func (p *preparation) take(ctx context.Context, sb sandbox.Sandbox, steps []installStep) (sandbox.Sandbox, error) {
+	for i, step := range steps {
+		if err := step.do(ctx, sb); err != nil {
+			return sb, err
+		}
+		name, hosts := baseName(p.solve.ID), []string(nil)
+		if i+1 < len(steps) {
+			name, hosts = steps[i+1].layer, steps[i+1].hosts
+		}
+		layer, err := p.freeze(ctx, p.driver, sb)
+		switch {
+		case err != nil:
+			return sb, err
+		case layer == "":
+			err = p.isolate(ctx, sb, sandbox.Network{Allow: hosts})
+		default:
+			p.bill.close()
+			sb, err = p.open(ctx, name, layer, hosts)
+		}
+		if err != nil {
+			return sb, err
+		}
 	}
-	return p.open(ctx, baseName(p.solve.ID), layer, nil)
+	return sb, nil
 }
 
 // open opens a sandbox of the preparation.
@@ -145,20 +173,12 @@ func (p *preparation) open(ctx context.Context, name, from string, hosts []strin
 	return sb, err
 }
 
-// fill lays the repository into an empty sandbox and installs its dependencies.
-func (p *preparation) fill(ctx context.Context, sb sandbox.Sandbox) error {
-	if err := p.lay(ctx, sb); err != nil || p.setup.Install == "" {
-		return err
-	}
-	return p.install(ctx, sb)
-}
-
-// isolate ends the network of a sandbox in which something was installed. Nothing of the
-// agent's and no test ever runs before.
-func (p *preparation) isolate(ctx context.Context, sb sandbox.Sandbox) error {
+// isolate ends the network of a sandbox in which something was installed, but for what
+// its work needs. Nothing of the agent's and no test ever runs before.
+func (p *preparation) isolate(ctx context.Context, sb sandbox.Sandbox, work sandbox.Network) error {
 	err := errors.ErrUnsupported
 	if e, ok := sb.(sandbox.Egress); ok {
-		err = e.Restrict(ctx, sandbox.Network{})
+		err = e.Restrict(ctx, work)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		return p.impossible(placeOf(p.driver, sb).Driver)
@@ -177,8 +197,9 @@ func (p *preparation) single(ctx context.Context, spec sandbox.Spec) (sandbox.Sa
 		return nil, err
 	}
 	spec.From = ""
-	if p.setup.Install != "" {
-		spec.Network.Allow = p.setup.Hosts
+	work, steps := spec.Network, p.installSteps()
+	if len(steps) > 0 {
+		spec.Network.Allow = steps[0].hosts
 	}
 	if t := p.settings(p.solve).InstallTime; spec.TTL > 0 {
 		spec.TTL = lifetime(spec.TTL, t)
@@ -189,8 +210,18 @@ func (p *preparation) single(ctx context.Context, spec sandbox.Spec) (sandbox.Sa
 		return nil, err
 	}
 	p.bill.open(p.driver, sb, phase)
-	if err = p.fill(ctx, sb); err == nil && p.setup.Install != "" {
-		err = p.isolate(ctx, sb)
+	err = p.lay(ctx, sb)
+	for i, step := range steps {
+		next := work
+		if i+1 < len(steps) {
+			next.Allow = steps[i+1].hosts
+		}
+		if err == nil {
+			err = step.do(ctx, sb)
+		}
+		if err == nil {
+			err = p.isolate(ctx, sb, next)
+		}
 	}
 	if err == nil {
 		err = tree.Note(ctx, sb, noted)

@@ -71,7 +71,7 @@ func (e *Engine) greetNew(work context.Context, live []solve.Solve) {
 		}
 		s.Lease.Token = 0 // nobody's: whoever claims it meanwhile changes nothing about who asked
 		log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
-		start(e, log.WithContext(work), e.greets, s.ID, func(ctx context.Context) { e.greetOne(ctx, s) })
+		start(e, log.WithContext(work), e.greets, s.ID, nil, func(ctx context.Context) { e.greetOne(ctx, s) })
 	}
 }
 

@@ -23,22 +23,15 @@ const (
 // harvest takes the patch out, whatever the agent's end was. The sandbox is
 // closed when the patch is stored: until then another owner can harvest again.
 func (w *worker) harvest(ctx context.Context) error {
-	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
-	hctx, cancel := closing(ctx, harvestTime)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		if stopping(ctx) {
-			cancel()
-		} else {
-			time.AfterFunc(harvestTimeCancel, cancel)
-		}
-	})()
+	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || w.run.Exit == agent.ExitCancelled // by an owner that died
+	hctx, done := lasting(ctx)
+	defer done()
 	patch, err := tree.Harvest(hctx, w.box, int64(w.settings(w.solve).Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || stopping(ctx)) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, tree.ErrTooLarge) {
-		err = w.tooLarge(ctx, err)
+		err = w.tooLarge(ctx, err, cancelled)
 		if err == nil {
 			closeSandbox(ctx, w.box)
 			w.box = nil
@@ -56,6 +49,20 @@ func (w *worker) harvest(ctx context.Context) error {
 	return nil
 }
 
+// lasting is a context for the last duties of a run: it ends soon after a cancel, and at
+// once with the process. done ends it.
+func lasting(ctx context.Context) (last context.Context, done func()) {
+	last, cancel := closing(ctx, harvestTime)
+	unwatch := context.AfterFunc(ctx, func() {
+		if stopping(ctx) {
+			cancel()
+		} else {
+			time.AfterFunc(harvestTimeCancel, cancel)
+		}
+	})
+	return last, func() { unwatch(); cancel() }
+}
+
 // keep stores the patch and what it makes of the run.
 func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) error {
 	if len(patch) == 0 {
@@ -67,16 +74,16 @@ func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) e
 	}
 	set := func(r *solve.Run) { r.Candidate = c }
 	if cancelled {
-		return w.apply(ctx, solve.EventCancelled, "cancelled; what it had changed is kept", set)
+		return w.stopped(ctx, "; what it had changed is kept", set)
 	}
 	return w.apply(ctx, solve.EventHarvested, "", set)
 }
 
 // tooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
-func (w *worker) tooLarge(ctx context.Context, cause error) error {
+func (w *worker) tooLarge(ctx context.Context, cause error, cancelled bool) error {
 	c := &solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
-	if errors.Is(context.Cause(ctx), agent.ErrCancelled) {
-		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
+	if cancelled {
+		return w.stopped(ctx, "", nil)
 	}
 	return w.apply(ctx, solve.EventHarvested, "", func(r *solve.Run) { r.Candidate = c })
 }
@@ -84,7 +91,7 @@ func (w *worker) tooLarge(ctx context.Context, cause error) error {
 // empty ends a run without a patch under the name of what ended it.
 func (w *worker) empty(ctx context.Context, cancelled bool) error {
 	if cancelled {
-		return w.apply(ctx, solve.EventCancelled, "cancelled", nil)
+		return w.stopped(ctx, "", nil)
 	}
 	reason := w.run.Reason
 	if w.run.Exit == agent.ExitTime {

@@ -260,12 +260,8 @@ func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, erro
 	if err != nil {
 		return solve.Plan{}, err
 	}
-	d := e.cfg.Defaults
-	plan, err := solve.Expand(req, solve.Defaults{
-		Models: d.Models, Temps: d.Temps, Edits: d.Edits, Strategies: d.Strategies, Agents: d.Agents, Repeat: d.Repeat,
-		MaxExperiments: rules.MaxExperiments, Limits: rules.Limits, StrategyText: rules.Strategies,
-		KnownModels: e.Models.Names(), KnownAgents: slices.Collect(maps.Keys(e.Agents)),
-	}, e.Models.Temperature)
+	defaults := e.cfg.Matrix(rules, e.Models.Names(), slices.Collect(maps.Keys(e.Agents)))
+	plan, err := solve.Expand(req, defaults, e.Models.Temperature)
 	if err != nil {
 		return plan, refuse(err.Error())
 	}
@@ -280,6 +276,9 @@ func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, erro
 		if note != "" {
 			plan.Notes = append(plan.Notes, note)
 		}
+	}
+	if err := e.possibleAgents(plan); err != nil {
+		return plan, err
 	}
 	seen := map[string]bool{}
 	for _, x := range plan.Experiments {

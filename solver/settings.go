@@ -19,13 +19,33 @@ func (c Config) Operator(models, agents, sandboxes []string, label string) repoc
 	return repoconfig.Operator{
 		Rules: repoconfig.Rules{
 			Settings: c.settings(), Limits: c.Limits.limits(), MaxExperiments: c.MaxExperiments,
-			Strategies: c.Strategies, Profiles: c.Profiles,
+			Strategies: c.Strategies, Profiles: c.Profiles, Stop: c.Stop,
 		},
+		Waves:    len(c.Waves) > 0,
 		Commands: c.Repository.Commands, Texts: c.Repository.Strategies,
 		KeepTest: c.Tests.Asked && c.Tests.Command != "", KeepInstall: c.Tests.Asked && c.Tests.Install != "",
 		Hosts:  slices.Concat(judge.Registries(), c.Tests.Hosts, hostsIn(c.Tests.InstallEnv), c.Repository.Hosts),
 		Models: models, Agents: agents, Sandboxes: sandboxes, Label: label,
 	}
+}
+
+// Matrix is what a request for a matrix is filled with, under the rules of its repository.
+// nil models or agents allow any name.
+func (c Config) Matrix(rules repoconfig.Rules, models, agents []string) solve.Defaults {
+	d := c.Defaults
+	return solve.Defaults{
+		Models: d.Models, Temps: d.Temps, Edits: d.Edits, Strategies: d.Strategies, Agents: d.Agents, Repeat: d.Repeat,
+		MaxExperiments: rules.MaxExperiments, Limits: rules.Limits, StrategyText: rules.Strategies,
+		KnownModels: models, KnownAgents: agents,
+		Stop: rules.Stop, Waves: c.waves(),
+	}
+}
+
+func (c Config) waves() (out []solve.Wave) {
+	for _, w := range c.Waves {
+		out = append(out, solve.Wave(w))
+	}
+	return out
 }
 
 // settings are those of a repository without a file of its own.

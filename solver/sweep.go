@@ -15,7 +15,29 @@ func (e *Engine) sweep(ctx context.Context) {
 	for _, d := range e.Drivers.All() {
 		all.Go(func() { e.sweepOf(ctx, d) })
 	}
+	if e.Gateway != nil {
+		all.Go(func() { e.sweepGateway(ctx) })
+	}
 	all.Wait()
+}
+
+// sweepGateway removes what the gateway keeps for runs that are over, in the same order.
+func (e *Engine) sweepGateway(ctx context.Context) {
+	kept, err := e.Gateway.Runs()
+	if err != nil || len(kept) == 0 {
+		e.complain(ctx, err, "leftovers of the gateway not swept")
+		return
+	}
+	wanted, err := e.wanted(ctx)
+	if err != nil {
+		e.complain(ctx, err, "leftovers of the gateway not swept")
+		return
+	}
+	for _, run := range kept {
+		if !wanted[run] {
+			e.complain(ctx, e.Gateway.Forget(run), "leftovers of the gateway not swept")
+		}
+	}
 }
 
 // sweepOf removes the sandboxes and bases that no living work owns. The driver
@@ -49,7 +71,9 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 		if s.State != solve.StatePreparing && s.State != solve.StateRunning {
 			continue
 		}
-		names[baseName(s.ID)], names[installName(s.ID)] = true, true
+		for _, name := range layerNames(s.ID) {
+			names[name] = true
+		}
 		runs, err := e.Store.Runs(ctx, s.ID)
 		if err != nil {
 			return nil, err

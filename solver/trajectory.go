@@ -16,18 +16,21 @@ type recorder interface {
 	Trajectory(lines []byte, meta agent.Meta) ([]byte, error)
 }
 
-// trajectory keeps the run's trajectory file beside its patch. It is made from
-// the stored transcript, so one that cannot be written now costs the run nothing.
-func (w *worker) trajectory(ctx context.Context) {
+// trajectory keeps the run's trajectory file beside its patch: the agent's own, data, or
+// one that is made from the stored transcript. One that cannot be written costs the run nothing.
+func (w *worker) trajectory(ctx context.Context, data []byte) {
 	r, ok := w.Agents[w.run.Experiment.Agent].(recorder)
-	if !ok {
+	if !ok && data == nil {
 		return
 	}
 	ctx, cancel := closing(ctx, 2*time.Second)
 	defer cancel()
-	lines, err := w.Store.Transcript(ctx, w.run.Solve, w.run.N)
-	var data []byte
-	if err == nil {
+	var lines []byte
+	var err error
+	if data == nil {
+		lines, err = w.Store.Transcript(ctx, w.run.Solve, w.run.N)
+	}
+	if data == nil && err == nil {
 		data, err = r.Trajectory(lines, agent.Meta{
 			Experiment: w.run.Experiment, Limits: w.solve.Plan.Limits, Progress: w.run.Progress,
 			Instance: fmt.Sprintf("%s-%d", w.run.Solve, w.run.N),

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -58,7 +59,7 @@ func (e *Engine) expireQueued(ctx context.Context, s solve.Solve, runs []solve.R
 		left++
 		if _, _, err := e.apply(ctx, solve.Change{
 			Solve: s.ID, Run: r.N, Event: solve.EventTimedOut, Reason: "the solve's time was over before it started",
-		}); err != nil {
+		}); err != nil && !errors.Is(err, solve.ErrTransition) { // the stop rule was faster
 			return s, err
 		}
 	}

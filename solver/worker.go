@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,7 +23,10 @@ type worker struct {
 	solve solve.Solve
 	box   sandbox.Sandbox // of the agent, nil when closed
 	bill  bill
-	full  bool // the agent's sandbox ended because its disk was full
+	steps sync.Mutex // guards run.Progress while the agent works
+	full  bool       // the agent's sandbox ended because its disk was full
+	// since is when the agent would have begun without a break; nil while it does not work.
+	since atomic.Pointer[time.Time]
 }
 
 // work does the run. orphan says that its earlier owner died: the state tells how far it came.
@@ -44,6 +49,7 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 	if w.box != nil {
 		closeSandbox(ctx, w.box)
 	}
+	w.forget(ctx)
 	log.Info().Str("state", string(w.run.State)).Msg("run ended")
 	if w.solve.State.Final() {
 		w.dropPurse(w.solve.ID)
@@ -53,8 +59,10 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 
 // carry goes through the stages that are left.
 func (w *worker) carry(ctx context.Context, orphan bool) error {
+	last, done := lasting(ctx) // one that was cancelled at once keeps what it has changed, too
+	defer done()
 	var err error
-	if w.solve, err = w.Store.Solve(ctx, w.run.Solve); err != nil {
+	if w.solve, err = w.Store.Solve(last, w.run.Solve); err != nil {
 		return err
 	}
 	w.bill.stays = w.run.Stays
@@ -70,7 +78,11 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 		}
 	}
 	if w.run.State == solve.RunWorking {
-		if err := w.agent(ctx, orphan); err != nil {
+		err := w.agent(ctx, orphan)
+		if errors.Is(err, agent.ErrAgain) {
+			return w.again(ctx, err, solve.EventLost)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -117,7 +129,9 @@ func (w *worker) adopt(ctx context.Context) (bool, error) {
 	if w.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
 	}
-	sb, err := w.attach(ctx, w.run.Sandbox)
+	last, done := lasting(ctx)
+	defer done()
+	sb, err := w.attach(last, w.run.Sandbox)
 	if err == nil {
 		w.box = sb
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
@@ -171,16 +185,17 @@ func (w *worker) discard(ctx context.Context, name string) {
 
 // fail ends the run for a reason that is not the candidate's: cancelled, out of time, or an error of ours.
 func (w *worker) fail(ctx context.Context, err error) error {
-	ev, reason := solve.EventFailed, public(err)
-	if errors.Is(context.Cause(ctx), agent.ErrCancelled) {
-		ev, reason = solve.EventCancelled, "cancelled"
-	} else {
+	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled)
+	if !cancelled {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("run failed")
 	}
-	if w.run.State.Final() {
+	switch {
+	case w.run.State.Final():
 		return nil
+	case cancelled:
+		return w.stopped(ctx, "", nil)
 	}
-	return w.apply(ctx, ev, reason, nil)
+	return w.apply(ctx, solve.EventFailed, public(err), nil)
 }
 
 // leave cleans up after a run that somebody else ended: then its sandbox is
@@ -204,7 +219,11 @@ func (w *worker) leave(ctx context.Context) {
 // open stores the intent, then forks the base.
 func (w *worker) open(ctx context.Context) error {
 	w.discard(ctx, runName(w.run))
-	sb, err := w.fork(ctx, w.solve, w.spec(runName(w.run), phaseWork), &w.bill)
+	spec := w.spec(runName(w.run), phaseWork)
+	if err := w.reach(&spec); err != nil {
+		return err
+	}
+	sb, err := w.fork(ctx, w.solve, spec, &w.bill)
 	if err != nil {
 		return err
 	}
@@ -228,11 +247,25 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	if !ok { // planned by a process with another configuration
 		return fmt.Errorf("agent %q is not configured any more", w.run.Experiment.Agent)
 	}
-	job, err := w.job(ctx, resumed)
+	last, done := lasting(ctx)
+	defer done()
+	purse, err := w.purseOf(last, w.solve)
 	if err != nil {
 		return err
 	}
+	account := purse.account(w.run, w.solve.Plan.Limits)
+	job, err := w.job(last, resumed, account)
+	shut := func() {}
+	if err == nil {
+		shut, err = w.enter(&job, account)
+	}
+	if err != nil {
+		account.end()
+		return err
+	}
 	began := time.Now()
+	since := began.Add(-job.Elapsed)
+	w.since.Store(&since)
 	inner := ctx
 	if limit := w.solve.Plan.Limits.RunTime; limit > 0 {
 		var stop context.CancelFunc
@@ -246,16 +279,24 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	}
 	res := coder.Run(inner, job)
 	w.full = errors.Is(res.Err, sandbox.ErrDisk)
+	// A program in the sandbox goes on without us: its door is not shut, nor its account,
+	// so that it is never told that its run is over.
 	if stopping(ctx) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(res.Err, solve.ErrLeaseLost) {
 		return res.Err
 	}
+	shut()
+	account.end()
+	if errors.Is(res.Err, agent.ErrAgain) {
+		return res.Err
+	}
 	if res.Err != nil {
 		zerolog.Ctx(ctx).Warn().Err(res.Err).Msg("agent ended with an error")
 	}
-	w.trajectory(ctx)
+	w.trajectory(ctx, res.Trajectory)
+	w.since.Store(nil)
 	return w.apply(ctx, solve.EventAgentEnded, res.Exit, func(r *solve.Run) {
 		r.Exit, r.AgentTime = res.Exit, job.Elapsed+time.Since(began)
 		r.Reason = res.Reason
@@ -263,34 +304,32 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 }
 
 // job is what the agent gets.
-func (w *worker) job(ctx context.Context, resumed bool) (agent.Job, error) {
+func (w *worker) job(ctx context.Context, resumed bool, account *account) (agent.Job, error) {
 	x := w.run.Experiment
-	model, err := w.Models.Open(x.Model, x)
-	if err != nil {
-		return agent.Job{}, err
-	}
-	purse, err := w.purseOf(ctx, w.solve)
-	if err != nil {
-		return agent.Job{}, err
-	}
 	job := agent.Job{
 		Task: w.solve.Task(), Strategy: w.settings(w.solve).Advise(w.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
-		Model: model, Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)},
-		Spend: purse.leave, Spent: purse.pay,
+		Shell: &shell{box: w.box, tree: tree.NewWatcher(w.box)}, Name: runName(w.run),
+		Spend: account.leave, Spent: account.pay,
 	}
-	job.Progress.Usage = w.run.Progress.Usage // what earlier attempts paid counts, and is limited, as the run's
+	var err error
+	if _, ok := w.resident(x.Agent); !ok { // its own model otherwise, through the gateway
+		if job.Model, err = w.Models.Open(x.Model, x); err != nil {
+			return job, err
+		}
+	}
 	if resumed {
 		job.Progress = w.run.Progress
 		job.Elapsed = max(0, w.run.Progress.At.Sub(w.run.Started))
 		if job.Resume, err = w.Store.Transcript(ctx, w.run.Solve, w.run.N); err != nil {
 			return job, err
 		}
+	} else {
+		w.run.Progress = solve.Progress{Usage: w.run.Progress.Usage} // what earlier attempts paid counts, and is limited, as the run's
+		job.Progress = w.run.Progress
 	}
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
-		p.At = time.Now()
-		w.run.Progress = p
-		return w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p)
+		return w.progress(ctx, lines, func(now *solve.Progress) { *now = p })
 	}
 	return job, nil
 }

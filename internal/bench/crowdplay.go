@@ -214,6 +214,7 @@ func (crowdModels) Names() []string                          { return []string{"
 func (crowdModels) Ready(string) error                       { return nil }
 func (crowdModels) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
 func (crowdModels) Metered(string) bool                      { return false }
+func (crowdModels) APIs(string) []string                     { return nil }
 func (crowdModels) Open(name string, x solve.Experiment) (agent.Model, error) {
 	command := "cat a.txt"
 	var play scripted.Play

@@ -193,6 +193,7 @@ func primePlace(t *testing.T) place {
 // settle makes a world one of this place, patient with a machine that many share.
 func (p place) settle(w *world) {
 	w.cfg.Sandbox.Records, w.cfg.Solver.SweepEvery = filepath.Join(w.dir, "records"), time.Second
+	w.cfg.Sandbox.Docker.ProxyDir = filepath.Join(w.dir, "proxies")
 	limits := &w.cfg.GitHub.Write
 	limits.Timeout, limits.Lease, limits.Settle = 5*time.Second, 15*time.Second, 15*time.Second
 	w.cfg.Solver.LeaseTime = 20 * time.Second

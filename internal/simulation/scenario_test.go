@@ -115,6 +115,15 @@ func scenarios() []scenario {
 			name: "expired", script: slowPlays, end: solve.StateExpired,
 			configure: func(c *solver.Config) { c.Limits.SolveTime, c.Limits.Parallel = 30*time.Second, 2 },
 		},
+		{
+			// The second wave begins once, whoever ends the first one; the third never does.
+			name: "waves", script: threePlays, end: solve.StateSolved, champion: 2,
+			states: []solve.RunState{solve.RunFailed, solve.RunPassed, solve.RunCancelled},
+			configure: func(c *solver.Config) {
+				c.Stop = solve.StopWaves
+				c.Waves = []solver.Matrix{{Models: []string{"wrong"}}, {Models: []string{"short"}}, {Models: []string{"long"}}}
+			},
+		},
 	}
 }
 

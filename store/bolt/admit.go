@@ -80,7 +80,8 @@ func (t *tx) admit(id solve.ID, node string, now time.Time) (solve.Run, error) {
 	if k == nil {
 		return solve.Run{}, fmt.Errorf("solve %s is ready without a queued run: the index is damaged", id)
 	}
-	r, err := decodeRun(id, t.get(runs, k))
+	_, n := placeOf(k)
+	r, err := t.oneRun(id, n)
 	if err != nil {
 		return solve.Run{}, err
 	}

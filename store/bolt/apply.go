@@ -55,10 +55,13 @@ func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
 	if r, err = c.moveRun(r, ch, nil); err != nil {
 		return r, err
 	}
-	if !r.State.Final() {
+	if r.State.Active() {
 		return r, nil
 	}
-	return r, c.settle()
+	if err := c.settle(); err != nil || r.State.Final() {
+		return r, err
+	}
+	return c.t.oneRun(ch.Solve, ch.Run) // it went back into the queue, and may be over now
 }
 
 // AskCancel notes that a person wants the solve stopped. What nobody works on

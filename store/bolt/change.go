@@ -97,7 +97,7 @@ func (c *change) set(fn func(*solve.Solve, *solve.Run), r *solve.Run) {
 	fn(&c.s, r)
 	c.s.V, c.s.ID, c.s.Seq, c.s.State, c.s.Lease = s.V, s.ID, s.Seq, s.State, s.Lease
 	c.s.Created, c.s.Ended, c.s.Trigger.Key, c.s.Issue.Number = s.Created, s.Ended, s.Trigger.Key, s.Issue.Number
-	c.s.Repo.ID, c.s.Repo.Installation = s.Repo.ID, s.Repo.Installation
+	c.s.Repo.ID, c.s.Repo.Installation, c.s.Wave = s.Repo.ID, s.Repo.Installation, s.Wave
 	if !s.Started.IsZero() {
 		c.s.Started = s.Started // a solve starts once
 	}
@@ -134,8 +134,11 @@ func (c *change) moveRun(r solve.Run, ch solve.Change, lease func(*solve.Run)) (
 	return r, c.wantAll(solve.EffectsOf(c.s, &r, ch.Event))
 }
 
-// settle moves the solve on if its last run has ended.
+// settle moves the solve on if its last run has ended, and asks the stop rule before.
 func (c *change) settle() error {
+	if err := c.stop(); err != nil {
+		return err
+	}
 	if c.s.State != solve.StateRunning || c.t.count(countPending(string(c.s.ID))) > 0 {
 		return nil
 	}
@@ -167,6 +170,9 @@ func (c *change) moveSolve(ch solve.Change) error {
 	if ch.Event == solve.EventRunsEnded && c.t.count(countPending(string(c.s.ID))) > 0 {
 		return fmt.Errorf("solve %s has unfinished runs: %w", c.s.ID, solve.ErrTransition)
 	}
+	if ch.Event == solve.EventWave {
+		return fmt.Errorf("solve %s: only the store begins a wave: %w", c.s.ID, solve.ErrTransition)
+	}
 	c.set(ch.Set, nil)
 	c.s.State = to
 	if ch.Release || to.Final() {
@@ -181,7 +187,7 @@ func (c *change) moveSolve(ch solve.Change) error {
 	if to.Final() {
 		c.s.Ended, c.s.Reason = c.at, ch.Reason
 		c.t.put(ended, key(nil).time(c.at).text(string(c.s.ID)), []byte(c.s.ID))
-		if err := c.endRuns(ch, false); err != nil {
+		if err := c.endRuns(solve.Change{Event: ch.Event, Reason: ch.Reason}, false); err != nil {
 			return err
 		}
 	}
@@ -203,6 +209,9 @@ func (c *change) create(list []solve.Run) error {
 	for _, r := range list {
 		if r.N < 1 || c.t.get(runs, runKey(c.s.ID, r.N)) != nil {
 			return fmt.Errorf("create run %d of solve %s: the number is taken or not positive", r.N, c.s.ID)
+		}
+		if w := r.Experiment.Wave; w < 0 || w > maxWave || r.N > maxRun {
+			return fmt.Errorf("create run %d in wave %d of solve %s: the number is too large", r.N, w, c.s.ID)
 		}
 		r.V, r.Solve, r.Repo, r.Lease = recordVersion, c.s.ID, c.s.Repo, solve.Lease{}
 		if r.From == nil || !r.State.Final() {
@@ -227,7 +236,7 @@ func (c *change) endRuns(ch solve.Change, queuedOnly bool) error {
 	if err != nil {
 		return err
 	}
-	end := solve.Change{Event: solve.EventCancelled, Reason: ch.Reason}
+	end := solve.Change{Event: solve.EventCancelled, Reason: ch.Reason, Set: ch.Set}
 	if ch.Event == solve.EventExpired {
 		end.Event = solve.EventTimedOut
 	}

@@ -117,6 +117,7 @@ func (p *pair) answerAsk(t *rapid.T) {
 func (p *pair) ready(t *rapid.T) {
 	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", p.now, time.Minute) })
 	p.create(t)
+	rule := pick(t, "rule", "", solve.StopAll, solve.StopFirstGreen, solve.StopWaves, solve.StopWaves)
 	parallel, deadline := pick(t, "parallel", 0, 1, 2), pick(t, "deadline", time.Time{}, time.Time{}, p.now.Add(10*time.Second))
 	for range 2 {
 		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1", p.now) })
@@ -124,10 +125,19 @@ func (p *pair) ready(t *rapid.T) {
 			return
 		}
 		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed, At: p.now, Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Started, s.Deadline, s.Plan.Limits.Parallel = p.now, deadline, parallel
+			s.Started, s.Deadline, s.Plan.Limits.Parallel, s.Plan.Stop = p.now, deadline, parallel, rule
 		}})
-		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: p.now, Runs: []solve.Run{{N: 1}, {N: 2}, {N: 3}}, Release: true})
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: p.now, Runs: waved(t, 1, 3), Release: true})
 	}
+}
+
+// waved are runs from a number on, each in a wave.
+func waved(t *rapid.T, from, n int) (out []solve.Run) {
+	for i := range n {
+		wave := pick(t, "wave", 0, 1, 1, 2, 2, 3)
+		out = append(out, solve.Run{N: from + i, Experiment: solve.Experiment{Wave: wave}})
+	}
+	return out
 }
 
 func (p *pair) claim(t *rapid.T) {
@@ -193,16 +203,16 @@ func (p *pair) applySolve(t *rapid.T) {
 	switch ch.Event {
 	case solve.EventClaimed:
 		parallel, minutes := pick(t, "parallel", 0, 1, 2), pick(t, "seconds", 0, 4, 30)
+		rule := pick(t, "rule", "", solve.StopFirstGreen, solve.StopWaves)
 		ch.Set = func(s *solve.Solve, _ *solve.Run) {
 			s.Started, s.Plan.Limits.Parallel, s.State, s.Plan.Experiments = ch.At, parallel, solve.StateSolved, make([]solve.Experiment, 3)
+			s.Plan.Stop, s.Wave = rule, 2
 			if minutes > 0 {
 				s.Deadline = ch.At.Add(time.Duration(minutes) * time.Second)
 			}
 		}
 	case solve.EventBaseReady:
-		for n := range pick(t, "runs", 3, 2, 0) {
-			ch.Runs = append(ch.Runs, solve.Run{N: n + pick(t, "from", 1, 1, 1, 0)})
-		}
+		ch.Runs = waved(t, pick(t, "from", 1, 1, 1, 0), pick(t, "runs", 3, 2, 0))
 	case solve.EventChampion:
 		ch.Set = func(s *solve.Solve, _ *solve.Run) { s.Decision, s.CancelBy = &solve.Decision{}, "somebody" }
 	}
@@ -224,6 +234,12 @@ func (p *pair) applyRun(t *rapid.T) {
 	}
 	ch.Event = pick(t, "event", likely...)
 	ch.Set = func(s *solve.Solve, r *solve.Run) { s.Reason, r.Sandbox, r.N = "changed", "box", 9 }
+	if pick(t, "green", true, true, false) && ch.Event == solve.EventPassed {
+		refused := pick(t, "refused", "", "", "refused")
+		ch.Set = func(_ *solve.Solve, r *solve.Run) {
+			r.Candidate, r.Verdict = &solve.Candidate{Refused: refused}, &solve.Verdict{Outcome: solve.Passed}
+		}
+	}
 	p.apply(ch)
 }
 

@@ -57,10 +57,15 @@ func (t *tx) places(s *solve.Solve, now time.Time) []place {
 	return out
 }
 
-// mayStart says whether the solve has a queued run and its own bound leaves room.
+// mayStart says whether the solve has a queued run of its wave and its own bound leaves room.
 func (t *tx) mayStart(s *solve.Solve) bool {
 	id := string(s.ID)
-	if k, _ := t.first(queued, key(nil).text(id)); k == nil {
+	k, _ := t.first(queued, key(nil).text(id))
+	if k == nil {
+		return false
+	}
+	var first solve.Run
+	if first.Experiment.Wave, _ = placeOf(k); s.Held(first) {
 		return false
 	}
 	most := s.Plan.Limits.Parallel

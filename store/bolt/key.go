@@ -47,6 +47,27 @@ func num(b []byte) uint64 {
 
 func runKey(id solve.ID, n int) key { return key(nil).text(string(id)).small(n) }
 
+// A queued run's key has its wave before its number, in the four bytes in which files
+// of before there were waves have the number alone: none is the first.
+const (
+	waveBits = 16
+	maxWave  = 1<<(31-waveBits) - 1
+	maxRun   = 1<<waveBits - 1
+)
+
+func queuedKey(r solve.Run) key {
+	return key(nil).text(string(r.Solve)).small(r.Experiment.Wave<<waveBits | r.N)
+}
+
+// placeOf is the wave and the number of a queued run, from its key.
+func placeOf(k []byte) (wave, n int) {
+	if len(k) < 4 {
+		return 0, 0
+	}
+	at := int(binary.BigEndian.Uint32(k[len(k)-4:]))
+	return at >> waveBits, at & maxRun
+}
+
 func issueKey(repo int64, issue int) key { return key(nil).id(repo).num(uint64(issue)) }
 
 // checkName refuses what cannot be one part of a key and of a file's path.

@@ -151,6 +151,8 @@ func (t *tx) indexRun(r solve.Run, by int) {
 			t.add(c, by)
 		}
 		k, b = append(key(nil).text(r.Lease.Node), k...), runOwned
+	} else {
+		k = queuedKey(r)
 	}
 	if by < 0 {
 		t.del(b, k)

@@ -42,7 +42,7 @@ const (
 	claimOwned bucket = "claim_owned" // node, age: id, can be claimed once the node is dead
 	dueFree    bucket = "due_free"    // deadline, id: id, can be claimed after the deadline
 	dueOwned   bucket = "due_owned"   // node, deadline, id: id
-	queued     bucket = "queued"      // id, n: queued runs
+	queued     bucket = "queued"      // id, wave and n: queued runs
 	runOwned   bucket = "run_owned"   // node, id, n: runs at work
 	counts     bucket = "counts"      // kind, name: number of runs
 	effectDue  bucket = "effect_due"  // due or end of claim: effect key

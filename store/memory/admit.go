@@ -34,13 +34,13 @@ func (s *Store) Admit(ctx context.Context, node string, now time.Time, caps solv
 }
 
 // waiting are the queued runs that may start now: those of the repository with
-// the fewest runs at work first, then of the oldest solve, then by number.
+// the fewest runs at work first, then of the oldest solve, then by wave and number.
 func (d *data) waiting(now time.Time, caps solve.Caps) []solve.Run {
 	out := d.runsWhere(func(r solve.Run) bool { return r.State == solve.RunQueued && d.mayStart(r, now, caps) })
 	slices.SortStableFunc(out, func(a, b solve.Run) int {
 		x, y := d.solves[a.Solve], d.solves[b.Solve]
 		return cmp.Or(cmp.Compare(d.busy(ofRepo(a)), d.busy(ofRepo(b))), x.Created.Compare(y.Created),
-			cmp.Compare(x.ID, y.ID), cmp.Compare(a.N, b.N))
+			cmp.Compare(x.ID, y.ID), cmp.Compare(a.Experiment.Wave, b.Experiment.Wave), cmp.Compare(a.N, b.N))
 	})
 	return out
 }
@@ -48,7 +48,7 @@ func (d *data) waiting(now time.Time, caps solve.Caps) []solve.Run {
 func (d *data) mayStart(r solve.Run, now time.Time, caps solve.Caps) bool {
 	s := d.solves[r.Solve]
 	room := func(most int, fits func(solve.Run) bool) bool { return most <= 0 || d.busy(fits) < most }
-	return s.State == solve.StateRunning && s.CancelAt.IsZero() && !due(s, now) &&
+	return s.State == solve.StateRunning && s.CancelAt.IsZero() && !due(s, now) && !s.Held(r) &&
 		room(caps.Process, func(solve.Run) bool { return true }) &&
 		room(caps.Installation, func(o solve.Run) bool { return o.Repo.Installation == r.Repo.Installation }) &&
 		room(caps.Repository, ofRepo(r)) &&

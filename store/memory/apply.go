@@ -45,10 +45,13 @@ func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
 	if err := c.d.fence(r.Lease, ch.Token, c.at); err != nil {
 		return r, err
 	}
-	if r, err = c.moveRun(r, ch, nil); err != nil || !r.State.Final() {
+	if r, err = c.moveRun(r, ch, nil); err != nil || r.State.Active() {
 		return r, err
 	}
-	return r, c.settle()
+	if err := c.settle(); err != nil {
+		return r, err
+	}
+	return c.d.run(ch.Solve, ch.Run) // one that went back into the queue may be over now
 }
 
 // AskCancel notes that a person wants the solve stopped. What nobody works on

@@ -46,7 +46,7 @@ func (c *change) set(fn func(*solve.Solve, *solve.Run), r *solve.Run) {
 	fn(&c.s, r)
 	c.s.V, c.s.ID, c.s.State, c.s.Lease, c.s.Seq = was.V, was.ID, was.State, was.Lease, was.Seq
 	c.s.Repo.ID, c.s.Repo.Installation, c.s.Issue.Number = was.Repo.ID, was.Repo.Installation, was.Issue.Number
-	c.s.Trigger.Key, c.s.Created, c.s.Ended = was.Trigger.Key, was.Created, was.Ended
+	c.s.Trigger.Key, c.s.Created, c.s.Ended, c.s.Wave = was.Trigger.Key, was.Created, was.Ended, was.Wave
 	if !was.Started.IsZero() {
 		c.s.Started = was.Started
 	}
@@ -86,8 +86,11 @@ func (c *change) wantAll(r *solve.Run, ev solve.Event) {
 	}
 }
 
-// settle moves the solve on if its last run has ended.
+// settle moves the solve on if its last run has ended, and asks the stop rule before.
 func (c *change) settle() error {
+	if err := c.stop(); err != nil {
+		return err
+	}
 	switch {
 	case c.s.State != solve.StateRunning || c.d.unfinished(c.s.ID) > 0:
 		return nil
@@ -96,6 +99,29 @@ func (c *change) settle() error {
 	default:
 		return c.moveSolve(solve.Change{Event: solve.EventCancelled, Reason: c.cancelReason()})
 	}
+}
+
+// stop does what the stop rule says: the queued runs end that need not start, or the
+// next wave begins. Nothing begins any more for a solve that must end.
+func (c *change) stop() error {
+	if c.s.State != solve.StateRunning {
+		return nil
+	}
+	wave, enough := c.s.Turn(c.d.runsOf(c.s.ID))
+	if enough != "" {
+		end := solve.Change{Event: solve.EventCancelled, Reason: enough, Set: func(_ *solve.Solve, r *solve.Run) { r.NotNeeded = true }}
+		return c.endRuns(end, func(r solve.Run) bool { return r.State == solve.RunQueued })
+	}
+	if wave == c.s.Wave || !c.s.CancelAt.IsZero() || due(c.s, c.at) {
+		return nil
+	}
+	first, text := c.s.Wave == 0, c.s.WaveText(wave)
+	c.s.Wave = wave
+	if !first {
+		c.note(0, solve.EventWave, string(c.s.State), string(c.s.State), text)
+		c.wantAll(nil, solve.EventWave)
+	}
+	return nil
 }
 
 func (c *change) cancelReason() string {
@@ -118,6 +144,9 @@ func (c *change) moveSolve(ch solve.Change) error {
 	}
 	if ch.Event == solve.EventRunsEnded && c.d.unfinished(c.s.ID) > 0 {
 		return fmt.Errorf("runs are unfinished: %w", solve.ErrTransition)
+	}
+	if ch.Event == solve.EventWave {
+		return fmt.Errorf("waves begin by themselves: %w", solve.ErrTransition)
 	}
 	c.set(ch.Set, nil)
 	c.s.State = to

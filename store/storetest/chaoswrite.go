@@ -21,19 +21,24 @@ func (c *chaos) write1() {
 	if g.n == 0 {
 		next, err := solve.NextSolve(solve.State(state), ev)
 		want, to = err, string(next)
-		if ev == solve.EventRunsEnded && c.unfinished(g.id) > 0 {
+		if ev == solve.EventRunsEnded && c.unfinished(g.id) > 0 || ev == solve.EventWave {
 			want = solve.ErrTransition
 		}
 		ch.Set = c.plan(ev)
 		if ev == solve.EventBaseReady {
 			ch.Release = true
 			for n := range c.rnd.IntN(7) {
-				ch.Runs = append(ch.Runs, solve.Run{N: n + 1})
+				ch.Runs = append(ch.Runs, solve.Run{N: n + 1, Experiment: solve.Experiment{Wave: 1 + n/2}})
 			}
 		}
 	} else {
 		next, err := solve.NextRun(solve.RunState(state), ev)
 		want, to = err, string(next)
+		if ev == solve.EventPassed && c.rnd.IntN(2) == 0 {
+			ch.Set = func(_ *solve.Solve, r *solve.Run) {
+				r.Candidate, r.Verdict = &solve.Candidate{}, &solve.Verdict{Outcome: solve.Passed}
+			}
+		}
 	}
 	switch {
 	case !c.holds(g):
@@ -42,7 +47,8 @@ func (c *chaos) write1() {
 		c.refused(ch, solve.ErrTransition)
 	default:
 		c.apply(ch)
-		if _, got := c.lease(g); got != to {
+		_, got := c.lease(g)
+		if late := ev == solve.EventRequeued && got == string(solve.RunCancelled); got != to && !late {
 			c.Errorf("%s of %s/%d gave %s, want %s", ev, g.id, g.n, got, to)
 		}
 	}
@@ -59,11 +65,12 @@ func (c *chaos) unfinished(id solve.ID) (n int) {
 
 func (c *chaos) plan(ev solve.Event) func(*solve.Solve, *solve.Run) {
 	parallel, minutes := 2*c.rnd.IntN(3), 3*c.rnd.IntN(4)
+	rule := append(solve.StopRules(), "")[c.rnd.IntN(4)]
 	return func(s *solve.Solve, _ *solve.Run) {
 		if ev != solve.EventClaimed {
 			return
 		}
-		s.Started, s.Plan.Limits.Parallel = c.now, parallel
+		s.Started, s.Plan.Limits.Parallel, s.Plan.Stop = c.now, parallel, rule
 		if minutes > 0 {
 			s.Deadline = c.now.Add(time.Duration(minutes) * time.Minute)
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -109,9 +110,40 @@ func (c *chaos) finished(d Dump) {
 	if s.State == solve.StateRunning && len(d.Runs) > 0 && open == 0 {
 		c.Errorf("solve %s is running after its last run", s.ID)
 	}
+	c.waves(d)
 	if s.State == solve.StateReducing && open > 0 {
 		c.Errorf("solve %s is reducing with %d unfinished runs", s.ID, open)
 	}
+}
+
+// waves checks what the stop rule promises of a solve.
+func (c *chaos) waves(d Dump) {
+	c.Helper()
+	s, passed, least := d.Solve, slices.ContainsFunc(d.Runs, solve.Eligible), firstOpen(d.Runs)
+	running, waves := s.State == solve.StateRunning, s.Plan.Stop == solve.StopWaves
+	over := waves && least > s.Wave // the wave is, and not all of the solve
+	enough := passed && (s.Plan.Stop == solve.StopFirstGreen || over)
+	for _, r := range d.Runs {
+		late := waves && r.Experiment.Wave > s.Wave && r.State.Active()
+		waits := running && enough && r.State == solve.RunQueued
+		if late || waits || r.NotNeeded && (!passed || r.State != solve.RunCancelled) {
+			c.Errorf("run %d of wave %d is %s in wave %d under %q; passed %v", r.N, r.Experiment.Wave, r.State, s.Wave, s.Plan.Stop, passed)
+		}
+	}
+	must := !s.CancelAt.IsZero() || !s.Deadline.IsZero() && !s.Deadline.After(c.now)
+	if running && over && !must {
+		c.Errorf("solve %s stands in wave %d, its next run is of wave %d", s.ID, s.Wave, least)
+	}
+}
+
+// firstOpen is the lowest wave of the runs that have not ended, 0 if all have.
+func firstOpen(runs []solve.Run) (wave int) {
+	for _, r := range runs {
+		if !r.State.Final() && (wave == 0 || r.Experiment.Wave < wave) {
+			wave = r.Experiment.Wave
+		}
+	}
+	return wave
 }
 
 // kept checks that no wanted effect is forgotten.

@@ -68,7 +68,8 @@ type Store interface {
 	// Admit moves queued runs of running solves to dispatched (token+1, attempt+1,
 	// owned by node) while the caps and each solve's Plan.Limits.Parallel allow it: the
 	// repository with the fewest running runs goes first, then the oldest solve, then
-	// the lowest N. Solves whose cancel was asked for or whose deadline has passed are left out.
+	// the lowest wave and N. Under solve.StopWaves no run of a wave after Solve.Wave starts.
+	// Solves whose cancel was asked for or whose deadline has passed are left out.
 	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
 	// Rescue takes over (token+1, owned by node) the dispatched, working,
 	// harvesting and judging runs whose node is dead or released them, without a change of state.
@@ -80,6 +81,10 @@ type Store interface {
 	// of the solve). It appends the event, queues the effects of solve.EffectsOf,
 	// and, when a run's change leaves no run of the solve unfinished, applies
 	// EventRunsEnded to the solve (state running) in the same transaction.
+	// When a run ends, or goes back into the queue, solve.Solve.Turn is asked in the same
+	// transaction: if the solve has enough, its queued runs are cancelled (NotNeeded is set); else, if
+	// its wave is over, Solve.Wave is the next one and EventWave is logged, unless the solve's cancel
+	// was asked for or its deadline has passed. The first wave begins with the runs, without an event.
 	// Runs of a change that ended in an earlier solve (From is set) keep their state; if
 	// no other is among them, the solve moves on as if the last had ended now.
 	// Cancelling, failing or expiring a solve also applies EventCancelled (for expiry: EventTimedOut) to all its unfinished runs.

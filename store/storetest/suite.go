@@ -13,7 +13,7 @@ func Promises() []Promise {
 	var out []Promise
 	for _, part := range [][]Promise{
 		intakePromises(), readPromises(), leasePromises(), admitPromises(), applyPromises(),
-		endPromises(), followPromises(), stepPromises(), effectPromises(), crowdPromises(), healPromises(),
+		endPromises(), wavePromises(), followPromises(), stepPromises(), effectPromises(), crowdPromises(), healPromises(),
 	} {
 		out = append(out, part...)
 	}

@@ -1,0 +1,122 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Agent runs a [Program] for one job after another. Safe for concurrent use.
+type Agent struct {
+	program  Program
+	patience time.Duration
+	alive    time.Duration // between two looks at whether anything runs at all
+}
+
+var _ agent.Resident = (*Agent)(nil)
+
+// New returns the agent. Program and config are taken as valid.
+func New(p Program, c Config) *Agent {
+	return &Agent{program: p, patience: c.Patience, alive: 10 * time.Second}
+}
+
+// Needs implements [agent.Resident].
+func (a *Agent) Needs() agent.Needs {
+	install := a.program.Install
+	install.Files = withModes(install.Files)
+	return agent.Needs{APIs: a.program.APIs, Inside: true, Install: install}
+}
+
+// withModes gives files without a mode the usual one.
+func withModes(files []agent.File) []agent.File {
+	files = slices.Clone(files)
+	for i := range files {
+		if files[i].Mode == 0 {
+			files[i].Mode = 0o644
+		}
+	}
+	return files
+}
+
+// A run is one job being worked on by this owner.
+type run struct {
+	*Agent
+	job      agent.Job
+	start    solve.Progress // when this owner came
+	progress solve.Progress
+	// place is how far the transcript is; torn says that it ends inside a line.
+	place   place
+	torn    bool
+	printed int64 // bytes that the program has printed
+	held    []byte
+	calls   int  // at the last look
+	begun   bool // the transcript has its first line: an earlier owner was there
+	watch   watch
+}
+
+// Run starts the program, or finds the one that an earlier owner of the run started,
+// and follows it to its end. What it changed stays in the work tree, and when Run
+// returns nothing of it runs any more, with one exception: if the context ends for a
+// reason that is not the run's own, or the run is somebody else's now, the program goes on.
+func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
+	r := &run{Agent: a, job: j, start: j.Progress, progress: j.Progress, calls: j.Progress.Usage.Calls}
+	messages, torn := agent.Stored(j.Resume)
+	r.torn = torn
+	r.restore(messages)
+	if res, ok := agent.Exited(messages, r.progress); ok {
+		return r.left(ctx, res)
+	}
+	if err := r.attach(ctx); err != nil {
+		return r.fail(ctx, err)
+	}
+	return r.follow(ctx)
+}
+
+// attach finds the program, or starts it.
+func (r *run) attach(ctx context.Context) error {
+	s, err := r.look(ctx, 0)
+	if err != nil {
+		return err
+	}
+	running, err := r.job.Machine.Launched(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for the program: %w", err)
+	case running || s.ended || s.started > 0:
+		return r.introduce(ctx) // how it is, the first look says
+	case r.progress.Steps > 0:
+		return errLost
+	}
+	return r.launch(ctx)
+}
+
+// left is a run whose end is stored already: only its owner died before it told.
+func (r *run) left(ctx context.Context, res agent.Result) agent.Result {
+	if err := r.halt(ctx); err != nil {
+		res.Err = errors.Join(res.Err, err)
+	}
+	if r.program.Ended != nil {
+		res.Trajectory = r.judge(ctx, stopped).Trajectory
+	}
+	return r.result(res)
+}
+
+// result puts the progress to what is returned.
+func (r *run) result(res agent.Result) agent.Result {
+	r.count()
+	res.Progress = r.progress
+	res.Progress.At = time.Now()
+	return res
+}
+
+// count takes over what the gateway has booked.
+func (r *run) count() {
+	r.progress.Usage = r.job.Door.Usage()
+	r.progress.Steps = r.start.Steps + r.progress.Usage.Calls - r.start.Usage.Calls
+	r.progress.Output = max(r.progress.Output, r.printed)
+}

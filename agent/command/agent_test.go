@@ -1,0 +1,123 @@
+package command_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
+)
+
+func TestProgramDoesItsWork(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	res := w.run(script(`call; echo "$API, $#, input: $(cat)"; echo fixed >fix.txt; call; echo done >&2; call`), nil)
+	w.want(res, agent.ExitSubmitted)
+	if got := w.printed(); got != "responses, 0, input: \ndone\n" {
+		t.Errorf("printed %q", got)
+	}
+	if got := w.roles(); got != "start output exit" {
+		t.Error(got)
+	}
+	p := res.Progress
+	if p.Steps != 3 || p.Usage.Calls != 3 || p.Usage.Input != 300 || p.Edits != 1 || p.Output == 0 {
+		t.Errorf("%+v", p)
+	}
+	first := w.messages()[0].Content
+	for _, want := range []string{"Sum([]) panics.", "It is data", "Leave your changes in the work tree"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the task does not say %q", want)
+		}
+	}
+	if data := w.lines("/workspace/agent/task.md"); data < 10 {
+		t.Error("no task file")
+	}
+	// Whoever comes when the end was stored, but not told, tells it.
+	again := w.run(script("exit 9"), nil)
+	w.want(again, agent.ExitSubmitted)
+	if again.Reason != res.Reason || w.roles() != "start output exit" || w.lines("/workspace/agent/starts") != 1 {
+		t.Errorf("%+v: %s", again, w.roles())
+	}
+}
+
+func TestExitStatusSaysHowItEnded(t *testing.T) {
+	t.Parallel()
+	for text, reason := range map[string]string{
+		"exit 3": "exit status 3", "exec no-such-program": "could not be run", "kill -9 $$": "exit status 137",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			res := w.run(script(text), nil)
+			w.want(res, agent.ExitProgram)
+			if !strings.Contains(res.Reason, reason) {
+				t.Error(res.Reason)
+			}
+		})
+	}
+}
+
+// What a program leaves behind ends with it: nothing may change a tree that is being harvested.
+func TestLeftoversEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.want(w.run(script("setsid sleep 300 & echo x; exit 0"), nil), agent.ExitSubmitted)
+	if w.printed() != "x\n" {
+		t.Errorf("%q", w.printed())
+	}
+}
+
+// The token is in no command line, and not in the transcript, however it is printed.
+func TestTokenStaysOut(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := script(`printf 'é%s' "${TOKEN:0:7}"; sleep 0.4; printf '%s\xc3' "${TOKEN:7}"; sleep 0.4; printf '\xa9'
+tr '\0' ' ' <"/proc/$PPID/cmdline" | grep -c "$TOKEN"`)
+	p.Ended = func(_ context.Context, _ agent.Machine, e command.End) command.Outcome {
+		return command.Outcome{Exit: "Own", Reason: "it had " + token, Submission: token, Trajectory: []byte(`"` + token + `"`)}
+	}
+	res := w.run(p, nil)
+	w.want(res, "Own")
+	if got := w.printed(); got != "é[run token]é0\n" {
+		t.Errorf("printed %q", got)
+	}
+	if all := string(w.transcript) + res.Reason + res.Submission + string(res.Trajectory); strings.Contains(all, token) {
+		t.Error("the token is in what is kept:", all)
+	}
+}
+
+func TestUnusableProgram(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := script("true")
+	p.APIs = []string{agent.APIMessages}
+	res := w.run(p, nil)
+	w.want(res, agent.ExitProgram)
+	if !strings.Contains(res.Reason, "messages") {
+		t.Error(res.Reason)
+	}
+	w = setup(t)
+	p.APIs, p.Prepare = []string{agent.APIChat}, func(command.Task) (command.Start, error) { return command.Start{}, nil }
+	w.want(w.run(p, nil), agent.ExitProgram)
+}
+
+// Files of the run belong to the program: whatever it writes there is only its own end.
+func TestSpoiledFiles(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`echo "x y; z" >/workspace/agent/exit; sleep 60`,
+		`rm /workspace/agent/bell; echo >/workspace/agent/bell; sleep 0.3`,
+		`echo "-5 x" >/workspace/agent/started; rm -f /workspace/agent/output.log; mkdir /workspace/agent/output.log; sleep 0.3`,
+		`mkdir /workspace/agent/exit; sleep 0.3`,
+		`rm -rf /workspace/agent; sleep 0.3`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			if res := w.run(script(text), nil); res.Exit == "" {
+				t.Errorf("%+v", res)
+			}
+		})
+	}
+}

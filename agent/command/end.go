@@ -1,0 +1,211 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const (
+	// stopped is the exit code of a program that did not end by itself.
+	stopped = -1
+	// lastOutput is how much output [End] has.
+	lastOutput = 64 << 10
+)
+
+// interrupted is the end of the context. The program goes on where the run does.
+func (r *run) interrupted(ctx context.Context) agent.Result {
+	res, open := agent.Stopped(ctx)
+	if open {
+		return r.result(res)
+	}
+	return r.stop(ctx, res)
+}
+
+// stop ends a program before its time. The decision is stored first, in the sandbox: if
+// this owner dies now, the next one finds a program that ended without a word.
+func (r *run) stop(ctx context.Context, res agent.Result) agent.Result {
+	ctx, cancel := agent.Outlasting(ctx)
+	defer cancel()
+	if err := r.save(ctx, nil); isLost(err) {
+		return r.fail(ctx, err)
+	}
+	data, err := json.Marshal(decision{res.Exit, res.Reason})
+	if err == nil {
+		err = r.job.Machine.Put(ctx, agent.File{Path: decisionFile, Data: data, Mode: 0o644})
+	}
+	res.Err = errors.Join(res.Err, err)
+	return r.conclude(ctx, res, stopped)
+}
+
+// decision is why a program was stopped.
+type decision struct {
+	Exit   string `json:"exit"`
+	Reason string `json:"reason"`
+}
+
+// decided is the decision of an owner that died while it stopped the program.
+func (r *run) decided(ctx context.Context) (agent.Result, bool) {
+	f, err := r.job.Machine.Get(ctx, decisionFile)
+	if err != nil {
+		return agent.Result{}, false
+	}
+	defer f.Close()
+	var d decision
+	err = json.NewDecoder(io.LimitReader(f, lastOutput)).Decode(&d)
+	return agent.Result{Exit: d.Exit, Reason: d.Reason}, err == nil && d.Exit != ""
+}
+
+// finish is the end of a program that ended by itself.
+func (r *run) finish(ctx context.Context, code int) agent.Result {
+	ctx, cancel := agent.Outlasting(ctx)
+	defer cancel()
+	return r.conclude(ctx, agent.Result{}, code)
+}
+
+// conclude makes sure that nothing runs any more, takes the last lines, and stores the end.
+func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Result {
+	err := r.halt(ctx)
+	last := r.last(ctx)
+	if isLost(last) {
+		return r.fail(ctx, last)
+	}
+	err = errors.Join(err, last)
+	outcome := r.judge(ctx, code)
+	if res.Exit == "" {
+		res = r.exit(outcome, code)
+	}
+	res.Trajectory = r.clean(outcome.Trajectory)
+	res.Err = errors.Join(res.Err, err)
+	if err := r.write(ctx, []agent.Message{agent.ExitMessage(res)}); err != nil {
+		res.Err = errors.Join(res.Err, err)
+	}
+	return r.result(res)
+}
+
+// halt kills what is left.
+func (r *run) halt(ctx context.Context) error {
+	ctx, cancel := agent.Outlasting(ctx)
+	defer cancel()
+	if err := r.job.Machine.Halt(ctx); err != nil {
+		return fmt.Errorf("stop %s: %w", r.program.Name, err)
+	}
+	return nil
+}
+
+// last collects what is still to be had of a program that runs no more.
+func (r *run) last(ctx context.Context) error {
+	if r.job.Door.Usage().Calls != r.calls || r.watch.dirty {
+		if err := r.compare(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		s, err := r.look(ctx, 0)
+		if err != nil {
+			return err
+		}
+		r.printed, s.ended = s.printed, true
+		if r.program.Collect != nil {
+			return r.collect(ctx)
+		}
+		if err := r.print(ctx, s); err != nil || s.printed <= r.taken() {
+			return err
+		}
+	}
+}
+
+// judge asks what the end means.
+func (r *run) judge(ctx context.Context, code int) Outcome {
+	if r.program.Ended == nil {
+		return plain(code)
+	}
+	e := End{ExitCode: code}
+	ran, err := r.job.Machine.Exec(ctx, agent.Program{
+		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime,
+	}, lastOutput)
+	if err == nil {
+		e.Output = ran.Stdout
+	}
+	return r.program.Ended(ctx, r.job.Machine, e)
+}
+
+// plain judges by the exit code alone.
+func plain(code int) Outcome {
+	switch code {
+	case 0:
+		return Outcome{Exit: agent.ExitSubmitted, Reason: "the agent ended its work"}
+	case 126, 127:
+		return Outcome{Exit: agent.ExitProgram, Reason: fmt.Sprintf("the agent's program could not be run in the sandbox (exit status %d): see its command and install in section agents", code)}
+	case stopped:
+		return Outcome{Exit: agent.ExitProgram, Reason: "the agent's program ended without an exit status"}
+	}
+	return Outcome{Exit: agent.ExitProgram, Reason: fmt.Sprintf("the agent's program ended with exit status %d; the transcript has its output", code)}
+}
+
+// exit is how a program ended that ended by itself. Where its calls were refused that
+// is why, unless it can tell that it was done.
+func (r *run) exit(o Outcome, code int) agent.Result {
+	done := o.Exit == agent.ExitSubmitted && r.program.Ended != nil
+	if trouble := r.job.Door.Trouble(); trouble != nil && !done {
+		res := r.trouble(trouble)
+		res.Submission = string(r.clean([]byte(o.Submission)))
+		return res
+	}
+	if o.Exit == "" {
+		o = plain(code)
+	}
+	return agent.Result{Exit: o.Exit, Reason: string(r.clean([]byte(o.Reason))), Submission: string(r.clean([]byte(o.Submission))), Err: o.Err}
+}
+
+// fail is the end by something that went wrong. Nothing is stopped that may be somebody
+// else's by now.
+func (r *run) fail(ctx context.Context, err error) agent.Result {
+	res := agent.Result{Exit: agent.ExitSandbox, Reason: "the sandbox failed", Err: err}
+	switch {
+	case isLost(err):
+		return r.result(agent.Result{Exit: agent.ExitStore, Reason: "a step of the run could not be stored", Err: err})
+	case ctx.Err() != nil:
+		return r.interrupted(ctx)
+	case errors.Is(err, agent.ErrAgain):
+		return r.lost(ctx, err)
+	case isStart(err):
+		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.clean([]byte(err.Error()))), Err: err}
+	case isSave(err):
+		res = agent.Result{Exit: agent.ExitStore, Reason: "a step of the run could not be stored", Err: err}
+	}
+	res.Err = errors.Join(res.Err, r.halt(ctx))
+	if !isSave(err) { // what failed once is not written a second time
+		ctx, cancel := agent.Outlasting(ctx)
+		defer cancel()
+		res.Err = errors.Join(res.Err, r.write(ctx, []agent.Message{agent.ExitMessage(res)}))
+	}
+	return r.result(res)
+}
+
+// lost is the end of a program that is gone without an exit status: stopped by an owner
+// that died then, ended by its own time limit, or gone with the machine.
+func (r *run) lost(ctx context.Context, err error) agent.Result {
+	if res, ok := r.decided(ctx); ok {
+		return r.stop(ctx, res)
+	}
+	if s, lookErr := r.look(ctx, 0); lookErr == nil {
+		if res, over := r.limit(s); over {
+			return r.stop(ctx, res)
+		}
+	}
+	return r.result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
+}
+
+func isSave(err error) bool { _, ok := errors.AsType[saveError](err); return ok }
+
+func isStart(err error) bool { _, ok := errors.AsType[startError](err); return ok }
+
+// isLost says that the run is somebody else's.
+func isLost(err error) bool { return isSave(err) && errors.Is(err, solve.ErrLeaseLost) }

@@ -1,0 +1,111 @@
+package command
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// Files of ours beside those of program.go.
+const (
+	supervisorFile = agent.RunDir + "/supervise"
+	decisionFile   = agent.RunDir + "/decision.json"
+)
+
+//go:embed supervise.sh
+var supervisor string
+
+// grace is how much longer than its run a program may live where nobody stops it.
+const grace = time.Minute
+
+// A startError is a program that could not be started: nothing of ours failed.
+type startError struct{ error }
+
+func (e startError) Unwrap() error { return e.error }
+
+// launch starts the program. That it is going to is stored before: whoever comes next
+// looks for it.
+func (r *run) launch(ctx context.Context) error {
+	text, err := agent.TaskText(r.job)
+	if err != nil {
+		return err
+	}
+	door := *r.job.Door
+	task := Task{
+		Text: text, Door: door, API: r.api(), Steps: r.job.Limits.RunSteps,
+		Edits: r.job.MaxEdits, CommandTime: r.job.Limits.CommandTime,
+	}
+	if task.API == "" {
+		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.program.APIs, ", "), strings.Join(door.APIs, ", "))}
+	}
+	start, err := r.program.Prepare(task)
+	if err == nil && len(start.Argv) == 0 {
+		err = errors.New("there is no command")
+	}
+	if err != nil {
+		return startError{fmt.Errorf("prepare %s: %w", r.program.Name, err)}
+	}
+	files := append([]agent.File{
+		{Path: TaskFile, Data: []byte(text)}, {Path: supervisorFile, Data: []byte(supervisor)},
+	}, start.Files...)
+	for _, f := range withModes(files) {
+		if err := r.job.Machine.Put(ctx, f); err != nil {
+			return fmt.Errorf("write %s: %w", f.Path, err)
+		}
+	}
+	if err := r.introduce(ctx); err != nil {
+		return err
+	}
+	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.job.Limits.RunOutput, 10)}, start.Argv...)
+	err = r.job.Machine.Launch(ctx, agent.Program{Argv: argv, Env: start.Env, Path: start.Path, Timeout: r.timeout(ctx)})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", r.program.Name, err)
+	}
+	return nil
+}
+
+// api is the one to speak: the program's first that the model offers.
+func (r *run) api() string {
+	for _, a := range r.program.APIs {
+		if slices.Contains(r.job.Door.APIs, a) {
+			return a
+		}
+	}
+	return ""
+}
+
+// timeout ends the program where yudai never comes back; 0 is none.
+func (r *run) timeout(ctx context.Context) time.Duration {
+	var left time.Duration
+	if l := r.job.Limits.RunTime; l > 0 {
+		left = max(l-r.job.Elapsed, 0) + grace
+	}
+	if end, ok := ctx.Deadline(); ok && (left == 0 || time.Until(end)+grace < left) {
+		left = max(time.Until(end), 0) + grace
+	}
+	return left
+}
+
+// introduce begins the transcript with the task, once.
+func (r *run) introduce(ctx context.Context) error {
+	if r.begun {
+		return nil
+	}
+	tree, err := r.job.Machine.Tree(ctx)
+	if err != nil {
+		return fmt.Errorf("read work tree: %w", err)
+	}
+	text, err := agent.TaskText(r.job)
+	if err != nil {
+		return err
+	}
+	r.place.Tree = tree
+	return r.write(ctx, []agent.Message{{Role: agent.RoleStart, Content: text}})
+}

@@ -1,0 +1,130 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+//go:embed look.sh
+var lookScript string
+
+const (
+	// lookOutput is how much output one look takes.
+	lookOutput = 256 << 10
+	// lookTime bounds one look: a sandbox that answers no more is an error.
+	lookTime = time.Minute
+)
+
+// A sight is what one look saw.
+type sight struct {
+	printed int64 // bytes so far
+	ended   bool
+	code    int
+	now     int64 // seconds, by the sandbox's clock
+	started int64 // 0: never
+	output  []byte
+	taken   int64 // bytes of the file that output is
+}
+
+// look waits for the program's end, but not longer than so long, and tells how it is: one
+// round trip. Output is taken only where nothing better is collected.
+func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
+	most := int64(lookOutput)
+	if r.program.Collect != nil {
+		most = 0
+	}
+	ran, err := r.job.Machine.Exec(ctx, agent.Program{
+		Argv: []string{
+			"bash", "-c", lookScript, "look", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
+			strconv.FormatFloat(wait.Seconds(), 'f', -1, 64),
+		},
+		Timeout: lookTime,
+	}, 2*lookOutput)
+	if err != nil {
+		return sight{}, fmt.Errorf("look after the program: %w", err)
+	}
+	head, output, ok := bytes.Cut(ran.Stdout, []byte("\n"))
+	s, fine := parse(string(head))
+	if !ok || !fine || ran.ExitCode != 0 {
+		return sight{}, fmt.Errorf("look after the program: exit status %d, %q %q", ran.ExitCode, cut(ran.Stdout), cut(ran.Stderr))
+	}
+	s.output = output
+	return s, nil
+}
+
+func cut(b []byte) []byte { return b[:min(len(b), 200)] }
+
+// taken is how many bytes of the output were read.
+func (r *run) taken() int64 { return r.place.Output + int64(len(r.held)) }
+
+// parse reads the first line of look.sh. Files of the program are in it: it may have
+// written anything there.
+func parse(head string) (sight, bool) {
+	f := strings.Split(head, " ")
+	if len(f) != 5 {
+		return sight{}, false
+	}
+	number := func(text string) (int64, bool) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil && n >= 0
+	}
+	var s sight
+	var a, b, c bool
+	s.printed, a = number(f[0])
+	s.now, b = number(f[2])
+	s.taken, c = number(f[4])
+	s.started, _ = number(f[3])
+	if f[1] != "-" {
+		code, ok := number(f[1])
+		if s.ended, s.code = true, int(code); !ok || code > 255 {
+			s.code = stopped
+		}
+	}
+	return s, a && b && c
+}
+
+// print stores what the program printed as messages. Bytes at the end that may be the
+// beginning of something that is looked at as a whole wait for the next time.
+func (r *run) print(ctx context.Context, s sight) error {
+	if s.taken == 0 && (len(r.held) == 0 || !s.ended) {
+		return nil
+	}
+	text := append(r.held, s.output...)
+	whole := len(text)
+	if !s.ended || s.printed > r.taken()+s.taken {
+		whole -= unfinished(text, r.job.Door.Token)
+	}
+	r.place.Output += int64(len(r.held)) + s.taken - int64(len(text)-whole)
+	r.held = bytes.Clone(text[whole:])
+	if whole == 0 {
+		return nil
+	}
+	content := strings.ToValidUTF8(string(r.clean(text[:whole])), "\uFFFD")
+	return r.write(ctx, []agent.Message{{Role: agent.RoleOutput, Content: content}})
+}
+
+// unfinished is how many bytes at the end are part of a rune, or may be of the token.
+func unfinished(text []byte, token string) int {
+	for n := min(len(token)-1, len(text)); n > 0; n-- {
+		if bytes.HasSuffix(text, []byte(token[:n])) {
+			return n
+		}
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if b := text[len(text)-n]; utf8.RuneStart(b) {
+			if utf8.FullRune(text[len(text)-n:]) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,78 @@
+// Package command runs agents that live in the sandbox: headless programs that get
+// the task in a file, work on the tree by themselves, and call their model through
+// the gateway. It starts such a program so that it outlives this process, follows
+// what it writes, holds it to its limits, and reads how it ended.
+//
+// What differs between programs is a [Program]; presets are in this package and in
+// those below it, and config.yml describes more.
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// Program describes one agent. Functions must not keep state: another process may go on.
+type Program struct {
+	// Name is what people write in agents=...
+	Name string
+	// APIs, the preferred one first.
+	APIs    []string
+	Install agent.Installation
+	// Prepare returns what is started, and the files it needs.
+	Prepare func(t Task) (Start, error)
+	// Collect turns what the program wrote since into transcript lines (JSON lines of
+	// agent.Message, complete lines only). It is called about once a second and once at
+	// the end; at is what it returned before, "" at first and kept across restarts. nil
+	// keeps the program's output.
+	Collect func(ctx context.Context, m agent.Machine, at string) (lines []byte, next string, err error)
+	// Ended reads how the program ended; nil judges by the exit code alone. It is also
+	// asked after a program that was stopped (ExitCode -1): then only its Trajectory counts.
+	Ended func(ctx context.Context, m agent.Machine, e End) Outcome
+}
+
+// Task is what a program is started for. Texts are foreign: they go into files, never
+// into a command line or a template.
+type Task struct {
+	// Text is the whole task: how to work, the issue, the strategy, the test command, the
+	// limits. It is also in the file [TaskFile].
+	Text string
+	Door agent.Door
+	API  string // the one to speak: the first of the program's that the model offers
+	// Steps and Edits are limits to pass on where the program knows such; 0 is none.
+	Steps, Edits int
+	// CommandTime is the limit of one command where the program knows such.
+	CommandTime time.Duration
+}
+
+// Start is a program to start.
+type Start struct {
+	Files []agent.File
+	Argv  []string
+	Env   map[string]string
+	Path  []string // directories that are looked in first
+}
+
+// End is how a program ended by itself.
+type End struct {
+	ExitCode int    // -1: it was stopped
+	Output   []byte // the last part of what it printed
+}
+
+// Outcome is what the end means.
+type Outcome struct {
+	Exit       string // an exit status of package agent, or the program's own word
+	Reason     string // one public sentence
+	Submission string
+	Trajectory []byte
+	Err        error
+}
+
+// Files of a run inside the sandbox.
+const (
+	TaskFile   = agent.RunDir + "/task.md"
+	OutputFile = agent.RunDir + "/output.log"
+	ExitFile   = agent.RunDir + "/exit"
+)

@@ -1,0 +1,276 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/internal/hostmachine"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const token = "yrt_0123456789abcdef"
+
+// a script is a program of bash. "call" in it is a call to the model.
+func script(text string) command.Program {
+	return command.Program{
+		Name: "script", APIs: []string{agent.APIResponses, agent.APIChat},
+		Prepare: func(t command.Task) (command.Start, error) {
+			return command.Start{
+				Files: []agent.File{{Path: "/workspace/agent/script", Data: []byte(`call() { echo >>/workspace/agent/calls; }
+echo >>/workspace/agent/starts
+` + text)}},
+				Argv: []string{"bash", "/workspace/agent/script"},
+				Env:  map[string]string{"TOKEN": t.Door.Token, "API": t.API},
+			}, nil
+		},
+	}
+}
+
+// world is a sandbox, a store and a gateway that outlive owners.
+type world struct {
+	t       *testing.T
+	machine *hostmachine.Machine
+
+	mu         sync.Mutex
+	transcript []byte
+	progress   solve.Progress
+	trouble    error
+}
+
+func setup(t *testing.T) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "command") // a test's own directory has the test's name, with any character
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := hostmachine.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Halt(context.Background()); os.RemoveAll(dir) })
+	return &world{t: t, machine: m}
+}
+
+// lines is how many lines a file of the sandbox has.
+func (w *world) lines(path string) int {
+	data, err := os.ReadFile(w.machine.Host(path))
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(data, []byte("\n"))
+}
+
+func (w *world) usage() solve.Usage {
+	n := w.lines("/workspace/agent/calls")
+	return solve.Usage{Calls: n, Input: int64(100 * n), Cost: solve.Money(n)}
+}
+
+func (w *world) save(ctx context.Context, lines []byte, p solve.Progress) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.transcript = append(w.transcript, lines...)
+	w.progress = p
+	return nil
+}
+
+// job is the run as the next owner gets it.
+func (w *world) job() agent.Job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return agent.Job{
+		Task: "Sum of an empty list\n\nSum([]) panics.", Name: "y-1-1-1", Shell: w.machine, Machine: w.machine,
+		Limits: solve.Limits{RunTime: time.Minute, CommandTime: time.Minute},
+		Door: &agent.Door{
+			URL: "http://127.0.0.1:4141", Token: token, Model: "m", APIs: []string{agent.APIChat, agent.APIResponses},
+			Usage: w.usage, Trouble: func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble },
+		},
+		Resume: bytes.Clone(w.transcript), Progress: w.progress, Save: w.save,
+	}
+}
+
+func (w *world) run(p command.Program, change func(*agent.Job)) agent.Result {
+	w.t.Helper()
+	j := w.job()
+	if change != nil {
+		change(&j)
+	}
+	res := hasty(p).Run(w.t.Context(), j)
+	w.nothingRuns()
+	return res
+}
+
+// hasty has little patience.
+func hasty(p command.Program) *command.Agent {
+	return command.Hasty(command.New(p, command.Config{Patience: 200 * time.Millisecond}))
+}
+
+func (w *world) nothingRuns() {
+	w.t.Helper()
+	if on, err := w.machine.Launched(context.Background()); on || err != nil {
+		w.t.Error("something still runs", err)
+	}
+}
+
+func (w *world) messages() []agent.Message {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []agent.Message
+	for line := range bytes.Lines(w.transcript) {
+		var m agent.Message
+		if err := json.Unmarshal(line, &m); err == nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// printed is the program's output as the transcript has it.
+func (w *world) printed() string {
+	w.t.Helper()
+	var b strings.Builder
+	for _, m := range w.messages() {
+		if m.Role == agent.RoleOutput {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}
+
+// roles are those of the transcript, the program's own messages by their content.
+func (w *world) roles() string {
+	var out []string
+	for _, m := range w.messages() {
+		switch m.Role {
+		case agent.RoleOutput:
+			if len(out) == 0 || out[len(out)-1] != m.Role {
+				out = append(out, m.Role)
+			}
+		case agent.RoleAssistant:
+			out = append(out, m.Content)
+		default:
+			out = append(out, m.Role)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (w *world) want(res agent.Result, exit string) {
+	w.t.Helper()
+	if res.Exit != exit {
+		w.t.Fatalf("exit %q (%s; %v), want %q\n%s", res.Exit, res.Reason, res.Err, exit, w.transcript)
+	}
+}
+
+// await waits until a file of the sandbox has so many lines.
+func (w *world) await(path string, n int) {
+	w.t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(20 * time.Second)
+	for w.lines(path) < n {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			w.t.Fatalf("%s never had %d lines", path, n)
+		}
+	}
+}
+
+var errStopping = errors.New("the process stops")
+
+// faulty is the sandbox as an owner sees it that dies at one of its operations: before
+// it is done, or after.
+type faulty struct {
+	*world
+	agent.Machine
+	mu    sync.Mutex
+	left  int
+	after bool
+	die   context.CancelCauseFunc
+	names []string
+}
+
+// do counts one operation.
+func (f *faulty) do(ctx context.Context, name string, op func() error) error {
+	f.mu.Lock()
+	f.left--
+	f.names = append(f.names, name)
+	now, dead := f.left == 0, f.left < 0
+	f.mu.Unlock()
+	if dead || now && !f.after {
+		f.die(errStopping)
+		return errStopping
+	}
+	err := op()
+	if now {
+		f.die(errStopping)
+		return errStopping
+	}
+	return err
+}
+
+func (f *faulty) Exec(ctx context.Context, p agent.Program, most int64) (ran agent.Ran, err error) {
+	err = f.do(ctx, "exec", func() (err error) { ran, err = f.Machine.Exec(ctx, p, most); return err })
+	return ran, err
+}
+
+func (f *faulty) Put(ctx context.Context, file agent.File) error {
+	return f.do(ctx, "put "+filepath.Base(file.Path), func() error { return f.Machine.Put(ctx, file) })
+}
+
+func (f *faulty) Get(ctx context.Context, path string) (r io.ReadCloser, err error) {
+	err = f.do(ctx, "get", func() (err error) { r, err = f.Machine.Get(ctx, path); return err })
+	return r, err
+}
+
+func (f *faulty) Launch(ctx context.Context, p agent.Program) error {
+	return f.do(ctx, "launch", func() error { return f.Machine.Launch(ctx, p) })
+}
+
+func (f *faulty) Launched(ctx context.Context) (on bool, err error) {
+	err = f.do(ctx, "launched", func() (err error) { on, err = f.Machine.Launched(ctx); return err })
+	return on, err
+}
+
+func (f *faulty) Halt(ctx context.Context) error {
+	return f.do(ctx, "halt", func() error { return f.Machine.Halt(ctx) })
+}
+
+func (f *faulty) Tree(ctx context.Context) (tree string, err error) {
+	err = f.do(ctx, "tree", func() (err error) { tree, err = f.Machine.Tree(ctx); return err })
+	return tree, err
+}
+
+func (f *faulty) save(ctx context.Context, lines []byte, p solve.Progress) error {
+	return f.do(ctx, fmt.Sprintf("save %d", bytes.Count(lines, []byte("\n"))), func() error { return f.world.save(ctx, lines, p) })
+}
+
+// dying runs an owner that dies at its nth operation. It returns whether it came so far.
+func (w *world) dying(p command.Program, nth int, after bool, change func(*agent.Job)) (bool, []string) {
+	ctx, die := context.WithCancelCause(w.t.Context())
+	defer die(nil)
+	f := &faulty{world: w, Machine: w.machine, left: nth, after: after, die: die}
+	j := w.job()
+	j.Machine, j.Save = f, f.save
+	if change != nil {
+		change(&j)
+	}
+	hasty(p).Run(ctx, j)
+	return f.left <= 0, f.names
+}

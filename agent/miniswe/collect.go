@@ -1,0 +1,207 @@
+package miniswe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+const (
+	// mostTrajectory is the longest trajectory file that is read: the agent's commands
+	// can write there, too.
+	mostTrajectory = 64 << 20
+	// mostText is how many bytes of one text the transcript takes over. The trajectory
+	// file has all.
+	mostText = 256 << 10
+)
+
+// file is what is read of a trajectory, format mini-swe-agent-1.1.
+type file struct {
+	Info struct {
+		ExitStatus string `json:"exit_status"`
+		Submission string `json:"submission"`
+	} `json:"info"`
+	Messages []json.RawMessage `json:"messages"`
+}
+
+// read returns the trajectory and its bytes, or none: mini writes it in place, so that
+// it may be met half written, and there is none before the first step.
+func read(ctx context.Context, m agent.Machine) (*file, []byte, error) {
+	r, err := m.Get(ctx, trajectory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("open trajectory: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, mostTrajectory+1))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, nil, fmt.Errorf("read trajectory: %w", err)
+	}
+	f := &file{}
+	if whole := len(data) <= mostTrajectory && json.Unmarshal(data, f) == nil; !whole {
+		return nil, nil, nil
+	}
+	return f, data, nil
+}
+
+// collect turns messages into lines; at is how many were taken before.
+func collect(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
+	f, _, err := read(ctx, m)
+	if err != nil || f == nil {
+		return nil, at, err
+	}
+	taken := 0
+	if at != "" {
+		if taken, err = strconv.Atoi(at); err != nil {
+			return nil, at, fmt.Errorf("read place in trajectory: %w", err)
+		}
+	}
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for ; taken < len(f.Messages); taken++ {
+		var t turn
+		if json.Unmarshal(f.Messages[taken], &t) != nil {
+			continue
+		}
+		line, ok := t.message()
+		if !ok {
+			continue
+		}
+		if err := enc.Encode(line); err != nil {
+			return nil, at, fmt.Errorf("encode message: %w", err)
+		}
+	}
+	return lines.Bytes(), strconv.Itoa(taken), nil
+}
+
+// turn is a message of the file: a provider's own, of chat completions or of responses.
+type turn struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+	// Of the Responses API.
+	Object string          `json:"object"`
+	Type   string          `json:"type"`
+	CallID string          `json:"call_id"`
+	Output json.RawMessage `json:"output"`
+
+	Extra map[string]any `json:"extra"`
+}
+
+// item is one part of a response.
+type item struct {
+	Type      string          `json:"type"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+}
+
+// message is the turn in the neutral form. The exit message is left out: how the run
+// ended is for whoever runs it to say.
+func (t turn) message() (agent.Message, bool) {
+	m := agent.Message{Role: t.Role, Content: text(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
+	for _, c := range t.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: cut(c.Function.Arguments)})
+	}
+	switch {
+	case t.Object == "response":
+		m.Role = agent.RoleAssistant
+		m.Content, m.ToolCalls = response(t.Output)
+	case t.Type == "function_call_output":
+		m.Role, m.ToolCallID, m.Content = agent.RoleTool, t.CallID, text(t.Output)
+	}
+	m.Content = cut(m.Content)
+	switch m.Role {
+	case agent.RoleSystem, agent.RoleUser, agent.RoleAssistant, agent.RoleTool:
+		return m, true
+	}
+	return agent.Message{}, false
+}
+
+// response is the text and the calls of an answer of the Responses API.
+func response(output json.RawMessage) (string, []agent.ToolCall) {
+	var items []item
+	if json.Unmarshal(output, &items) != nil {
+		return "", nil
+	}
+	var texts []string
+	var calls []agent.ToolCall
+	for _, i := range items {
+		switch i.Type {
+		case "message":
+			texts = append(texts, text(i.Content))
+		case "function_call":
+			calls = append(calls, agent.ToolCall{ID: i.CallID, Name: i.Name, Arguments: cut(i.Arguments)})
+		}
+	}
+	return strings.Join(texts, "\n"), calls
+}
+
+// text is a content that is a text, a list of parts, or nothing.
+func text(raw json.RawMessage) string {
+	var whole string
+	if json.Unmarshal(raw, &whole) == nil {
+		return whole
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// extra is what the transcript keeps: all but the provider's whole answer, which says
+// the same once more, and the rest of long outputs.
+func (t turn) extra() map[string]any {
+	out := map[string]any{}
+	for k, v := range t.Extra {
+		if k == "response" {
+			continue
+		}
+		if s, ok := v.(string); ok && len(s) > mostText {
+			v = cut(s)
+			out[k+"_cut"] = true
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// cut shortens a text that is longer than any that mini itself shows to a model.
+func cut(s string) string {
+	if len(s) <= mostText {
+		return s
+	}
+	end := mostText
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}

@@ -1,0 +1,178 @@
+package presets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
+)
+
+const (
+	// workTree is where the repository lies in every sandbox.
+	workTree = "/workspace/repo"
+	// mostBatch is how many bytes of events are read at once, mostEvent how many of one
+	// event: a longer one is left out.
+	mostBatch = 16 << 20
+	mostEvent = 4 << 20
+	// mostText is the longest text of a message, mostRaw the longest event that is kept
+	// as it came.
+	mostText = 256 << 10
+	mostRaw  = 4 << 10
+	// readTime is how long reading a file of the sandbox may take.
+	readTime = 30 * time.Second
+)
+
+// readEvents prints the complete lines of a file from the given one on.
+const readEvents = `[ -f "$2" ] || exit 0
+lines=$(wc -l <"$2")
+tail -n "+$1" "$2" | head -n "$((lines - $1 + 1))" | cut -b "-$3"
+`
+
+// collector reads the events that a program has printed since and makes messages of
+// them. at is the number of lines that were read.
+func collector(parse func(event []byte) []agent.Message) func(context.Context, agent.Machine, string) ([]byte, string, error) {
+	return func(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
+		read := 0
+		if at != "" {
+			n, err := strconv.Atoi(at)
+			if err != nil {
+				return nil, at, fmt.Errorf("read place in events: %w", err)
+			}
+			read = n
+		}
+		var out bytes.Buffer
+		for {
+			ran, err := m.Exec(ctx, agent.Program{
+				Argv:    []string{"sh", "-c", readEvents, "sh", strconv.Itoa(read + 1), command.OutputFile, strconv.Itoa(mostEvent)},
+				Timeout: readTime,
+			}, mostBatch)
+			switch {
+			case err != nil:
+				return nil, at, fmt.Errorf("read events: %w", err)
+			case ran.TimedOut:
+				return nil, at, fmt.Errorf("read events: no answer within %s", readTime)
+			}
+			n := bytes.Count(ran.Stdout, []byte("\n"))
+			if n == 0 {
+				return out.Bytes(), strconv.Itoa(read), nil
+			}
+			read += n
+			for line := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
+				if err := write(&out, parse(line), line); err != nil {
+					return nil, at, err
+				}
+			}
+		}
+	}
+}
+
+// write adds messages as lines. The first one has the event itself, as far as it is short.
+func write(out *bytes.Buffer, messages []agent.Message, raw []byte) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for i, m := range messages {
+		m.Content = cut(m.Content)
+		for j := range m.ToolCalls {
+			m.ToolCalls[j].Arguments = cut(m.ToolCalls[j].Arguments)
+		}
+		if m.Extra == nil {
+			m.Extra = map[string]any{}
+		}
+		if i == 0 && len(raw) <= mostRaw {
+			m.Extra["event"] = json.RawMessage(raw)
+		} else if i == 0 {
+			m.Extra["event"] = string(bytes.ToValidUTF8(raw[:mostRaw], nil)) + "…"
+		}
+		if err := enc.Encode(m); err != nil {
+			return fmt.Errorf("encode message: %w", err)
+		}
+	}
+	return nil
+}
+
+// eventsOf are the lines that are JSON objects.
+func eventsOf(output []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.Lines(output) {
+			line = bytes.TrimSpace(line)
+			if bytes.HasPrefix(line, []byte("{")) && json.Valid(line) && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// thinking adds what a model thought to a message.
+func thinking(m agent.Message, text string) agent.Message {
+	if text != "" {
+		m.Extra = map[string]any{"reasoning": cut(text)}
+	}
+	return m
+}
+
+// block is one part of a message of Anthropic's.
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"`
+}
+
+// blocksOf reads content that is a text or a list of blocks.
+func blocksOf(raw json.RawMessage) []block {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return []block{{Type: "text", Text: text}}
+	}
+	var blocks []block
+	if json.Unmarshal(raw, &blocks) != nil {
+		return nil
+	}
+	return blocks
+}
+
+// textOf joins the texts of a content.
+func textOf(raw json.RawMessage) string {
+	var b bytes.Buffer
+	for _, p := range blocksOf(raw) {
+		if p.Text != "" && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// cut shortens a text, in the middle of what nobody reads.
+func cut(s string) string {
+	if len(s) <= mostText {
+		return s
+	}
+	n := mostText
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s\n[%d bytes left out]", s[:n], len(s)-n)
+}
+
+// compact is JSON without the escapes of HTML.
+func compact(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // texts, numbers, maps of them
+	}
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}

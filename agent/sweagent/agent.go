@@ -1,0 +1,70 @@
+// Package sweagent runs SWE-agent on this machine, beside yudai: the program is a client
+// of SWE-ReX, and the endpoint of package swerex lets it work in the run's sandbox. Its
+// model is behind the gateway's door of this machine.
+//
+// The program has an environment of its own, a directory of its own that goes with the
+// run, and neither a real key nor anything of yudai's environment. It ends with yudai: a
+// run that yudai's death broke off begins anew.
+package sweagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// Agent is SWE-agent. Safe for concurrent use.
+type Agent struct {
+	cfg      Config
+	patience time.Duration // how long it may go on after its door has closed
+	look     time.Duration // between two looks at the trajectory
+}
+
+var _ agent.Resident = (*Agent)(nil)
+
+// New returns the agent. The config is taken as valid.
+func New(cfg Config) *Agent {
+	return &Agent{cfg: cfg, patience: 10 * time.Second, look: time.Second}
+}
+
+// Needs implements [agent.Resident].
+func (a *Agent) Needs() agent.Needs { return agent.Needs{APIs: []string{agent.APIChat}} }
+
+// Ready says why the agent cannot be chosen on this machine; nil if it can.
+func (a *Agent) Ready() error {
+	if len(a.cfg.Command) == 0 {
+		return errors.New("The agent swe-agent is not set up on this server. Install SWE-agent beside yudai and set swe_agent.command in config.yml to its program (docs/agents.md says how), or choose another agent.") //nolint:staticcheck // a sentence for people
+	}
+	if _, err := exec.LookPath(a.cfg.Command[0]); err != nil {
+		return fmt.Errorf("The agent swe-agent cannot be started: swe_agent.command in config.yml names %s, which is no program on this server. Correct it, or choose another agent.", a.cfg.Command[0]) //nolint:staticcheck // a sentence for people
+	}
+	return nil
+}
+
+// Run implements [agent.Agent].
+func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
+	messages, _ := agent.Stored(j.Resume)
+	if res, ok := agent.Exited(messages, j.Progress); ok {
+		return res
+	}
+	r := &run{Agent: a, job: j, start: j.Progress, progress: j.Progress}
+	if len(messages) > 0 {
+		err := fmt.Errorf("%w when yudai stopped: SWE-agent runs beside it", agent.ErrAgain)
+		return r.result(agent.Result{Exit: agent.ExitProgram, Reason: "the agent's program was lost", Err: err})
+	}
+	if err := a.Ready(); err != nil {
+		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: err.Error(), Err: err})
+	}
+	dir, err := os.MkdirTemp("", "yudai-swe-agent-")
+	if err != nil {
+		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: "there is no room for the agent's files", Err: fmt.Errorf("make directory: %w", err)})
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the temporary directory
+	r.dir = dir
+	return r.work(ctx)
+}

@@ -1,0 +1,143 @@
+package sweagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// tokenEnv is the variable with the run's token.
+const tokenEnv = "YUDAI_RUN_TOKEN"
+
+// home is where the sandbox keeps what SWE-agent takes for granted in /root.
+const home = agent.RunDir + "/root"
+
+// places are the paths in /root that SWE-agent and its tools have built in, and where
+// they are here: commands of a sandbox are nobody's root.
+func places() map[string]string {
+	out := make(map[string]string)
+	for _, name := range []string{"tools", "state.json", "model.patch", "test.patch", ".swe-agent-env"} {
+		out["/root/"+name] = home + "/" + name
+	}
+	return out
+}
+
+// object is a part of a configuration file.
+type object = map[string]any
+
+// defaults are our prompts and tools; the operator's file may change them. SWE-agent
+// refuses commands that begin with some words; make is one of them and no reason to.
+func (r *run) defaults() object {
+	return object{"agent": object{
+		"templates": object{
+			"system_template":              "You are an experienced software engineer. You work on a repository with the tools that you have, until the task is done.",
+			"instance_template":            "{{problem_statement}}\n\nThe repository is in {{working_dir}}, where your shell begins. When the work is done, call the tool submit.",
+			"next_step_template":           "OBSERVATION:\n{{observation}}",
+			"next_step_no_output_template": "The command succeeded and printed nothing.",
+		},
+		"tools": object{
+			"bundles": []object{{"path": "tools/registry"}, {"path": "tools/edit_anthropic"}, {"path": "tools/review_on_submit_m"}},
+			"registry_variables": object{
+				"USE_FILEMAP":            "false",
+				"SUBMIT_REVIEW_MESSAGES": []string{"Look through your changes once more: run the tests after the last of them, remove files that were only for trying, and leave existing tests as strong as they are. Then call submit again.\n\n{{diff}}"},
+			},
+			// The tools' own installs find no network, and are not to look for it.
+			"env_variables":    object{"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1", "GIT_PAGER": "cat", "PIP_NO_INDEX": "1"},
+			"enable_bash_tool": true,
+			"parse_function":   object{"type": "function_calling"},
+			"filter":           object{"blocklist": []string{"vim", "vi ", "emacs", "nano", "gdb", "less ", "tail -f", "python -m venv"}},
+		},
+		"history_processors": []object{{"type": "cache_control", "last_n_messages": 2}},
+	}}
+}
+
+// settings are what belongs to the run, whatever the operator's file says.
+func (r *run) settings(port int) object {
+	door, limits := r.job.Door, r.job.Limits
+	seconds := func(d time.Duration, none int) int {
+		if d <= 0 {
+			return none
+		}
+		return int(math.Ceil(d.Seconds()))
+	}
+	const day = 24 * 60 * 60
+	return object{
+		"agent": object{
+			"tools": object{
+				"execution_timeout":       seconds(limits.CommandTime, day),
+				"total_execution_timeout": seconds(limits.RunTime, 30*day),
+			},
+			"model": object{
+				"name": "openai/" + door.Model, "api_base": door.URL + "/v1", "api_key": "$" + tokenEnv,
+				"per_instance_cost_limit": 0, "total_cost_limit": 0, "per_instance_call_limit": limits.RunSteps,
+				"top_p": nil, "max_input_tokens": 0, "max_output_tokens": 0,
+				"retry": object{"retries": 4, "min_wait": 1, "max_wait": 15}, // the gateway has retried already
+			},
+		},
+		"env": object{
+			"deployment": object{"type": "remote", "host": "http://127.0.0.1", "port": port, "auth_token": r.secret, "timeout": 60},
+			// A path below the root: SWE-agent puts the slash before it.
+			"repo": object{"type": "preexisting", "repo_name": "workspace/repo", "reset": false},
+		},
+		"problem_statement": object{"type": "text_file", "path": r.path("task.md"), "id": instance},
+		"output_dir":        r.path("out"),
+		"env_var_path":      r.path("empty.env"), // else a file .env beside its source is read
+		"actions":           object{"open_pr": false, "apply_patch_locally": false},
+	}
+}
+
+// instance is the name that the run has for SWE-agent.
+const instance = "run"
+
+func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
+
+// write puts the files of the run into its directory, which is nobody else's.
+func (r *run) write(port int) error {
+	task, err := agent.TaskText(r.job)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{"task.md": []byte(task), "empty.env": nil}
+	for name, v := range map[string]object{"defaults.yaml": r.defaults(), "run.yaml": r.settings(port)} {
+		if files[name], err = json.Marshal(v); err != nil { // JSON is YAML
+			return fmt.Errorf("write settings: %w", err)
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(r.path(name), data, 0o600); err != nil {
+			return fmt.Errorf("write settings: %w", err)
+		}
+	}
+	for _, name := range []string{"home", "tmp", "out"} {
+		if err := os.Mkdir(r.path(name), 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// argv is the command line. It holds no secret: the token of the endpoint is in a file,
+// the door's in the environment.
+func (r *run) argv() []string {
+	argv := append(append([]string{}, r.cfg.Command...), "run", "--config", r.path("defaults.yaml"))
+	if r.cfg.Config != "" {
+		argv = append(argv, "--config", r.cfg.Config)
+	}
+	return append(argv, "--config", r.path("run.yaml"))
+}
+
+// environ is the whole environment: nothing of yudai's.
+func (r *run) environ() []string {
+	path := []string{filepath.Dir(r.cfg.Command[0]), "/usr/local/bin", "/usr/bin", "/bin"}
+	return []string{
+		"PATH=" + strings.Join(path, ":"), "HOME=" + r.path("home"), "TMPDIR=" + r.path("tmp"), "LANG=C.UTF-8",
+		"COLUMNS=200", "NO_PROXY=*", "LITELLM_LOCAL_MODEL_COST_MAP=True", "SWE_AGENT_TRAJECTORY_DIR=" + r.path("out"),
+		tokenEnv + "=" + r.job.Door.Token,
+	}
+}

@@ -1,0 +1,145 @@
+package swerex
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // the scripts
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// The scripts that run in the sandbox.
+var (
+	//go:embed shell/server.sh
+	serverScript []byte
+	//go:embed shell/call.sh
+	callScript []byte
+)
+
+// margin is how much longer than its work a call may take, on a far and busy sandbox.
+const margin = 2 * time.Minute
+
+// keeper is the process in the sandbox that holds the shells. It is launched for the
+// first of them.
+type keeper struct {
+	mu       sync.Mutex
+	launched bool
+}
+
+// start launches it, once. What an earlier owner of the sandbox launched ends first.
+func (k *keeper) start(ctx context.Context, m agent.Machine, o Options) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.launched {
+		return nil
+	}
+	if err := m.Halt(ctx); err != nil {
+		return fmt.Errorf("start shells: %w", err)
+	}
+	if _, err := m.Exec(ctx, agent.Program{Argv: []string{"rm", "-rf", o.Dir}, Timeout: margin}, 1<<10); err != nil {
+		return fmt.Errorf("start shells: %w", err)
+	}
+	for name, data := range map[string][]byte{"server.sh": serverScript, "call.sh": callScript} {
+		if err := m.Put(ctx, agent.File{Path: o.Dir + "/" + name, Data: data, Mode: 0o755}); err != nil {
+			return fmt.Errorf("start shells: %w", err)
+		}
+	}
+	args := []string{"bash", o.Dir + "/server.sh", o.Dir, strconv.FormatInt(o.Output, 10), o.Tree}
+	// What is ignored when a shell starts cannot be taken back by it, and an ignored
+	// interrupt would reach no command.
+	err := m.Launch(ctx, agent.Program{Argv: append([]string{"bash", "-c", `env --default-signal=INT,QUIT true 2>/dev/null && exec env --default-signal=INT,QUIT "$@"; exec "$@"`, "bash"}, args...)})
+	if err != nil {
+		return fmt.Errorf("start shells: %w", err)
+	}
+	k.launched = true
+	return nil
+}
+
+// halt ends it and all shells.
+func (k *keeper) halt(ctx context.Context, m agent.Machine) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.launched {
+		return nil
+	}
+	k.launched = false
+	return m.Halt(ctx)
+}
+
+// call is one call of call.sh.
+type call struct {
+	verb        string
+	shell       string
+	number      int
+	patience    time.Duration
+	seen        int  // bytes of the command's output that were handed out
+	partly      bool // show what there is of it
+	interactive bool
+	input       string
+}
+
+// What became of a call, as call.sh says it.
+const (
+	stateDone    = "done"
+	stateRunning = "running"
+	stateDead    = "dead"
+	stateOver    = "over"
+	stateSyntax  = "syntax"
+)
+
+// called is the answer to a call.
+type called struct {
+	state  string
+	code   int
+	output []byte
+	more   string // what bash says of the syntax
+}
+
+// call makes one.
+func (s *Server) call(c call) (called, error) {
+	args := []string{
+		"bash", s.options.Dir + "/call.sh", s.options.Dir, c.verb, c.shell, strconv.Itoa(c.number),
+		strconv.FormatInt(c.patience.Milliseconds(), 10), strconv.Itoa(c.seen), word(c.partly, "partly"), word(c.interactive, "interactive"),
+	}
+	ran, err := s.machine.Exec(s.life, agent.Program{Argv: args, Stdin: input(c.input), Timeout: c.patience + margin}, s.options.Output+1<<16)
+	switch {
+	case err != nil:
+		return called{}, fmt.Errorf("%s shell: %w", c.verb, err)
+	case ran.TimedOut:
+		return called{}, fmt.Errorf("%s shell: the sandbox does not answer", c.verb)
+	}
+	first, rest, _ := strings.Cut(string(ran.Stderr), "\n")
+	state, code, _ := strings.Cut(first, " ")
+	out := called{state: state, output: ran.Stdout, more: rest}
+	switch state {
+	case stateDone, stateDead, stateSyntax:
+		if out.code, err = strconv.Atoi(strings.TrimSpace(code)); err != nil {
+			return called{}, fmt.Errorf("%s shell: unexpected answer %q", c.verb, first)
+		}
+	case stateRunning, stateOver:
+	default:
+		return called{}, fmt.Errorf("%s shell: %w", c.verb, errLost)
+	}
+	return out, nil
+}
+
+// input is nil for the empty text: then a command has no input.
+func input(text string) io.Reader {
+	if text == "" {
+		return nil
+	}
+	return bytes.NewBufferString(text)
+}
+
+func word(yes bool, w string) string {
+	if yes {
+		return w
+	}
+	return ""
+}

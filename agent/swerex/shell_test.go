@@ -1,0 +1,235 @@
+package swerex_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/agent/swerex"
+)
+
+// started is an endpoint with a session, and the directory of its machine.
+func started(t *testing.T, o swerex.Options) (url string, place func(string) string) {
+	t.Helper()
+	m := host(t)
+	_, url = serve(t, m, o)
+	if _, class, message := post(t, url+"/create_session", object{}); class != "" {
+		t.Fatal(class, message)
+	}
+	return url, m.Host
+}
+
+func TestShellKeepsItsState(t *testing.T) {
+	t.Parallel()
+	url, place := started(t, swerex.Options{})
+	shell(t, url, "mkdir -p d; cd d; x=1; sleep 300 & job=$!; set -- a 'b c'; trap 'touch ../trapped' USR1; exec 7>../seven", nil)
+	out, _, _ := shell(t, url, `pwd | grep -o 'repo/d$'; echo "$x $2 $#"; kill -0 $! && [ $! = $job ] && echo alive; kill -USR1 $$; echo seen >&7`, nil)
+	if out["output"] != "repo/d\n1 b c 2\nalive\n" || out["exit_code"] != 0.0 {
+		t.Errorf("%q", out["output"])
+	}
+	if out, _, _ = shell(t, url, "ls ..; cat ../seven; kill $job", nil); out["output"] != "d\nseven\ntrapped\nseen\n" {
+		t.Errorf("%q", out["output"])
+	}
+	if _, err := os.Stat(place("/workspace/repo/seven")); err != nil {
+		t.Error(err)
+	}
+}
+
+// All of it comes, in however many pieces it is printed.
+func TestOutputInPieces(t *testing.T) {
+	t.Parallel()
+	url, _ := started(t, swerex.Options{})
+	out, _, _ := shell(t, url, "for i in {1..300}; do echo $i; read -t 0.0001 <> <(:); done; seq 300000", nil)
+	text := out["output"].(string)
+	if n := strings.Count(text, "\n"); n != 300300 || !strings.HasSuffix(text, "\n300000\n") {
+		t.Errorf("%d lines: ...%q", n, text[max(0, len(text)-40):])
+	}
+}
+
+// What a command prints beyond the limit is dropped, and does not fill the disk.
+func TestOutputLimit(t *testing.T) {
+	t.Parallel()
+	url, place := started(t, swerex.Options{Output: 10000})
+	out, _, _ := shell(t, url, "yes 0123456 | head -n 100000; echo end", nil)
+	text := out["output"].(string)
+	if len(text) > 10100 || !strings.HasPrefix(text, "0123456\n") || !strings.Contains(text, "longer than 10000 bytes") || strings.Contains(text, "end") {
+		t.Errorf("%d bytes: ...%q", len(text), text[len(text)-80:])
+	}
+	if _, class, _ := shell(t, url, "yes", object{"timeout": 0.5}); class != "swerex.exceptions.CommandTimeoutError" {
+		t.Error(class)
+	}
+	if info, err := os.Stat(place("/workspace/agent/rex/s1/2.out")); err != nil || info.Size() > 10<<10 {
+		t.Errorf("%v %v", info, err)
+	}
+	out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"})
+	if class != "" || !strings.HasPrefix(out["output"].(string), "y\ny\n") {
+		t.Errorf("%s %.20v", class, out)
+	}
+	if out, _, _ := shell(t, url, "echo ok", nil); out["output"] != "ok\n" {
+		t.Error(out)
+	}
+}
+
+// A shell that ends by its command's doing says so, and another can begin.
+func TestShellEnds(t *testing.T) {
+	t.Parallel()
+	url, _ := started(t, swerex.Options{})
+	for range 2 {
+		if _, class, message := shell(t, url, "echo before; exit 3", nil); class != "pexpect.exceptions.EOF" || !strings.Contains(message, "exit code 3") {
+			t.Errorf("%s %s", class, message)
+		}
+	}
+	if _, class, _ := post(t, url+"/close_session", object{}); class != "" {
+		t.Error(class)
+	}
+	post(t, url+"/create_session", object{})
+	if out, _, _ := shell(t, url, "echo again", nil); out["output"] != "again\n" {
+		t.Error(out)
+	}
+}
+
+// An interrupt that comes while a command is waited for ends it for both.
+func TestInterruptWhileWaiting(t *testing.T) {
+	t.Parallel()
+	url, place := started(t, swerex.Options{})
+	done := make(chan object)
+	go func() {
+		out, _, _ := shell(t, url, "touch begun; sleep 300; echo not this", object{"timeout": nil})
+		done <- out
+	}()
+	await(t, place("/workspace/repo/begun"))
+	if out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"}); class != "" || out["exit_code"] != 0.0 {
+		t.Error(class, out)
+	}
+	if out := <-done; out["exit_code"] != 130.0 || out["output"] != "" {
+		t.Error(out)
+	}
+	if out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"}); class != "" || out["output"] != "" {
+		t.Errorf("a free shell: %s %v", class, out)
+	}
+}
+
+// A command that still runs is waited for before the next begins.
+func TestCommandAfterATimeout(t *testing.T) {
+	t.Parallel()
+	url, _ := started(t, swerex.Options{})
+	if _, class, _ := shell(t, url, "sleep 0.6; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
+		t.Error(class)
+	}
+	if _, class, _ := shell(t, url, "echo early", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
+		t.Error(class)
+	}
+	if out, _, _ := shell(t, url, "echo $x", nil); out["output"] != "late\n" {
+		t.Error(out)
+	}
+}
+
+// Paths that clients have built in are replaced where they are paths, and nowhere else.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	real := t.TempDir()
+	url, _ := started(t, swerex.Options{Paths: map[string]string{"/root/tools": real + "/tools", "/root/state.json": real + "/state.json"}})
+	script := []byte("#!/bin/sh\necho state >/root/state.json\necho /root/toolsmith /x/root/tools /root/tools. $0\n")
+	upload(t, url, "/root/tools/say", "false", script)
+	out, class, message := post(t, url+"/execute", object{"command": "chmod +x /root/tools/say; /root/tools/say; cat '/root/state.json'", "shell": true})
+	if class != "" || out["stdout"] != "/root/toolsmith /x/root/tools /root/tools. "+real+"/tools/say\nstate\n" {
+		t.Errorf("%s %s %v", class, message, out)
+	}
+	if out, class, _ = post(t, url+"/read_file", object{"path": "/root/state.json"}); class != "" || out["content"] != "state\n" {
+		t.Error(class, out)
+	}
+	upload(t, url, "/workspace/keep/other", "false", script)
+	if out, _, _ = post(t, url+"/read_file", object{"path": "/workspace/keep/other"}); out["content"] != string(script) {
+		t.Errorf("a file elsewhere was changed: %v", out)
+	}
+}
+
+// An archive stays below its directory, whatever its names, and within its limits.
+func TestHostileArchive(t *testing.T) {
+	t.Parallel()
+	url, place := started(t, swerex.Options{Body: 1 << 20})
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range []string{"../up", "/abs", "a/../../b", `..\c`, "dir/", "dir/f", "."} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte(name))
+	}
+	w.Close()
+	upload(t, url, "/workspace/keep/box", "true", b.Bytes())
+	out, _, _ := post(t, url+"/execute", object{"command": "find . -type f | sort", "shell": true, "cwd": place("/workspace/keep")})
+	if out["stdout"] != "./box/abs\n./box/b\n./box/c\n./box/dir/f\n./box/up\n" {
+		t.Errorf("%q", out["stdout"])
+	}
+	for want, data := range map[string][]byte{"zipfile.BadZipFile": []byte("no zip"), "builtins.OSError": bomb(t)} {
+		if class := upload(t, url, "/workspace/keep/bad", "true", data); class != want {
+			t.Errorf("%s instead of %s", class, want)
+		}
+	}
+	if status := uploadStatus(t, url, map[string]string{"file": "x"}); status != 422 {
+		t.Error(status)
+	}
+	if status := uploadStatus(t, url, map[string]string{"file": "x", "target_path": "/tmp/x", "unzip": "perhaps"}); status != 422 {
+		t.Error(status)
+	}
+}
+
+// bomb is a small archive of something large.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.Create("zeros")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		f.Write(make([]byte, 1<<20))
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+// upload returns the class of the exception, "" if there is none.
+func upload(t *testing.T, url, target, unzip string, data []byte) string {
+	t.Helper()
+	status, out := form(t, url, map[string]string{"target_path": target, "unzip": unzip, "file": string(data)})
+	if status == http.StatusOK {
+		return ""
+	}
+	e, _ := out["swerexception"].(object)
+	class, _ := e["class_path"].(string)
+	return class
+}
+
+func uploadStatus(t *testing.T, url string, fields map[string]string) int {
+	t.Helper()
+	status, _ := form(t, url, fields)
+	return status
+}
+
+func form(t *testing.T, url string, fields map[string]string) (int, object) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for name, value := range fields {
+		p, err := w.CreateFormField(name)
+		if name == "file" {
+			p, err = w.CreateFormFile(name, "f")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Write([]byte(value))
+	}
+	w.Close()
+	header := key()
+	header["Content-Type"] = w.FormDataContentType()
+	return ask(t, http.MethodPost, url+"/upload", &b, header)
+}

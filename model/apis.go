@@ -1,0 +1,65 @@
+package model
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// allAPIs lists the APIs by which a model can be reached.
+func allAPIs() []string { return []string{agent.APIChat, agent.APIResponses, agent.APIMessages} }
+
+// APIs are those by which agents reach a model through the gateway, the provider's
+// usual one first; nil for an unknown name.
+func (s *Set) APIs(name string) []string {
+	e, err := s.entry(name)
+	if err != nil {
+		return nil
+	}
+	return e.apis()
+}
+
+func (e Entry) apis() []string {
+	switch {
+	case len(e.APIs) > 0:
+		return slices.Clone(e.APIs)
+	case e.Provider == Roulette: // the native agent's
+		return nil
+	case e.Provider == Scripted:
+		return allAPIs()
+	case e.Provider == Anthropic:
+		return []string{agent.APIMessages}
+	case e.own():
+		return []string{agent.APIChat, agent.APIResponses}
+	}
+	return []string{agent.APIChat}
+}
+
+// own says that the model is at its provider's own server.
+func (e Entry) own() bool { return e.BaseURL == "" && e.Provider != Scripted }
+
+// Clean makes foreign text fit for people: one line, short, without the key.
+func (u *Upstream) Clean(text string) string { return u.clean(text) }
+
+// NotReady is the error of a call whose model [Set.Upstream] did not give.
+func (s *Set) NotReady(name string, err error) *Error {
+	status := StatusAuthentication
+	if errors.Is(err, ErrUnknown) {
+		status = StatusNotFound
+	}
+	return &Error{status: status, public: err.Error()}
+}
+
+// NotPassed is the error of a call that was not made because of what was asked.
+func NotPassed(name string, code int, text string) *Error {
+	status := StatusBadRequest
+	switch code {
+	case http.StatusNotFound:
+		status = StatusNotFound
+	case http.StatusRequestEntityTooLarge:
+		status = StatusContext
+	}
+	return &Error{status: status, public: "model " + name + ": " + text}
+}

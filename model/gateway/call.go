@@ -1,0 +1,256 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// errClient says that the client does not take its answer.
+var errClient = errors.New("answer not taken")
+
+// statusGone is what logs and records say of a client that went away.
+const statusGone = 499
+
+// call is one call of a run's agent.
+type call struct {
+	g     *Gateway
+	d     *door
+	api   string
+	count bool
+	w     http.ResponseWriter
+	r     *http.Request
+
+	begun   time.Time
+	up      *model.Upstream
+	meter   meter
+	request record
+	reply   record
+	open    bool // leave was given, and it is not settled yet
+	written bool // the answer has begun
+}
+
+// serve answers the call.
+func (c *call) serve() {
+	c.begun = time.Now()
+	ctx, cancel := context.WithCancelCause(c.r.Context())
+	defer cancel(nil)
+	leave, err := c.d.enter(cancel)
+	if err != nil {
+		c.deny(err)
+		return
+	}
+	defer leave()
+	if c.g.cfg.Record && !c.count {
+		c.request.most, c.reply.most = c.g.cfg.RecordKiB<<10, c.g.cfg.RecordKiB<<10
+	}
+	f, no := c.prepare()
+	switch {
+	case no != nil:
+		c.refuse(no)
+		return
+	case f == nil:
+		return
+	case c.count:
+		c.countTokens(ctx, f)
+		return
+	}
+	c.request.add(f.body)
+	if err := c.d.account.Begin(ctx, worst(c.up.Price(), c.api, len(f.body), f.reply)); err != nil {
+		c.deny(errors.Join(err, context.Cause(ctx)))
+		return
+	}
+	c.open = true
+	defer func() {
+		if c.open { // a fault of ours: what may have been used is booked
+			_ = c.settle(ctx, http.StatusInternalServerError, errors.New("the gateway failed"))
+		}
+	}()
+	c.forward(ctx, f)
+}
+
+// prepare reads the request and makes it one of the experiment. Without a refusal and a
+// request it has answered already.
+func (c *call) prepare() (*fitted, *refusal) {
+	body, no := c.read()
+	if no != nil {
+		return nil, no
+	}
+	up, err := c.g.models.Upstream(c.d.x.Model, c.d.x)
+	if err != nil {
+		c.unready(err)
+		return nil, nil
+	}
+	c.up = up
+	if no := c.offered(); no != nil {
+		return nil, no
+	}
+	f, no := fit(body, c.api, c.count, up.Terms(c.api))
+	if no != nil {
+		return nil, no
+	}
+	c.meter = meter{api: c.api, price: up.Price(), asked: int64(len(f.body))}
+	return &f, nil
+}
+
+// read reads the body, and no more than may be. What is too much is read away, so that
+// the client comes to hear why.
+func (c *call) read() ([]byte, *refusal) {
+	const patience = 2 * time.Minute
+	conn := http.NewResponseController(c.w)
+	_ = conn.SetReadDeadline(time.Now().Add(patience)) // not every listener has deadlines
+	defer func() {
+		_ = conn.SetReadDeadline(time.Time{})  // or the server would take the end of patience for the client's leaving
+		_ = conn.SetWriteDeadline(time.Time{}) // how long an answer takes is limited otherwise
+	}()
+	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, &refusal{http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON"}
+	}
+	mib := int64(c.g.cfg.MaxRequestMiB)
+	if c.r.ContentLength <= mib<<20 {
+		const usual = 1 << 20 // what a client merely announces costs no more memory than this
+		body := bytes.NewBuffer(make([]byte, 0, min(max(c.r.ContentLength, 0), usual)+2*bytes.MinRead))
+		_, err := body.ReadFrom(io.LimitReader(c.r.Body, mib<<20+1))
+		switch {
+		case err != nil:
+			return nil, refuse("", "its body broke off")
+		case int64(body.Len()) <= mib<<20:
+			return body.Bytes(), nil
+		}
+	}
+	if c.r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, c.r.Body, 4*mib<<20)
+	}
+	return nil, tooLarge(mib)
+}
+
+// offered says whether the model can be called by this API.
+func (c *call) offered() *refusal {
+	offers := c.up.APIs()
+	for _, api := range offers {
+		if api == c.api {
+			return nil
+		}
+	}
+	return &refusal{http.StatusNotFound, "model", "The model " + c.d.x.Model + " is not called by " + c.api + " here, but by " + list(offers) +
+		"; where its server offers more, set apis of the model in models.models."}
+}
+
+func list(words []string) string {
+	text := ""
+	for i, w := range words {
+		if i > 0 {
+			text += ", "
+		}
+		text += w
+	}
+	return text
+}
+
+// unready answers for a model that cannot be called: it is not configured, or has no key.
+func (c *call) unready(err error) {
+	status, code := http.StatusUnauthorized, "model_not_ready"
+	if errors.Is(err, model.ErrUnknown) {
+		status, code = http.StatusNotFound, "model_not_found"
+	}
+	c.fail(ours(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, c.g.models.NotReady(c.d.x.Model, err))
+}
+
+// refuse answers what is not passed on.
+func (c *call) refuse(no *refusal) {
+	f := ours(no.status, "", no.text)
+	f.Param = no.param
+	trouble := model.NotPassed(c.d.x.Model, no.status, no.text)
+	c.fail(f, Refused, trouble)
+}
+
+// deny answers a call for which there is no leave.
+func (c *call) deny(err error) {
+	if c.r.Context().Err() != nil {
+		c.log(Gone, nil)
+		return
+	}
+	var trouble error
+	if errors.Is(err, agent.ErrBudget) || errors.Is(err, agent.ErrLimit) {
+		trouble = err
+	}
+	f := closed(err)
+	c.fail(f, Denied, trouble)
+}
+
+// fail answers a call that was never begun.
+func (c *call) fail(f fault, outcome string, trouble error) {
+	if trouble != nil {
+		c.d.note(trouble)
+	}
+	c.tell(outcome, solve.Usage{}, false)
+	c.log(outcome, trouble)
+	f.write(c.w, c.api)
+}
+
+// forward makes the call and gives its answer to the client.
+func (c *call) forward(ctx context.Context, f *fitted) {
+	ask := model.Request{API: c.api, Header: passed(c.r.Header), Body: f.body, Idle: c.g.cfg.IdleTimeout}
+	if claude(c.api) {
+		ask.Query = c.r.URL.RawQuery
+	}
+	f.body = nil // a stream may last long
+	res, err := c.up.Send(ctx, ask)
+	ask.Body = nil
+	if err != nil {
+		if !errors.Is(err, model.ErrInFlight) { // no attempt came to anything
+			c.meter.failure = "failed"
+		}
+		c.broken(ctx, err)
+		return
+	}
+	defer func() { _ = res.Body.Close() }()
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	switch {
+	case kind == "text/event-stream" && f.stream:
+		(&relay{call: c, res: res, usage: f.usage}).run(ctx)
+	case kind == "application/json":
+		c.whole(ctx, res)
+	default: // a page of something that is no model: nothing was used
+		c.meter.failure = "wrong content type"
+		c.broken(ctx, c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents (%s); check base_url and provider", short(kind)))
+	}
+}
+
+// whole passes on an answer that is no stream.
+func (c *call) whole(ctx context.Context, res *http.Response) {
+	data, err := io.ReadAll(res.Body)
+	c.meter.begun, c.meter.seen = true, int64(len(data))
+	if err != nil {
+		c.broken(ctx, err)
+		return
+	}
+	if !c.meter.whole(data) {
+		if json.Valid(data) { // something that is no model: nothing was used
+			c.meter.begun, c.meter.failure = false, "no answer"
+		}
+		c.broken(ctx, c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents; check base_url and provider"))
+		return
+	}
+	c.reply.add(data)
+	var failure error
+	if c.meter.failure != "" {
+		failure = c.up.Fail(model.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.failure))
+	}
+	if err := c.settle(ctx, res.StatusCode, failure); err != nil {
+		closed(errAway).write(c.w, c.api)
+		return
+	}
+	answered(c.w.Header(), res.Header)
+	c.w.WriteHeader(res.StatusCode)
+	_, _ = c.w.Write(data)
+}

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Config is the section "gateway".
+type Config struct {
+	// Dir holds the secret that tokens are made from, and the sockets of runs.
+	Dir string `yaml:"dir"`
+	// Address is where agents beside yudai reach the gateway, host:port on loopback.
+	Address string `yaml:"address"`
+	// MaxRequestMiB is the largest request.
+	MaxRequestMiB int `yaml:"max_request_mib"`
+	// IdleTimeout ends an answer in which the provider goes silent.
+	IdleTimeout time.Duration `yaml:"idle_timeout"`
+	// Record keeps what is said to models and what they answer, RecordKiB of each.
+	Record    bool `yaml:"record"`
+	RecordKiB int  `yaml:"record_kib"`
+}
+
+// DefaultConfig is what config.yml says.
+func DefaultConfig() Config {
+	return Config{Dir: "data/gateway", Address: "127.0.0.1:0", MaxRequestMiB: 32, IdleTimeout: 2 * time.Minute, RecordKiB: 1024}
+}
+
+// Validate reports every bad value with its key inside the section.
+func (c Config) Validate(report func(key, problem string)) {
+	if c.Dir == "" {
+		report("dir", "is missing: where the gateway keeps its secret and sockets")
+	}
+	if !loopback(c.Address) {
+		report("address", fmt.Sprintf("%q is not host:port with an address of loopback, like 127.0.0.1:0 (port 0 takes a free one)", c.Address))
+	}
+	if c.MaxRequestMiB < 1 || c.MaxRequestMiB > 1024 {
+		report("max_request_mib", "must be 1 to 1024")
+	}
+	if c.IdleTimeout < time.Millisecond {
+		report("idle_timeout", "must be at least 1ms")
+	}
+	if c.RecordKiB < 1 || c.RecordKiB > 1<<15 {
+		report("record_kib", "must be 1 to 32768")
+	}
+}
+
+func loopback(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || !ip.IsLoopback() {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}

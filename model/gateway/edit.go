@@ -1,0 +1,296 @@
+package gateway
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+)
+
+// fitted is a request as it goes to the model.
+type fitted struct {
+	body   []byte
+	stream bool
+	// usage says that the client itself asked for the usage of a chat stream.
+	usage bool
+	// reply is the longest reply in tokens, 0 if nobody limits it.
+	reply int64
+}
+
+// editor fits one request to the experiment and to what its model takes. What it does
+// not have to change stays byte for byte.
+type editor struct {
+	*object
+	api   string
+	count bool // of tokens: there is no reply
+	terms model.Terms
+	out   fitted
+}
+
+// fit makes the request one of the experiment.
+func fit(body []byte, api string, count bool, t model.Terms) (fitted, *refusal) {
+	if !valid(body) {
+		return fitted{}, refuse("", "it is no valid JSON")
+	}
+	o, no := parseObject(body)
+	if no != nil {
+		return fitted{}, no
+	}
+	e := &editor{object: o, api: api, count: count, terms: t}
+	for _, step := range []func() *refusal{
+		e.names, e.forbidden, e.content, e.strip, e.tools, e.sampling, e.stream, e.limits, e.thinking, e.effort, e.storing,
+	} {
+		if no := step(); no != nil {
+			return fitted{}, no
+		}
+	}
+	e.set("model", t.Model)
+	e.out.body = e.text(body)
+	return e.out, nil
+}
+
+// names refuses members whose names servers may or may not take for others.
+func (e *editor) names() *refusal {
+	known := controlled(e.api, e.terms.Refused)
+	for _, m := range e.members {
+		if slices.Contains(known, m.key) {
+			continue
+		}
+		for _, k := range known {
+			if strings.EqualFold(k, m.key) {
+				return refuse(m.key, "it has a member %q; write %s", short(m.key), k)
+			}
+		}
+	}
+	return nil
+}
+
+// forbidden refuses what cannot be taken out without changing what is asked.
+func (e *editor) forbidden() *refusal {
+	for key, why := range refused(e.api) {
+		m := e.find(key)
+		switch {
+		case m == nil:
+		case !hollow(m.value):
+			return refuse(key, "%s: %s", key, why)
+		case claude(e.api):
+			e.drop(key) // without its beta even an empty one is refused
+		}
+	}
+	if m := e.find("n"); m != nil && !null(m.value) && string(m.value) != "1" {
+		return refuse("n", "n must be 1: one reply for each call")
+	}
+	return nil
+}
+
+func (e *editor) content() *refusal {
+	for _, key := range []string{"messages", "input", "system"} {
+		if m := e.find(key); m != nil {
+			if no := checkContent(key, m.value); no != nil {
+				return no
+			}
+		}
+	}
+	return nil
+}
+
+func (e *editor) strip() *refusal {
+	for _, key := range append(stripped(e.api), e.terms.Refused...) {
+		e.drop(key)
+	}
+	return nil
+}
+
+func (e *editor) tools() *refusal { return newToolFilter(e.api).tools(e.object) }
+
+// sampling sets the experiment's temperature. Counting tokens takes none.
+func (e *editor) sampling() *refusal {
+	if e.terms.Temperature == nil || e.count {
+		e.drop("temperature")
+		return nil
+	}
+	e.setRaw("temperature", []byte(strconv.FormatFloat(*e.terms.Temperature, 'f', -1, 64)))
+	return nil
+}
+
+// stream reads whether the reply is to be streamed, and has a chat stream end with its usage.
+func (e *editor) stream() *refusal {
+	m := e.find("stream")
+	switch {
+	case m == nil || null(m.value) || string(m.value) == "false":
+		return nil
+	case string(m.value) != "true":
+		return refuse("stream", "stream must be true or false")
+	}
+	e.out.stream = true
+	if e.api != agent.APIChat {
+		return nil
+	}
+	o := e.find("stream_options")
+	if o == nil || null(o.value) {
+		e.setRaw("stream_options", []byte(`{"include_usage":true}`))
+		return nil
+	}
+	options, no := parseObject(o.value)
+	if no != nil {
+		return refuse("stream_options", "stream_options must be an object, with each member once")
+	}
+	if u := options.find("include_usage"); u != nil && string(u.value) == "true" {
+		e.out.usage = true
+		return nil
+	}
+	options.setRaw("include_usage", []byte("true"))
+	e.setRaw("stream_options", options.text(o.value))
+	return nil
+}
+
+// limits bounds the reply's length by the model's setting.
+func (e *editor) limits() *refusal {
+	if e.count {
+		return nil
+	}
+	names := map[string][]string{
+		agent.APIChat: {"max_completion_tokens", "max_tokens"}, agent.APIResponses: {"max_output_tokens"}, agent.APIMessages: {"max_tokens"},
+	}[e.api]
+	if e.api == agent.APIChat && e.terms.Completion {
+		e.newer()
+	}
+	most := int64(e.terms.MaxTokens)
+	for _, key := range names {
+		m := e.find(key)
+		if m == nil || null(m.value) {
+			continue
+		}
+		n, err := strconv.ParseFloat(string(m.value), 64)
+		if err != nil || n < 0 || n != math.Trunc(n) || n > 1e12 {
+			return refuse(key, "%s must be a whole number, 0 or more", key)
+		}
+		if most > 0 && int64(n) > most {
+			e.set(key, most)
+			n = float64(most)
+		}
+		if e.out.reply == 0 || int64(n) < e.out.reply {
+			e.out.reply = int64(n)
+		}
+	}
+	if e.out.reply == 0 && most > 0 {
+		key := names[0]
+		if e.api == agent.APIChat && !e.terms.Newer { // the name that every server knows
+			key = "max_tokens"
+		}
+		e.set(key, most)
+		e.out.reply = most
+	}
+	return nil
+}
+
+// newer gives the length of the reply the one name that the model takes.
+func (e *editor) newer() {
+	old := e.find("max_tokens")
+	if old == nil {
+		return
+	}
+	if e.find("max_completion_tokens") != nil {
+		e.drop("max_tokens")
+		return
+	}
+	e.rename(old, "max_completion_tokens")
+}
+
+// thinking takes it out where the temperature excludes it, and keeps it within the reply.
+func (e *editor) thinking() *refusal {
+	m := e.find("thinking")
+	if !claude(e.api) || m == nil || null(m.value) {
+		return nil
+	}
+	o, no := parseObject(m.value)
+	if no != nil {
+		return refuse("thinking", "thinking must be an object, with each member once")
+	}
+	if kind := o.find("type"); kind != nil && text(kind.value) == "disabled" {
+		return nil
+	}
+	const least = 1024 // the API's
+	room := e.out.reply - 1
+	budget := o.find("budget_tokens")
+	over := false
+	if budget != nil && e.terms.MaxTokens > 0 && e.out.reply > 0 {
+		n, err := strconv.ParseFloat(string(budget.value), 64)
+		over = err == nil && n > float64(room)
+	}
+	switch {
+	case !e.terms.Thinks, over && room < least:
+		e.drop("thinking")
+		e.drop("context_management") // it can name thoughts, and is refused where there are none
+	case over:
+		o.set("budget_tokens", room)
+		e.setRaw("thinking", o.text(m.value))
+	}
+	return nil
+}
+
+// effort sets the reasoning effort where the model's setting, or the model, fixes it.
+func (e *editor) effort() *refusal {
+	effort := e.terms.Effort
+	if effort == "" && e.find("tools") != nil {
+		effort = e.terms.EffortWithTools
+	}
+	switch {
+	case effort == "":
+	case e.api == agent.APIChat:
+		e.set("reasoning_effort", effort)
+	case e.api == agent.APIResponses:
+		m := e.find("reasoning")
+		if m == nil || null(m.value) {
+			e.set("reasoning", map[string]string{"effort": effort})
+			return nil
+		}
+		o, no := parseObject(m.value)
+		if no != nil {
+			return refuse("reasoning", "reasoning must be an object, with each member once")
+		}
+		o.set("effort", effort)
+		e.setRaw("reasoning", o.text(m.value))
+	}
+	return nil
+}
+
+// thoughts is what a stateless conversation needs of a model that reasons.
+const thoughts = "reasoning.encrypted_content"
+
+// storing has the provider store nothing. A client that relied on it gets what the model
+// thought encrypted, and can send it again.
+func (e *editor) storing() *refusal {
+	if e.api != agent.APIResponses {
+		return nil
+	}
+	m := e.find("store")
+	asked := m == nil || string(m.value) != "false"
+	e.setRaw("store", []byte("false"))
+	if !asked && !slices.Contains(e.terms.Refused, "reasoning") {
+		return nil
+	}
+	var include []json.RawMessage
+	if in := e.find("include"); in != nil && json.Unmarshal(in.value, &include) != nil {
+		return refuse("include", "include must be a list")
+	}
+	has := func(r json.RawMessage) bool { return text(r) == thoughts }
+	switch {
+	case e.terms.Encrypted && !slices.ContainsFunc(include, has):
+		e.set("include", append(include, json.RawMessage(`"`+thoughts+`"`)))
+	case slices.Contains(e.terms.Refused, "reasoning") && slices.ContainsFunc(include, has):
+		e.set("include", slices.DeleteFunc(include, has))
+	}
+	return nil
+}
+
+// tooLarge is a body beyond the limit.
+func tooLarge(mib int64) *refusal {
+	return &refusal{http.StatusRequestEntityTooLarge, "", "yudai's gateway does not pass this request on: it has more than " +
+		strconv.FormatInt(mib, 10) + " MiB (gateway.max_request_mib)"}
+}

@@ -1,0 +1,223 @@
+// Package gateway is the way of agents that are programs of their own to their models: a
+// reverse proxy for the APIs of OpenAI and Anthropic that holds the keys, lets a run call
+// the one model of its experiment, says with which temperature, counts what is used, and
+// stops when the money is gone or the run is over.
+//
+// Every run has a [agent.Door] of its own, with a token that is good for nothing else. A
+// request goes on byte for byte, but for the members of its JSON object that the
+// experiment decides; docs/gateway.md tells which those are. An answer comes back byte
+// for byte.
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/durable"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// socketURL is where a sandbox that shows a run's socket offers it to programs inside.
+const socketURL = "http://127.0.0.1:4141"
+
+// PublicPath is where ServeHTTP expects to be mounted.
+const PublicPath = "/gateway/"
+
+// Gateway is safe for concurrent use. It is closed with [Gateway.Close].
+type Gateway struct {
+	cfg    Config
+	dir    string // absolute
+	models *model.Set
+	public string // "" without a public address
+	host   string
+	log    zerolog.Logger
+	told   func(Count)
+
+	making sync.Mutex
+	secret atomic.Pointer[[]byte] // nil before the first run of this directory
+
+	mu      sync.Mutex
+	doors   map[string]*door
+	sockets map[string]*listening
+	local   *listening // for agents on this machine, once one is there
+	stopped bool       // no call is let in
+	closed  bool
+}
+
+// Option changes a Gateway while it is made.
+type Option func(*Gateway)
+
+// Outcomes of calls.
+const (
+	OK      = "ok"
+	Refused = "refused" // by the gateway, because of what was asked
+	Denied  = "denied"  // no money, a limit, or the run is over
+	Failed  = "failed"  // by the model
+	Cut     = "cut"     // by the model, in the middle of the answer
+	Gone    = "gone"    // the agent went away, or the run ended meanwhile
+)
+
+// Count is one call that ended, for whoever counts them.
+type Count struct {
+	Model, API string
+	Outcome    string // OK and the others
+	Estimated  bool
+	Usage      solve.Usage
+}
+
+// WithCounter has every call told that ends. The func must not block.
+func WithCounter(f func(Count)) Option { return func(g *Gateway) { g.told = f } }
+
+// New makes the gateway. publicURL is the address of this server, "" if it has none.
+// Nothing is made on disk and nothing listens before the first run comes.
+func New(c Config, models *model.Set, publicURL string, log zerolog.Logger, opts ...Option) (*Gateway, error) {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.dir: %w", err)
+	}
+	g := &Gateway{
+		cfg: c, dir: dir, models: models, log: log, told: func(Count) {},
+		doors: map[string]*door{}, sockets: map[string]*listening{},
+	}
+	if publicURL != "" {
+		u, err := url.Parse(publicURL)
+		if err != nil {
+			return nil, fmt.Errorf("server.public_url: %w", err)
+		}
+		g.public, g.host = strings.TrimRight(publicURL, "/"), u.Hostname()
+	}
+	for _, o := range opts {
+		o(g)
+	}
+	known, err := readSecret(dir)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.dir: %w", err)
+	}
+	if known != nil {
+		g.secret.Store(&known)
+	}
+	return g, nil
+}
+
+// make makes the directory and the secret where they are missing.
+func (g *Gateway) make() error {
+	g.making.Lock()
+	defer g.making.Unlock()
+	if g.secret.Load() != nil {
+		return nil
+	}
+	if err := durable.MakeDirs(g.dir); err != nil {
+		return fmt.Errorf("gateway.dir: %w", err)
+	}
+	if err := os.Chmod(g.dir, 0o700); err != nil { // the directories in it are open to all who see them
+		return fmt.Errorf("gateway.dir: %w", err)
+	}
+	fresh, err := makeSecret(g.dir)
+	if err != nil {
+		return fmt.Errorf("gateway.dir: %w", err)
+	}
+	g.secret.Store(&fresh)
+	return nil
+}
+
+// PublicHost is the name under which sandboxes elsewhere reach the gateway, "" if they cannot.
+func (g *Gateway) PublicHost() string { return g.host }
+
+// Socket is the directory of a run's socket, absolute; it is there when Socket returns.
+func (g *Gateway) Socket(run string) (dir string, err error) {
+	if err := checkRun(run); err != nil {
+		return "", fmt.Errorf("make the gateway's directory: %w", err)
+	}
+	if err := g.make(); err != nil {
+		return "", err
+	}
+	dir = filepath.Join(g.dir, run)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // its parent is private
+		return "", fmt.Errorf("make the gateway's directory: %w", err)
+	}
+	return dir, nil
+}
+
+// Open opens the run's door, until the func is called: then its calls are ended and
+// settled before it returns, and from then on its token is worth nothing. A run of the
+// same name gets the same token and the same address again, after a restart, too; a door
+// that is open already passes to the new owner.
+//
+// While the run is not over and its door not open, because this process has stopped or
+// the next one has not come to it yet, its calls are told to come again.
+func (g *Gateway) Open(run string, where agent.Where, x solve.Experiment, a agent.Account) (agent.Door, func(), error) {
+	address, err := g.reach(run, where)
+	if err != nil {
+		return agent.Door{}, nil, fmt.Errorf("open the gateway for run %s: %w", short(run), err)
+	}
+	if err := os.WriteFile(g.mark(run), nil, 0o600); err != nil {
+		return agent.Door{}, nil, fmt.Errorf("open the gateway for run %s: %w", run, err)
+	}
+	d := newDoor(run, where, x, a)
+	g.mu.Lock()
+	old := g.doors[run]
+	g.doors[run] = d
+	if g.stopped {
+		d.shut(errAway)
+	}
+	g.mu.Unlock()
+	if old != nil {
+		old.shut(errAway)
+	}
+	return agent.Door{
+		URL: address, Token: g.token(run), Model: x.Model, APIs: g.models.APIs(x.Model), Usage: d.spent, Trouble: d.wrong,
+	}, func() { g.shut(d) }, nil
+}
+
+// mark is the file that says that a run has begun and is not over.
+func (g *Gateway) mark(run string) string { return filepath.Join(g.dir, run+".open") }
+
+// shut closes a door for good. One that another owner has, or may have, stays.
+func (g *Gateway) shut(d *door) {
+	d.shut(agent.ErrOver)
+	d.calls.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.doors[d.run] != d {
+		return
+	}
+	delete(g.doors, d.run)
+	if errors.Is(d.gone(), agent.ErrOver) {
+		if err := os.Remove(g.mark(d.run)); err != nil {
+			g.log.Warn().Err(err).Str("run", d.run).Msg("mark of a run not removed")
+		}
+	}
+}
+
+// reach makes the way to the gateway and returns its address.
+func (g *Gateway) reach(run string, where agent.Where) (string, error) {
+	if err := errors.Join(checkRun(run), g.make()); err != nil {
+		return "", err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return "", errors.New("the gateway is closed")
+	}
+	switch where {
+	case agent.BySocket:
+		return socketURL, g.listenSocket(run)
+	case agent.ByHost:
+		return g.listenLocal(run)
+	}
+	if g.public == "" {
+		return "", errors.New("sandboxes elsewhere reach it by a public address only; set server.public_url")
+	}
+	return g.public + PublicPath + run, nil
+}

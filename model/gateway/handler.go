@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/yudai-dev/yudai/agent"
+)
+
+// route is what a path asks for.
+type route struct {
+	api           string
+	models, count bool
+}
+
+// routes are the paths that are served, by method and path.
+func routes() map[string]route {
+	return map[string]route{
+		"POST /v1/chat/completions":      {api: agent.APIChat},
+		"POST /v1/responses":             {api: agent.APIResponses},
+		"POST /v1/messages":              {api: agent.APIMessages},
+		"POST /v1/messages/count_tokens": {api: agent.APIMessages, count: true},
+		"GET /v1/models":                 {models: true},
+	}
+}
+
+// family is the API in whose shape an answer is given that is none of a model's.
+func family(r *http.Request, path string) string {
+	if strings.HasPrefix(path, "/v1/messages") || r.Header.Get("Anthropic-Version") != "" {
+		return agent.APIMessages
+	}
+	return agent.APIChat
+}
+
+// handler serves one entrance. split finds the run in a path.
+func (g *Gateway) handler(where agent.Where, split func(path string) (run, rest string)) http.Handler {
+	table := routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		run, path := split(r.URL.Path)
+		to, known := table[r.Method+" "+path]
+		shape := family(r, path)
+		switch {
+		case r.Method == http.MethodHead && path == "/":
+			return
+		case !known:
+			ours(http.StatusNotFound, "not_found", "yudai's gateway has no "+r.Method+" "+short(path)+".").write(w, shape)
+			return
+		}
+		if to.api != "" {
+			shape = to.api
+		}
+		d, no := g.admit(where, run, r)
+		switch {
+		case no != nil:
+			no.write(w, shape)
+		case to.models:
+			d.listModels(w, shape)
+		default:
+			(&call{g: g, d: d, api: to.api, count: to.count, w: w, r: r}).serve()
+		}
+	})
+}
+
+// admit finds the door that a request may go through. Whatever is wrong with a token, who
+// has none learns nothing else.
+func (g *Gateway) admit(where agent.Where, run string, r *http.Request) (*door, *fault) {
+	no := ours(http.StatusUnauthorized, "invalid_run_token", textToken)
+	if checkRun(run) != nil {
+		return nil, &no
+	}
+	tokens := presented(r.Header)
+	if !holds(tokens, g.token(run)) {
+		g.stranger(run, tokens)
+		return nil, &no
+	}
+	g.mu.Lock()
+	d := g.doors[run]
+	g.mu.Unlock()
+	if d == nil {
+		why := error(agent.ErrOver)
+		if _, err := os.Stat(g.mark(run)); err == nil {
+			why = errAway
+		}
+		f := closed(why)
+		return nil, &f
+	}
+	if d.where != where {
+		return nil, &no
+	}
+	if err := d.gone(); err != nil {
+		f := closed(err)
+		return nil, &f
+	}
+	return d, nil
+}
+
+// stranger logs a request with a wrong token. That of another run is worth knowing.
+func (g *Gateway) stranger(run string, tokens []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for other := range g.doors {
+		if holds(tokens, g.token(other)) {
+			g.log.Warn().Str("run", run).Str("event", "token of run "+other).Msg("a run used another run's token")
+			return
+		}
+	}
+	g.log.Debug().Str("run", run).Msg("gateway refused a token that is none of this run")
+}
+
+// listModels answers that there is one model.
+func (d *door) listModels(w http.ResponseWriter, shape string) {
+	name := d.x.Model
+	var v any = map[string]any{"object": "list", "data": []any{
+		map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "yudai"},
+	}}
+	if claude(shape) {
+		v = map[string]any{"first_id": name, "last_id": name, "has_more": false, "data": []any{
+			map[string]any{"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"},
+		}}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(encoded(v))
+}

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// broken ends a call of which nothing, or not all, could be given to the client.
+func (c *call) broken(ctx context.Context, err error) {
+	f, failure := c.why(ctx, err)
+	if _, ok := errors.AsType[*model.Error](failure); ok && !c.meter.begun { // nothing came of it
+		c.meter.failure = "failed"
+	}
+	if c.settle(ctx, f.status, failure) != nil {
+		f = closed(errAway)
+	}
+	if f.status == statusGone {
+		return
+	}
+	const lastWord = 5 * time.Second
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(lastWord))
+	if c.written {
+		_, _ = c.w.Write(f.event(c.api, c.meter.events))
+		return
+	}
+	f.again = f.again || c.meter.begun
+	f.write(c.w, c.api)
+}
+
+// why is what a client is told of the end of its call, and what is kept of it.
+func (c *call) why(ctx context.Context, err error) (fault, error) {
+	if e, ok := errors.AsType[*model.Error](err); ok && ctx.Err() == nil {
+		return faultOf(e), e
+	}
+	if c.r.Context().Err() != nil || errors.Is(err, errClient) {
+		return fault{status: statusGone}, errors.New("the agent gave the call up")
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return closed(cause), errors.New("the run ended or moved in the middle of the call")
+	}
+	e := c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents; check base_url and provider")
+	return faultOf(e), e
+}
+
+// settle books the call, once.
+func (c *call) settle(ctx context.Context, status int, failure error) error {
+	if !c.open {
+		return nil
+	}
+	c.open = false
+	u, estimated := c.meter.bill()
+	me, failed := errors.AsType[*model.Error](failure)
+	switch {
+	case failed:
+		c.d.note(me)
+	case failure == nil:
+		c.d.note(nil)
+	}
+	outcome := OK
+	switch {
+	case failed && c.meter.begun:
+		outcome = Cut
+	case failed:
+		outcome = Failed
+	case failure != nil:
+		outcome = Gone
+	}
+	err := c.d.end(ctx, agent.Call{
+		At: c.begun, Duration: time.Since(c.begun), API: c.api, Usage: u, Estimated: estimated, Status: status, Err: failure,
+		Request: c.request.text(c.g.token(c.d.run), c.up), Response: c.reply.text(c.g.token(c.d.run), c.up),
+	})
+	if err != nil {
+		c.g.log.Warn().Err(err).Str("run", c.d.run).Msg("call of a run could not be settled")
+	}
+	c.tell(outcome, u, estimated)
+	c.log(outcome, failure)
+	return err
+}
+
+func (c *call) tell(outcome string, u solve.Usage, estimated bool) {
+	if !c.count {
+		c.g.told(Count{Model: c.d.x.Model, API: c.api, Outcome: outcome, Estimated: estimated, Usage: u})
+	}
+}
+
+// log writes the one line of the call.
+func (c *call) log(outcome string, err error) {
+	line := c.g.log.Debug()
+	if err != nil {
+		line = c.g.log.Info()
+	}
+	line.Str("run", c.d.run).Str("event", c.api).Str("state", outcome).Dur("duration", time.Since(c.begun)).Err(err).Msg("model called through the gateway")
+}

@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+)
+
+// refusal is a request that the gateway does not pass on, because of what it says.
+type refusal struct {
+	status      int
+	param, text string
+}
+
+func refuse(param, format string, args ...any) *refusal {
+	return &refusal{http.StatusBadRequest, param, "yudai's gateway does not pass this request on: " + fmt.Sprintf(format, args...)}
+}
+
+// short is foreign text as it may stand in an answer.
+func short(s string) string {
+	const most = 60
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// fault is an error as a client sees it.
+type fault struct {
+	status int
+	model.Said
+	after time.Duration
+	again bool // trying again can help
+}
+
+// claude says that an API speaks as Anthropic does.
+func claude(api string) bool { return api == agent.APIMessages }
+
+// ours is an error of the gateway itself.
+func ours(status int, code, text string) fault {
+	return fault{status: status, Said: model.Said{Code: code, Message: text}}
+}
+
+// faultOf turns what a model's call failed with into what the client sees: what the
+// provider said about the request, or what happened without a word about our side.
+func faultOf(e *model.Error) fault {
+	f := fault{status: e.HTTPStatus(), Said: e.Said(), after: e.RetryAfter()}
+	text := ""
+	switch {
+	case e.Ours():
+		return ours(http.StatusUnauthorized, "provider_refused", "The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
+	case f.status >= 400:
+		text = fmt.Sprintf("The model's provider answered HTTP %d and gave no reason.", f.status)
+	case e.ExitStatus() == model.StatusTimeout:
+		f.status, text = http.StatusGatewayTimeout, "The model's provider did not answer in time."
+	case e.ExitStatus() == model.StatusConnection:
+		f.status, text = http.StatusBadGateway, "The model's provider cannot be reached, or its answer broke off."
+	default:
+		f.status, text = http.StatusBadGateway, "The model's provider answered what its API does not document."
+	}
+	if f.Message == "" {
+		f.Said = model.Said{Code: "upstream_error", Message: text}
+	}
+	return f
+}
+
+// kind is the type of an error in the words of an API.
+func (f fault) kind(api string) string {
+	if f.Type != "" {
+		return f.Type
+	}
+	if !claude(api) {
+		switch {
+		case f.status == http.StatusUnauthorized:
+			return "authentication_error"
+		case f.status == http.StatusTooManyRequests:
+			return "rate_limit_error"
+		case f.status >= 500:
+			return "server_error"
+		}
+		return "invalid_request_error"
+	}
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	}
+	if f.status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}
+
+// openAIError is an error in OpenAI's shape.
+type openAIError struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// body is the error as the API's documentation has it.
+func (f fault) body(api string) []byte {
+	var v any = map[string]any{"error": f.openAI(api)}
+	if claude(api) {
+		v = map[string]any{"type": "error", "error": map[string]string{"type": f.kind(api), "message": f.Message}}
+	}
+	return encoded(v)
+}
+
+func (f fault) openAI(api string) openAIError {
+	return openAIError{f.Message, f.kind(api), optional(f.Param), optional(f.Code)}
+}
+
+// event is the error in the middle of a stream that has begun; n numbers it among the
+// events of responses.
+func (f fault) event(api string, n int64) []byte {
+	switch api {
+	case agent.APIMessages:
+		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", f.body(api))
+	case agent.APIResponses:
+		e := f.openAI(api)
+		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", encoded(map[string]any{
+			"type": "error", "code": e.Code, "message": e.Message, "param": e.Param, "sequence_number": n, "error": e,
+		}))
+	}
+	return fmt.Appendf(nil, "data: %s\n\n", f.body(api))
+}
+
+func encoded(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("no JSON: %v", err)) // only our own plain values come here
+	}
+	return data
+}
+
+// write answers with the error.
+func (f fault) write(w http.ResponseWriter, api string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if !f.again {
+		h.Set("X-Should-Retry", "false") // the official clients heed it: what can be tried again was
+	}
+	if f.after > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(f.after/time.Second)+1))
+	}
+	w.WriteHeader(f.status)
+	_, _ = w.Write(append(f.body(api), '\n'))
+}
+
+// The sentences for a run that may not call its model any more, and for keys that are none.
+const (
+	textToken  = "This is no valid run token here. An agent of yudai gets its own token and address when its run begins; both are good for that run only."
+	textOver   = "The run has ended, and its token with it: stop."
+	textBudget = "The money of this solve is used up: stop."
+	textLimit  = "A limit of this run is reached, its steps or its money: stop."
+	textAway   = "yudai has not taken this run up again yet; try again in a moment."
+)
+
+// closed is the answer to a call for which there is no leave.
+func closed(err error) fault {
+	switch {
+	case errors.Is(err, agent.ErrBudget):
+		return ours(http.StatusUnauthorized, "budget_exceeded", textBudget)
+	case errors.Is(err, agent.ErrLimit):
+		return ours(http.StatusUnauthorized, "limit_reached", textLimit)
+	case errors.Is(err, agent.ErrOver):
+		return ours(http.StatusUnauthorized, "run_over", textOver)
+	}
+	f := ours(http.StatusServiceUnavailable, "run_not_open", textAway)
+	f.again, f.after = true, time.Second
+	return f
+}

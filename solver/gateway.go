@@ -1,0 +1,214 @@
+package solver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Gateway lets agents that are programs of their own call their models.
+type Gateway interface {
+	// Socket is the directory of a run's socket, absolute; it is there when Socket returns.
+	Socket(run string) (dir string, err error)
+	// PublicHost is the name under which sandboxes elsewhere reach the gateway, "" if
+	// they cannot.
+	PublicHost() string
+	// Open opens the run's door, until the func is called: then its calls are ended and
+	// settled before it returns. A run of the same name gets the same door again.
+	Open(run string, where agent.Where, x solve.Experiment, a agent.Account) (agent.Door, func(), error)
+	// Runs lists the runs that something is kept for.
+	Runs() ([]string, error)
+	// Forget removes what is kept for a run that is over.
+	Forget(run string) error
+	// Close ends all calls and settles them. Runs that are not over go on: the next
+	// process lets them in again.
+	Close() error
+}
+
+// resident is what an agent needs, if it is a program of its own.
+func (e *Engine) resident(name string) (agent.Needs, bool) {
+	r, ok := e.Agents[name].(agent.Resident)
+	if !ok {
+		return agent.Needs{}, false
+	}
+	return r.Needs(), true
+}
+
+// where is how a run's agent gets to the gateway from its sandbox.
+func where(n agent.Needs, d sandbox.Driver) agent.Where {
+	switch {
+	case !n.Inside:
+		return agent.ByHost
+	case d.Traits().Socket:
+		return agent.BySocket
+	}
+	return agent.ByPublic
+}
+
+// reach adds to a spec what the run's agent needs of its sandbox.
+func (w *worker) reach(spec *sandbox.Spec) error {
+	needs, ok := w.resident(w.run.Experiment.Agent)
+	if !ok {
+		return nil
+	}
+	spec.Launch = true // the agent itself, or what one beside us needs in there
+	if !needs.Inside {
+		return nil
+	}
+	d, err := w.driver(w.solve)
+	if err != nil {
+		return err
+	}
+	if where(needs, d) == agent.BySocket {
+		spec.Network.Socket, err = w.Gateway.Socket(runName(w.run))
+		return err
+	}
+	spec.Network.Allow = []string{w.Gateway.PublicHost()}
+	return nil
+}
+
+// forget removes what the gateway keeps for a run that is over.
+func (w *worker) forget(ctx context.Context) {
+	if _, ok := w.resident(w.run.Experiment.Agent); !ok || w.run.Sandbox == "" {
+		return
+	}
+	if err := w.Gateway.Forget(runName(w.run)); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("gateway directory not removed")
+	}
+}
+
+// booking is the account of one run at the gateway: every call that it lets through is
+// settled in one transaction with the run's progress.
+type booking struct {
+	*account
+	worker *worker
+
+	mu    sync.Mutex
+	worst []solve.Money // of the calls under way
+}
+
+var _ agent.Account = (*booking)(nil)
+
+// Begin is agent.Account.
+func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
+	if err := b.begin(ctx, worst); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.worst = append(b.worst, worst)
+	b.mu.Unlock()
+	return nil
+}
+
+// settleTime bounds the storing of a call whose run is being stopped.
+const settleTime = 30 * time.Second
+
+// End is agent.Account.
+func (b *booking) End(ctx context.Context, c agent.Call) error {
+	ctx, cancel := closing(ctx, settleTime)
+	defer cancel()
+	b.settle(b.least(), c.Usage)
+	w := b.worker
+	err := w.progress(ctx, nil, func(p *solve.Progress) {
+		p.Steps += c.Usage.Calls
+		add(&p.Usage, c.Usage)
+	})
+	if err == nil && len(c.Request) > 0 {
+		err = w.keepCall(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("settle a call: %w", err)
+	}
+	return nil
+}
+
+// least takes the smallest upper bound from the list: which call has ended is not told,
+// and this one releases too little rather than too much.
+func (b *booking) least() solve.Money {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	worst := slices.Min(b.worst)
+	b.worst = slices.Delete(b.worst, slices.Index(b.worst, worst), slices.Index(b.worst, worst)+1)
+	return worst
+}
+
+// add sums what calls used.
+func add(sum *solve.Usage, u solve.Usage) {
+	sum.Calls += u.Calls
+	sum.Input += u.Input
+	sum.CachedRead += u.CachedRead
+	sum.Output += u.Output
+	sum.Cost += u.Cost
+}
+
+// progress stores lines of the transcript and what changed of the progress, in one transaction.
+func (w *worker) progress(ctx context.Context, lines []byte, change func(p *solve.Progress)) error {
+	w.steps.Lock()
+	defer w.steps.Unlock()
+	p := w.run.Progress
+	change(&p)
+	p.At = time.Now()
+	if err := w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p); err != nil {
+		return err
+	}
+	w.run.Progress = p
+	return nil
+}
+
+// keepCall keeps the bodies of a call that the gateway recorded.
+func (w *worker) keepCall(ctx context.Context, c agent.Call) error {
+	name := fmt.Sprintf("run-%d-call-%s.json", w.run.N, c.At.UTC().Format("20060102-150405.000000000"))
+	data, err := json.MarshalIndent(map[string]any{
+		"at": c.At, "duration_ms": c.Duration.Milliseconds(), "api": c.API, "status": c.Status, "usage": c.Usage,
+		"estimated": c.Estimated, "request": body(c.Request), "response": body(c.Response),
+	}, "", " ")
+	if err != nil {
+		return err
+	}
+	return w.Store.PutArtifact(ctx, w.run.Solve, name, data)
+}
+
+// body is a recorded body as JSON where it is some, else as text.
+func body(data []byte) any {
+	if json.Valid(data) {
+		return json.RawMessage(data)
+	}
+	return string(data)
+}
+
+// enter opens the run's door and gives the job what a program of its own needs. The
+// func closes it.
+func (w *worker) enter(job *agent.Job, a *account) (func(), error) {
+	needs, ok := w.resident(w.run.Experiment.Agent)
+	if !ok {
+		return func() {}, nil
+	}
+	d, err := w.driver(w.solve)
+	if err != nil {
+		return nil, err
+	}
+	b := &booking{account: a, worker: w}
+	door, shut, err := w.Gateway.Open(runName(w.run), where(needs, d), w.run.Experiment, b)
+	if err != nil {
+		return nil, err
+	}
+	door.Usage = func() solve.Usage {
+		w.steps.Lock()
+		defer w.steps.Unlock()
+		return w.run.Progress.Usage
+	}
+	job.Door, job.Machine = &door, &machine{shell: job.Shell.(*shell)}
+	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
+		return w.progress(ctx, lines, func(now *solve.Progress) { now.Edits, now.Output = p.Edits, p.Output })
+	}
+	return shut, nil
+}
