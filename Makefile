@@ -32,7 +32,7 @@ build: ## build bin/yudai, a static binary
 .PHONY: test
 test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
 	@scripts/deps chromium npm python3-venv $(ENGINE)
-	$(GO) test -timeout 20m -parallel 4 $(GOFLAGS_TEST) $(PKGS)
+	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
@@ -97,7 +97,7 @@ projects-sample: deps build ## the same for one project of each language, withou
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc npm python3-venv
-	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd|sandboxtest|sandbox/local|docker|dockerd|e2b|prime|e2bsim|primesim|machine|inside|judge|tree|memory|agent/(command|presets|miniswe|swerex|sweagent)|internal/(e2e|hostmachine|simulation|kill|bench|projects|checker))$$')
+	$(GO) test -race -timeout 20m -p 3 $$($(GO) list ./... | grep -vE '/(cmd|sandboxtest|sandbox/local|docker|dockerd|e2b|prime|e2bsim|primesim|machine|inside|judge|tree|memory|agent/(command|presets|miniswe|swerex|sweagent)|internal/(e2e|hostmachine|simulation|kill|bench|projects|checker))$$')
 	$(GO) test -race -timeout 20m ./sandbox/e2b ./sandbox/prime ./sandbox/inside ./sandbox/local -skip 'Death|Billed|Promises|Replay|Conformance|Frame'
 	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 

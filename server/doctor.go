@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ type Finding struct {
 func Diagnose(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		d := doctor{ctx: ctx, getenv: getenv}
-		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.gateway, d.files, d.github} {
+		for _, check := range []func() []Finding{d.git, func() []Finding { return d.config(path) }, d.sandbox, d.models, d.agents, d.gateway, d.files, d.github} {
 			for _, f := range check() {
 				if !yield(f) {
 					return
@@ -150,6 +151,28 @@ func (d *doctor) models() []Finding {
 		case wanted[name]:
 			found = append(found, Finding{Bad, "model", err.Error(), "set the key, or take the model out of solver.defaults.models"})
 		}
+	}
+	return found
+}
+
+// agents says what is missing on this machine for those that are configured or used.
+func (d *doctor) agents() []Finding {
+	var found []Finding
+	have := d.cfg.agents()
+	names := slices.Clone(d.cfg.Solver.Defaults.Agents)
+	if len(d.cfg.SWEAgent.Command) > 0 {
+		names = append(names, "swe-agent")
+	}
+	for _, name := range slices.Compact(names) {
+		r, ok := have[name].(interface{ Ready() error })
+		if !ok {
+			continue
+		}
+		if err := r.Ready(); err != nil {
+			found = append(found, Finding{Bad, "agent", err.Error(), "mend it, or take " + name + " out of solver.defaults.agents"})
+			continue
+		}
+		found = append(found, Finding{Good, "agent", name + " is here", ""})
 	}
 	return found
 }

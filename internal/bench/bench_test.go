@@ -25,6 +25,7 @@ idle ` + "`serve`" + `|-|under 40 MB
 16 sandboxes from one prepared base, the preparing included, per driver|16 prepared one by one|faster
 round trip of an ` + "`Exec`" + `, per driver|the raw ` + "`docker exec`" + `, the raw HTTP call (25 ms away)|at most 1.2
 100 MB of output, 50 MB up and down, per driver|-|memory grows by less than 20 MB
+a call, and 200 open streams, through the gateway|the same upstream without it|under 2 ms more at the median; under 1 MB for a stream
 start with 100,000 finished solves in the store|an empty store|under 1 s more
 `
 
