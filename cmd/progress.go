@@ -114,6 +114,9 @@ func label(x solve.Experiment) string {
 	if x.MaxEdits > 0 {
 		s += fmt.Sprintf(" edits≤%d", x.MaxEdits)
 	}
+	if x.Agent != "" && x.Agent != "mini" {
+		s += " " + x.Agent
+	}
 	if x.Strategy != "" && x.Strategy != "plain" {
 		s += " " + x.Strategy
 	}

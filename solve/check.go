@@ -67,6 +67,9 @@ func RunCheckOf(v View, n int) Check {
 	return c.bounded(v.runSummary(r), runDetails(r))
 }
 
+// nativeAgent is the agent that needs no mention.
+const nativeAgent = "mini"
+
 // runCheckName is the same for the whole life of a run: "yudai / 3: gpt-5-mini t=0.2 test-first".
 func runCheckName(r Run) string {
 	x := r.Experiment
@@ -78,6 +81,9 @@ func runCheckName(r Run) string {
 		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
 	}
 	words = append(words, clip(plain(x.Strategy), 40))
+	if x.Agent != nativeAgent && x.Agent != "" {
+		words = append(words, clip(plain(x.Agent), 40))
+	}
 	if x.Repeat > 1 {
 		words = append(words, "again "+strconv.Itoa(x.Repeat))
 	}

@@ -25,6 +25,9 @@ func (v View) cells(r Run) []string {
 	if v.waved() {
 		out = append(out, waveText(r.Experiment.Wave))
 	}
+	if v.mixed() {
+		out = append(out, r.Experiment.Agent)
+	}
 	out = append(out, r.Experiment.Model, tempText(r.Experiment.Temperature), r.Experiment.Strategy)
 	if v.repeated() {
 		out = append(out, strconv.Itoa(r.Experiment.Repeat))
@@ -32,11 +35,14 @@ func (v View) cells(r Run) []string {
 	return append(out, v.stateText(r), tests, files, lines, latency, r.Progress.Usage.Cost.String(), v.whyNot(r))
 }
 
-// columns are those of the table; of the waves and of the repeats only if there are any.
+// columns are those of the table; of the waves, the agents and the repeats only if there are several.
 func (v View) columns() []string {
 	out := []string{"Run"}
 	if v.waved() {
 		out = append(out, "Wave")
+	}
+	if v.mixed() {
+		out = append(out, "Agent")
 	}
 	out = append(out, "Model", "Temp", "Strategy")
 	if v.repeated() {
@@ -47,6 +53,12 @@ func (v View) columns() []string {
 
 // waved says whether the plan has more than one wave.
 func (v View) waved() bool { return v.Solve.Plan.Waves() > 1 }
+
+// mixed says whether the plan has more than one agent.
+func (v View) mixed() bool {
+	all := v.Solve.Plan.Experiments
+	return slices.ContainsFunc(all, func(x Experiment) bool { return x.Agent != all[0].Agent })
+}
 
 // repeated says whether an experiment runs more than once.
 func (v View) repeated() bool {
@@ -74,7 +86,7 @@ func (v View) runsTable() string {
 		cells := v.cells(r)
 		for i, c := range cells {
 			switch names[i] {
-			case "Model", "Strategy":
+			case "Agent", "Model", "Strategy":
 				if c != "" {
 					cells[i] = codeCell(clip(c, 60))
 				}

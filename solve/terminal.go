@@ -78,7 +78,7 @@ func plainTable(v View, runs []Run, width int) string {
 		}
 		rows = append(rows, cells[:len(cells)-1])
 	}
-	for _, name := range []string{"Strategy", "Files", "Temp", "Repeat", "Wave", "Cost", "Latency"} {
+	for _, name := range []string{"Strategy", "Files", "Temp", "Repeat", "Wave", "Cost", "Latency", "Agent"} {
 		if i := slices.Index(rows[0], name); i >= 0 && tableWidth(rows) > width {
 			for n := range rows {
 				rows[n] = slices.Delete(slices.Clone(rows[n]), i, i+1)

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -54,3 +55,6 @@ func (a *Account) End() { a.account.end() }
 
 // Reserved is what nobody else can spend.
 func (a *Account) Reserved() solve.Money { return a.account.reserved }
+
+// InstallText is what installs an agent in a directory.
+func InstallText(dir, command string) string { return fmt.Sprintf(installAgent, dir, command) }

@@ -67,9 +67,10 @@ func (p *preparation) installSteps() []installStep {
 
 // installAgent is how an agent's command runs: with a home of its own, which does not
 // stay, so that the repository's own install finds nothing of it.
-const installAgent = `mkdir -p %[1]s && cd %[1]s && export HOME="$PWD/.home" && mkdir -p "$HOME" && {
+const installAgent = `mkdir -p %[1]s && cd %[1]s && export HOME="$PWD/.home" && mkdir -p "$HOME" || exit
+set -e
 %[2]s
-} && rm -rf "$HOME"`
+rm -rf "$HOME"`
 
 // installAgents makes the programs that live in the sandbox. They are part of the base,
 // so each of its copies has them.
