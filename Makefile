@@ -106,5 +106,5 @@ race-short: deps
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
 	@for part in lint test race-short demo kill kill-mutations projects-sample fuzz; do \
-	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s N=40 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
+	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=1s N=30 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done
