@@ -32,7 +32,8 @@ var mayImport = map[string][]string{
 	"repoconfig":          {"solve", "internal/strictyaml"},
 	"internal/strictyaml": {"solve"},
 
-	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge", "repoconfig", "internal/failpoint"},
+	"solver":       {"solve", "agent", "sandbox", "git", "solver/shell", "solver/tree", "solver/judge", "repoconfig", "internal/failpoint"},
+	"solver/shell": {"agent", "sandbox", "solver/tree"},
 	"solver/tree":  {"sandbox"},
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
@@ -73,7 +74,7 @@ var mayImport = map[string][]string{
 	"internal/durable":               {},
 	"internal/unixsock":              {},
 	"internal/failpoint":             {},
-	"internal/kill":                  {"internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
+	"internal/kill":                  {"agent", "internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"internal/projects":              {"sandbox/egress", "solve", "solver/judge"},
 	"internal/hostmachine":           {"agent"},
 	"internal/simulation":            {},

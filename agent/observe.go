@@ -47,11 +47,14 @@ func notExecuted() observation {
 	return observation{returncode: -1, exception: "action was not executed"}
 }
 
+// InterruptedText is what a model reads of a call that was being run when its owner died.
+const InterruptedText = "interrupted: the machine running yudai was restarted; whether the command took effect is unknown"
+
 // interrupted is the observation of a call that was being run when its owner died.
 func interrupted() observation {
 	return observation{
 		returncode: -1,
-		exception:  "interrupted: the machine running yudai was restarted; whether the command took effect is unknown",
+		exception:  InterruptedText,
 		kind:       interruptKind,
 	}
 }

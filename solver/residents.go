@@ -9,6 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/shell"
 )
 
 // agentLog is the artifact with the output of an agent's install.
@@ -85,7 +86,7 @@ func (p *preparation) installAgents(ctx context.Context, sb sandbox.Sandbox) err
 }
 
 func (p *preparation) installAgent(ctx context.Context, sb sandbox.Sandbox, name string, i agent.Installation) error {
-	m := machine{&shell{box: sb}}
+	m := shell.New(sb)
 	for _, f := range i.Files {
 		if err := m.Put(ctx, f); err != nil {
 			return fmt.Errorf("install agent %s: %w", name, err)

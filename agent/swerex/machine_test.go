@@ -1,16 +1,13 @@
 package swerex_test
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -19,6 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/solver/shell"
 )
 
 func TestMain(m *testing.M) {
@@ -89,46 +87,5 @@ func box(t *testing.T) agent.Machine {
 			t.Error(err)
 		}
 	})
-	return machine{sb, sb.(sandbox.Launcher)}
+	return shell.New(sb)
 }
-
-// machine is a sandbox as agents see it.
-type machine struct {
-	sandbox.Sandbox
-	launcher sandbox.Launcher
-}
-
-func inSandbox(p agent.Program) sandbox.Command {
-	return sandbox.Command{Argv: p.Argv, Shell: p.Shell, Env: p.Env, Path: p.Path, Dir: p.Dir, Stdin: p.Stdin, Timeout: p.Timeout}
-}
-
-func (m machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.Ran, error) {
-	var stdout, stderr bytes.Buffer
-	c := inSandbox(p)
-	c.Stdout, c.Stderr, c.MaxOutput = &stdout, &stderr, most
-	res, err := m.Sandbox.Exec(ctx, c)
-	return agent.Ran{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: res.ExitCode, TimedOut: res.TimedOut, Truncated: res.Truncated}, err
-}
-
-func (m machine) Put(ctx context.Context, f agent.File) error {
-	return m.Sandbox.Put(ctx, f.Path, bytes.NewReader(f.Data), f.Mode)
-}
-
-func (m machine) Get(ctx context.Context, path string) (io.ReadCloser, error) {
-	return m.Sandbox.Get(ctx, path)
-}
-
-func (m machine) Launch(ctx context.Context, p agent.Program) error {
-	return m.launcher.Launch(ctx, inSandbox(p))
-}
-
-func (m machine) Launched(ctx context.Context) (bool, error) { return m.launcher.Launched(ctx) }
-
-func (m machine) Halt(ctx context.Context) error { return m.launcher.Halt(ctx) }
-
-func (m machine) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
-	text, res, err := sandbox.Output(ctx, m.Sandbox, sandbox.Command{Shell: command, Timeout: timeout})
-	return agent.Output{Text: text, ExitCode: res.ExitCode, TimedOut: res.TimedOut}, err
-}
-
-func (m machine) Tree(context.Context) (string, error) { return "", nil }

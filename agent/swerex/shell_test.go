@@ -26,12 +26,12 @@ func started(t *testing.T, o swerex.Options) (url string, place func(string) str
 func TestShellKeepsItsState(t *testing.T) {
 	t.Parallel()
 	url, place := started(t, swerex.Options{})
-	shell(t, url, "mkdir -p d; cd d; x=1; sleep 300 & job=$!; set -- a 'b c'; trap 'touch ../trapped' USR1; exec 7>../seven", nil)
-	out, _, _ := shell(t, url, `pwd | grep -o 'repo/d$'; echo "$x $2 $#"; kill -0 $! && [ $! = $job ] && echo alive; kill -USR1 $$; echo seen >&7`, nil)
+	inShell(t, url, "mkdir -p d; cd d; x=1; sleep 300 & job=$!; set -- a 'b c'; trap 'touch ../trapped' USR1; exec 7>../seven", nil)
+	out, _, _ := inShell(t, url, `pwd | grep -o 'repo/d$'; echo "$x $2 $#"; kill -0 $! && [ $! = $job ] && echo alive; kill -USR1 $$; echo seen >&7`, nil)
 	if out["output"] != "repo/d\n1 b c 2\nalive\n" || out["exit_code"] != 0.0 {
 		t.Errorf("%q", out["output"])
 	}
-	if out, _, _ = shell(t, url, "ls ..; cat ../seven; kill $job", nil); out["output"] != "d\nseven\ntrapped\nseen\n" {
+	if out, _, _ = inShell(t, url, "ls ..; cat ../seven; kill $job", nil); out["output"] != "d\nseven\ntrapped\nseen\n" {
 		t.Errorf("%q", out["output"])
 	}
 	if _, err := os.Stat(place("/workspace/repo/seven")); err != nil {
@@ -43,7 +43,7 @@ func TestShellKeepsItsState(t *testing.T) {
 func TestOutputInPieces(t *testing.T) {
 	t.Parallel()
 	url, _ := started(t, swerex.Options{})
-	out, _, _ := shell(t, url, "for i in {1..300}; do echo $i; read -t 0.0001 <> <(:); done; seq 300000", nil)
+	out, _, _ := inShell(t, url, "for i in {1..300}; do echo $i; read -t 0.0001 <> <(:); done; seq 300000", nil)
 	text := out["output"].(string)
 	if n := strings.Count(text, "\n"); n != 300300 || !strings.HasSuffix(text, "\n300000\n") {
 		t.Errorf("%d lines: ...%q", n, text[max(0, len(text)-40):])
@@ -54,12 +54,12 @@ func TestOutputInPieces(t *testing.T) {
 func TestOutputLimit(t *testing.T) {
 	t.Parallel()
 	url, place := started(t, swerex.Options{Output: 10000})
-	out, _, _ := shell(t, url, "yes 0123456 | head -n 100000; echo end", nil)
+	out, _, _ := inShell(t, url, "yes 0123456 | head -n 100000; echo end", nil)
 	text := out["output"].(string)
 	if len(text) > 10100 || !strings.HasPrefix(text, "0123456\n") || !strings.Contains(text, "longer than 10000 bytes") || strings.Contains(text, "end") {
 		t.Errorf("%d bytes: ...%q", len(text), text[len(text)-80:])
 	}
-	if _, class, _ := shell(t, url, "yes", object{"timeout": 0.5}); class != "swerex.exceptions.CommandTimeoutError" {
+	if _, class, _ := inShell(t, url, "yes", object{"timeout": 0.5}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
 	if info, err := os.Stat(place("/workspace/agent/rex/s1/2.out")); err != nil || info.Size() > 10<<10 {
@@ -69,7 +69,7 @@ func TestOutputLimit(t *testing.T) {
 	if class != "" || !strings.HasPrefix(out["output"].(string), "y\ny\n") {
 		t.Errorf("%s %.20v", class, out)
 	}
-	if out, _, _ := shell(t, url, "echo ok", nil); out["output"] != "ok\n" {
+	if out, _, _ := inShell(t, url, "echo ok", nil); out["output"] != "ok\n" {
 		t.Error(out)
 	}
 }
@@ -79,7 +79,7 @@ func TestShellEnds(t *testing.T) {
 	t.Parallel()
 	url, _ := started(t, swerex.Options{})
 	for range 2 {
-		if _, class, message := shell(t, url, "echo before; exit 3", nil); class != "pexpect.exceptions.EOF" || !strings.Contains(message, "exit code 3") {
+		if _, class, message := inShell(t, url, "echo before; exit 3", nil); class != "pexpect.exceptions.EOF" || !strings.Contains(message, "exit code 3") {
 			t.Errorf("%s %s", class, message)
 		}
 	}
@@ -87,7 +87,7 @@ func TestShellEnds(t *testing.T) {
 		t.Error(class)
 	}
 	post(t, url+"/create_session", object{})
-	if out, _, _ := shell(t, url, "echo again", nil); out["output"] != "again\n" {
+	if out, _, _ := inShell(t, url, "echo again", nil); out["output"] != "again\n" {
 		t.Error(out)
 	}
 }
@@ -98,7 +98,7 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	url, place := started(t, swerex.Options{})
 	done := make(chan object)
 	go func() {
-		out, _, _ := shell(t, url, "touch begun; sleep 300; echo not this", object{"timeout": nil})
+		out, _, _ := inShell(t, url, "touch begun; sleep 300; echo not this", object{"timeout": nil})
 		done <- out
 	}()
 	await(t, place("/workspace/repo/begun"))
@@ -117,13 +117,13 @@ func TestInterruptWhileWaiting(t *testing.T) {
 func TestCommandAfterATimeout(t *testing.T) {
 	t.Parallel()
 	url, _ := started(t, swerex.Options{})
-	if _, class, _ := shell(t, url, "sleep 0.6; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
+	if _, class, _ := inShell(t, url, "sleep 0.6; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
-	if _, class, _ := shell(t, url, "echo early", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
+	if _, class, _ := inShell(t, url, "echo early", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
-	if out, _, _ := shell(t, url, "echo $x", nil); out["output"] != "late\n" {
+	if out, _, _ := inShell(t, url, "echo $x", nil); out["output"] != "late\n" {
 		t.Error(out)
 	}
 }

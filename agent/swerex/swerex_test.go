@@ -63,8 +63,8 @@ func post(t *testing.T, url string, body any) (object, string, string) {
 	return nil, e["class_path"].(string), e["message"].(string)
 }
 
-// shell runs a command in the default session.
-func shell(t *testing.T, url, command string, more object) (object, string, string) {
+// inShell runs a command in the default session.
+func inShell(t *testing.T, url, command string, more object) (object, string, string) {
 	t.Helper()
 	a := object{"action_type": "bash", "command": command, "timeout": 20, "check": "silent"}
 	for k, v := range more {
@@ -203,10 +203,10 @@ func TestCloseEndsEverything(t *testing.T) {
 	m := host(t)
 	s, url := serve(t, m, swerex.Options{})
 	post(t, url+"/create_session", object{})
-	shell(t, url, "setsid sleep 300 >/dev/null 2>&1 & touch begun", nil)
+	inShell(t, url, "setsid sleep 300 >/dev/null 2>&1 & touch begun", nil)
 	done := make(chan string)
 	go func() {
-		_, class, _ := shell(t, url, "touch running; sleep 300", object{"timeout": nil})
+		_, class, _ := inShell(t, url, "touch running; sleep 300", object{"timeout": nil})
 		done <- class
 	}()
 	await(t, m.Host("/workspace/repo/running"))
@@ -251,7 +251,7 @@ func TestSandboxFails(t *testing.T) {
 	if _, out := ask(t, http.MethodGet, url+"/is_alive", nil, key()); out["is_alive"] != false {
 		t.Error(out)
 	}
-	if _, class, _ := shell(t, url, "x", nil); class != "swerex.exceptions.SessionDoesNotExistError" {
+	if _, class, _ := inShell(t, url, "x", nil); class != "swerex.exceptions.SessionDoesNotExistError" {
 		t.Errorf("a session that did not begin is there: %s", class)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
@@ -105,11 +106,12 @@ func texts(points []point) []string {
 func TestProviderAnswersByWhatItIsAsked(t *testing.T) {
 	t.Parallel()
 	p := &provider{}
-	ask := func(model string, assistants int) (int, string) {
+	ask := func(model string, assistants int, last string) (int, string) {
 		messages := []map[string]string{{"role": "system"}, {"role": "user"}}
 		for range assistants {
-			messages = append(messages, map[string]string{"role": "assistant"}, map[string]string{"role": "tool"})
+			messages = append(messages, map[string]string{"role": "assistant"}, map[string]string{"role": "tool", "content": "done"})
 		}
+		messages[len(messages)-1]["content"] = last
 		body, err := json.Marshal(map[string]any{"model": model, "messages": messages, "tools": []any{map[string]any{
 			"function": map[string]any{"name": "bash", "parameters": map[string]any{"required": []string{"command"}}}}}})
 		if err != nil {
@@ -138,13 +140,16 @@ func TestProviderAnswersByWhatItIsAsked(t *testing.T) {
 		for n, command := range plays()[model] {
 			for range 2 {
 				var args struct{ Command string }
-				code, text := ask(model, n)
+				code, text := ask(model, n, "done")
 				if err := json.Unmarshal([]byte(text), &args); err != nil || code != http.StatusOK || args.Command != command {
 					t.Errorf("answer %d of %s: %d %s, want %s", n, model, code, text, command)
 				}
 			}
 		}
-		if code, _ := ask(model, 9); code != http.StatusBadRequest {
+		if _, text := ask(model, 1, "<exception>"+agent.InterruptedText+"</exception>"); !strings.Contains(text, "sed") && !strings.Contains(text, "cat") {
+			t.Errorf("after an interrupted command: %s, want the command again", text)
+		}
+		if code, _ := ask(model, 9, "done"); code != http.StatusBadRequest {
 			t.Errorf("a question without answer: %d", code)
 		}
 	}

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/yudai-dev/yudai/agent"
 )
 
 // provider is the models' server: OpenAI's chat completions. It answers by what
 // it is asked, so a question that is repeated gets the same answer, and keeps
-// every question: what the program asked twice was paid twice.
+// every question: what the program asked twice was paid twice. A command whose
+// outcome a crash left open is given again, as a careful model would do.
 type provider struct {
 	pace time.Duration // before each answer
 
@@ -42,8 +46,11 @@ func models() []string { return []string{"careful", "sprawling"} }
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Model    string
-		Messages []struct{ Role string }
-		Tools    []struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+		Tools []struct {
 			Function struct {
 				Name       string
 				Parameters struct{ Required []string }
@@ -59,8 +66,11 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	done := 0
 	for _, m := range q.Messages {
-		if m.Role == "assistant" {
+		switch {
+		case m.Role == "assistant":
 			done++
+		case m.Role == "tool" && bytes.Contains(m.Content, []byte(agent.InterruptedText)):
+			done-- // each turn has one command
 		}
 	}
 	play := plays()[q.Model]

@@ -1,4 +1,6 @@
-package solver
+// Package shell is a sandbox as agents see it: the native loop's commands, and the
+// machine of an agent that is a program of its own.
+package shell
 
 import (
 	"context"
@@ -13,15 +15,20 @@ import (
 // commandOutput is how much of one command's output is kept for the transcript.
 const commandOutput = 1 << 20
 
-// shell runs the agent's commands in its sandbox.
-type shell struct {
+// Machine is a sandbox, as [agent.Shell] and as [agent.Machine].
+type Machine struct {
 	box  sandbox.Sandbox
 	tree *tree.Watcher
 }
 
+var _ agent.Machine = (*Machine)(nil)
+
+// New returns the sandbox as agents see it.
+func New(box sandbox.Sandbox) *Machine { return &Machine{box: box, tree: tree.NewWatcher(box)} }
+
 // Run is agent.Shell.
-func (s *shell) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
-	text, res, err := sandbox.Output(ctx, s.box, sandbox.Command{
+func (m *Machine) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
+	text, res, err := sandbox.Output(ctx, m.box, sandbox.Command{
 		Shell: command, Path: sandbox.ToolPath(), Timeout: timeout, MaxOutput: commandOutput,
 		Env: map[string]string{"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"},
 	})
@@ -32,4 +39,4 @@ func (s *shell) Run(ctx context.Context, command string, timeout time.Duration) 
 }
 
 // Tree is agent.Shell.
-func (s *shell) Tree(ctx context.Context) (string, error) { return s.tree.Fingerprint(ctx) }
+func (m *Machine) Tree(ctx context.Context) (string, error) { return m.tree.Fingerprint(ctx) }

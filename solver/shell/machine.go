@@ -1,4 +1,4 @@
-package solver
+package shell
 
 import (
 	"bytes"
@@ -6,26 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// machine is a sandbox as an agent sees it that is a program of its own.
-type machine struct{ *shell }
-
-var _ agent.Machine = (*machine)(nil)
-
 // command is a program in the sandbox's words.
 func command(p agent.Program) sandbox.Command {
 	return sandbox.Command{
-		Argv: p.Argv, Shell: p.Shell, Env: p.Env, Path: append(p.Path, sandbox.ToolPath()...), Dir: p.Dir,
+		Argv: p.Argv, Shell: p.Shell, Env: p.Env, Path: slices.Concat(p.Path, sandbox.ToolPath()), Dir: p.Dir,
 		Stdin: p.Stdin, Timeout: p.Timeout,
 	}
 }
 
 // Exec is agent.Machine.
-func (m *machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.Ran, error) {
+func (m *Machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.Ran, error) {
 	var stdout, stderr bytes.Buffer
 	c := command(p)
 	c.Stdout, c.Stderr, c.MaxOutput = &stdout, &stderr, most
@@ -37,17 +33,17 @@ func (m *machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.
 }
 
 // Put is agent.Machine.
-func (m *machine) Put(ctx context.Context, f agent.File) error {
+func (m *Machine) Put(ctx context.Context, f agent.File) error {
 	return m.box.Put(ctx, f.Path, bytes.NewReader(f.Data), f.Mode)
 }
 
 // Get is agent.Machine.
-func (m *machine) Get(ctx context.Context, path string) (io.ReadCloser, error) {
+func (m *Machine) Get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return m.box.Get(ctx, path)
 }
 
 // launcher is the sandbox's ability.
-func (m *machine) launcher() (sandbox.Launcher, error) {
+func (m *Machine) launcher() (sandbox.Launcher, error) {
 	if l, ok := m.box.(sandbox.Launcher); ok {
 		return l, nil
 	}
@@ -55,7 +51,7 @@ func (m *machine) launcher() (sandbox.Launcher, error) {
 }
 
 // Launch is agent.Machine.
-func (m *machine) Launch(ctx context.Context, p agent.Program) error {
+func (m *Machine) Launch(ctx context.Context, p agent.Program) error {
 	l, err := m.launcher()
 	if err != nil {
 		return err
@@ -64,7 +60,7 @@ func (m *machine) Launch(ctx context.Context, p agent.Program) error {
 }
 
 // Launched is agent.Machine.
-func (m *machine) Launched(ctx context.Context) (bool, error) {
+func (m *Machine) Launched(ctx context.Context) (bool, error) {
 	l, err := m.launcher()
 	if err != nil {
 		return false, err
@@ -73,7 +69,7 @@ func (m *machine) Launched(ctx context.Context) (bool, error) {
 }
 
 // Halt is agent.Machine.
-func (m *machine) Halt(ctx context.Context) error {
+func (m *Machine) Halt(ctx context.Context) error {
 	l, err := m.launcher()
 	if err != nil {
 		return err
