@@ -108,3 +108,5 @@ func oneLine(s string) string {
 	}, visible(s))
 	return strings.Join(strings.Fields(s), " ")
 }
+
+func formatTemp(t float64) string { return strconv.FormatFloat(t, 'f', -1, 64) }
