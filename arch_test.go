@@ -25,7 +25,7 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":        {"cmd"},
 	"cmd":      {"server", "solve", "internal/durable", "internal/githubsim"},
-	"server":   {"handlers", "solve", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/played", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"server":   {"handlers", "solve", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"handlers": {"solve"},
 	"solve":    {},
 
@@ -37,29 +37,31 @@ var mayImport = map[string][]string{
 	"solver/tree":  {"sandbox"},
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
-	"agent":          {"solve"},
-	"agent/command":  {"solve", "agent"},
-	"agent/miniswe":  {"solve", "agent", "agent/command"},
-	"agent/presets":  {"solve", "agent", "agent/command"},
-	"agent/swerex":   {"agent"},
-	"agent/sweagent": {"solve", "agent", "agent/swerex"},
-	"model":          {"solve", "agent", "model/scripted"},
-	"model/scripted": {"solve", "agent"},
-	"model/gateway":  {"solve", "agent", "model", "internal/durable", "internal/unixsock"},
-	"model/played":   {"solve", "agent"},
+	"agent":           {"solve"},
+	"agent/agenttest": {"solve", "agent", "internal/hostmachine", "internal/toolcache", "model/played", "model/scripted", "sandbox/sandboxtest"},
+	"agent/command":   {"solve", "agent"},
+	"agent/miniswe":   {"solve", "agent", "agent/command"},
+	"agent/presets":   {"solve", "agent", "agent/command"},
+	"agent/swerex":    {"agent"},
+	"agent/sweagent":  {"solve", "agent", "agent/swerex"},
+	"model":           {"solve", "agent", "model/played", "model/scripted"},
+	"model/scripted":  {"solve", "agent"},
+	"model/gateway":   {"solve", "agent", "model", "internal/durable", "internal/unixsock"},
+	"model/played":    {"solve", "agent"},
 
-	"sandbox":             {},
-	"sandbox/local":       {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
-	"sandbox/docker":      {"sandbox", "sandbox/egress", "sandbox/inside", "sandbox/records", "internal/failpoint"},
-	"sandbox/e2b":         {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
-	"sandbox/prime":       {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
-	"sandbox/egress":      {"internal/unixsock"},
-	"sandbox/fake":        {"sandbox"},
-	"sandbox/sandboxtest": {"sandbox"},
-	"sandbox/drivers":     {"sandbox", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/records"},
-	"sandbox/inside":      {"sandbox", "sandbox/output"},
-	"sandbox/output":      {},
-	"sandbox/records":     {"internal/durable"},
+	"sandbox":                 {},
+	"sandbox/local":           {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
+	"sandbox/local/localtest": {"sandbox", "sandbox/local", "sandbox/sandboxtest"},
+	"sandbox/docker":          {"sandbox", "sandbox/egress", "sandbox/inside", "sandbox/records", "internal/failpoint"},
+	"sandbox/e2b":             {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
+	"sandbox/prime":           {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
+	"sandbox/egress":          {"internal/unixsock"},
+	"sandbox/fake":            {"sandbox"},
+	"sandbox/sandboxtest":     {"sandbox"},
+	"sandbox/drivers":         {"sandbox", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/records"},
+	"sandbox/inside":          {"sandbox", "sandbox/output"},
+	"sandbox/output":          {},
+	"sandbox/records":         {"internal/durable"},
 
 	"store/bolt":      {"solve", "internal/durable", "internal/failpoint"},
 	"store/memory":    {"solve"},
@@ -76,6 +78,7 @@ var mayImport = map[string][]string{
 	"internal/failpoint":             {},
 	"internal/kill":                  {"agent", "internal/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"internal/projects":              {"sandbox/egress", "solve", "solver/judge"},
+	"internal/toolcache":             {},
 	"internal/hostmachine":           {"agent"},
 	"internal/simulation":            {},
 	"internal/githubsim":             {},
@@ -152,7 +155,7 @@ func TestImportDirections(t *testing.T) {
 			if !slices.Contains(allowed, p) {
 				t.Errorf("%s/%s imports %s: not in the import table", s.pkg, s.name, p)
 			}
-			if strings.HasSuffix(p, "test") {
+			if strings.HasSuffix(p, "test") && !strings.HasSuffix(s.pkg, "test") {
 				t.Errorf("%s/%s imports the test package %s", s.pkg, s.name, p)
 			}
 		}
@@ -324,6 +327,7 @@ func exportedReceiver(fn *ast.FuncDecl) bool {
 // want of a sandbox to a proof that they fail instead where it is required.
 func TestRequiredDriversMustNotSkip(t *testing.T) {
 	t.Parallel()
+	requires := regexp.MustCompile(`YUDAI_TEST_REQUIRE|sandboxtest\.Require|localtest\.(Driver|Open)|agenttest\.Installed`)
 	proofs := 0
 	for _, s := range sources(t) {
 		if !s.test || s.name == "require_test.go" || s.pkg == "." {
@@ -333,7 +337,7 @@ func TestRequiredDriversMustNotSkip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(data), "YUDAI_TEST_REQUIRE") {
+		if !requires.Match(data) || strings.Contains(string(data), "sandboxtest.SkipFails") { // the proof is beside it
 			continue
 		}
 		proofs++

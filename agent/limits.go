@@ -57,9 +57,9 @@ func (r *run) limit(ctx context.Context) *ending {
 	case l.RunTime > 0 && elapsed >= l.RunTime:
 		return &ending{exit: ExitTime, reason: ErrRunTime.Error()}
 	case r.job.MaxEdits > 0 && p.Edits >= r.job.MaxEdits:
-		return ended(OverEdits(r.job.MaxEdits))
+		return ended(overEdits(r.job.MaxEdits))
 	case r.outputFull():
-		return ended(OverOutput(l))
+		return ended(overOutput(l))
 	}
 	return r.askPurse()
 }

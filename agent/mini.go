@@ -240,7 +240,9 @@ func (r *run) save(ctx context.Context) *ending {
 		return nil
 	}
 	fail := func(err error) *ending {
-		return &ending{exit: ExitStore, reason: "a step of the run could not be stored", err: fmt.Errorf("save step: %w", err), open: true}
+		e := ended(Failed(fmt.Errorf("%w: %w", ErrSave, err)))
+		e.open = true
+		return e
 	}
 	lines, err := encodeLines(r.unsaved)
 	if err != nil {
@@ -273,7 +275,7 @@ func (r *run) sandboxEnding(ctx context.Context, what string, err error) *ending
 	if ctx.Err() != nil {
 		return contextEnding(ctx)
 	}
-	return &ending{exit: ExitSandbox, reason: "the sandbox failed", err: fmt.Errorf("%s: %w", what, err)}
+	return ended(Failed(fmt.Errorf("%s: %w", what, err)))
 }
 
 // end stores the exit message, unless the transcript is to stay open, and returns the result.

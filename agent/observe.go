@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // SubmitMarker as the first line of the output of a successful command ends a
@@ -171,7 +173,7 @@ func (o observation) tags() string {
 func (o observation) extra(keep int) map[string]any {
 	raw, cut := o.output, false
 	if len(raw) > keep {
-		raw, cut = strings.ToValidUTF8(raw[:keep], ""), true
+		raw, cut = solve.CutText(raw, keep), true
 	}
 	m := map[string]any{
 		"raw_output":     raw,

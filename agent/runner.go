@@ -20,19 +20,6 @@ func TaskText(j Job) (string, error) {
 	return text + "\n", err
 }
 
-// EncodeLines is the stored form of messages: one JSON object per line.
-func EncodeLines(messages []Message) ([]byte, error) {
-	for i := range messages {
-		if messages[i].Extra == nil {
-			messages[i].Extra = map[string]any{}
-		}
-		if messages[i].Extra[keyTime] == nil {
-			messages[i].Extra[keyTime] = timestamp()
-		}
-	}
-	return encodeLines(messages)
-}
-
 // Stopped is what the end of a run's context means for the run. open says that it has
 // not ended: the next owner goes on, so nothing of it may be stopped.
 func Stopped(ctx context.Context) (r Result, open bool) {
@@ -75,6 +62,14 @@ func Exited(messages []Message, p solve.Progress) (Result, bool) {
 	return Result{}, false
 }
 
+// Failed is the end of a run by something of ours that went wrong: [ErrSave], else the sandbox.
+func Failed(err error) Result {
+	if errors.Is(err, ErrSave) {
+		return Result{Exit: ExitStore, Reason: "a step of the run could not be stored", Err: err}
+	}
+	return Result{Exit: ExitSandbox, Reason: "the sandbox failed", Err: err}
+}
+
 func overSteps(l solve.Limits) Result {
 	return Result{Exit: ExitLimits, Reason: fmt.Sprintf("the limit of %d steps was reached", l.RunSteps)}
 }
@@ -83,29 +78,13 @@ func overMoney(l solve.Limits) Result {
 	return Result{Exit: ExitLimits, Reason: fmt.Sprintf("the money limit of $%.2f for one run was reached", usd(l.RunMoney))}
 }
 
-// Refused is the end of a run whose last call was refused or failed: what [Door].Trouble says.
-func Refused(err error, l solve.Limits, p solve.Progress) Result {
-	switch {
-	case errors.Is(err, ErrBudget):
-		return Result{Exit: ExitBudget, Reason: overBudget}
-	case errors.Is(err, ErrLimit) && l.RunSteps > 0 && p.Steps >= l.RunSteps:
-		return overSteps(l)
-	case errors.Is(err, ErrLimit):
-		return overMoney(l)
-	}
-	e := modelEnding(err)
-	return Result{Exit: e.exit, Reason: e.reason, Err: e.err}
-}
-
 // OverTime is the end of a run whose time is over.
 func OverTime() Result { return Result{Exit: ExitTime, Reason: ErrRunTime.Error()} }
 
-// OverOutput is the end of a run whose programs printed too much.
-func OverOutput(l solve.Limits) Result {
+func overOutput(l solve.Limits) Result {
 	return Result{Exit: ExitOutput, Reason: fmt.Sprintf("the commands of the run printed more than %d bytes", l.RunOutput)}
 }
 
-// OverEdits is the end of a run that used its edits.
-func OverEdits(most int) Result {
+func overEdits(most int) Result {
 	return Result{Exit: ExitEdits, Reason: fmt.Sprintf("all %d edits were used", most)}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/yudai-dev/yudai/agent"
 )
 
 // ErrInFlight says that a call was given up while the provider worked on it.
@@ -61,11 +63,11 @@ func (a *answer) Read(p []byte) (int, error) {
 func (a *answer) broken(err error) *Error {
 	switch {
 	case a.quiet.Load():
-		return a.up.fail(StatusTimeout, false, "the provider went silent for %s in the middle of its answer", a.idle)
+		return a.up.fail(agent.StatusTimeout, false, "the provider went silent for %s in the middle of its answer", a.idle)
 	case errors.Is(err, errTooLong):
-		return a.up.fail(StatusBadResponse, false, "the answer never ends; check base_url and provider")
+		return a.up.fail(agent.StatusBadResponse, false, "the answer never ends; check base_url and provider")
 	}
-	return a.up.fail(StatusConnection, false, "the provider's answer broke off")
+	return a.up.fail(agent.StatusConnection, false, "the provider's answer broke off")
 }
 
 // Close ends the call: what the provider has not said yet it need not say.

@@ -175,7 +175,7 @@ func (m *claude) parts(h agent.Message) ([]block, error) {
 	var parts []block
 	if len(h.Native) > 0 {
 		if err := json.Unmarshal(h.Native, &parts); err != nil {
-			return nil, m.fail(StatusBadRequest, false, "the stored reply cannot be read")
+			return nil, m.fail(agent.StatusBadRequest, false, "the stored reply cannot be read")
 		}
 		return parts, nil
 	}
@@ -190,7 +190,7 @@ func (m *claude) parts(h agent.Message) ([]block, error) {
 
 func (m *claude) reply(done *anthropic.Message) (agent.Reply, error) {
 	if done == nil || done.Type != "message" || done.StopReason == "" {
-		return agent.Reply{}, m.fail(StatusBadResponse, false, "the answer is no message; check base_url and provider")
+		return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer is no message; check base_url and provider")
 	}
 	var thought, said []block
 	var text []string
@@ -215,7 +215,7 @@ func (m *claude) reply(done *anthropic.Message) (agent.Reply, error) {
 	if len(thought) > 0 { // the API wants thinking first, and unchanged
 		native, err := json.Marshal(append(thought, said...))
 		if err != nil {
-			return agent.Reply{}, m.fail(StatusBadResponse, false, "the answer cannot be kept")
+			return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer cannot be kept")
 		}
 		msg.Native = native
 	}

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -39,27 +37,3 @@ func (e Entry) apis() []string {
 
 // own says that the model is at its provider's own server.
 func (e Entry) own() bool { return e.BaseURL == "" && e.Provider != Scripted }
-
-// Clean makes foreign text fit for people: one line, short, without the key.
-func (u *Upstream) Clean(text string) string { return u.clean(text) }
-
-// NotReady is the error of a call whose model [Set.Upstream] did not give.
-func (s *Set) NotReady(name string, err error) *Error {
-	status := StatusAuthentication
-	if errors.Is(err, ErrUnknown) {
-		status = StatusNotFound
-	}
-	return &Error{status: status, public: err.Error()}
-}
-
-// NotPassed is the error of a call that was not made because of what was asked.
-func NotPassed(name string, code int, text string) *Error {
-	status := StatusBadRequest
-	switch code {
-	case http.StatusNotFound:
-		status = StatusNotFound
-	case http.StatusRequestEntityTooLarge:
-		status = StatusContext
-	}
-	return &Error{status: status, public: "model " + name + ": " + text}
-}

@@ -12,26 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/yudai-dev/yudai/agent"
-)
-
-// Exit statuses of failed calls, as mini-SWE-agent (LiteLLM) names them.
-const (
-	StatusAuthentication = "AuthenticationError"
-	StatusBadRequest     = "BadRequestError"
-	StatusBadResponse    = "APIResponseValidationError"
-	StatusConnection     = "APIConnectionError"
-	StatusContext        = "ContextWindowExceededError"
-	StatusInternal       = "InternalServerError"
-	StatusNotFound       = "NotFoundError"
-	StatusPermission     = "PermissionDeniedError"
-	StatusRateLimit      = "RateLimitError"
-	StatusTimeout        = "Timeout"
-	StatusUnavailable    = "ServiceUnavailableError"
-	StatusUnprocessable  = "UnprocessableEntityError"
 )
 
 // Error is a failed model call. Its text holds no key and nothing of the request.
@@ -66,6 +48,21 @@ func (e *Error) HTTPStatus() int { return e.code }
 // where it said nothing, or nothing that concerns who asked.
 func (e *Error) Said() Said { return e.said }
 
+// NotReady is the error of a call whose model [Set.Upstream] did not give.
+func NotReady(err error) *Error {
+	status := agent.StatusAuthentication
+	if errors.Is(err, ErrUnknown) {
+		status = agent.StatusNotFound
+	}
+	return &Error{status: status, public: err.Error()}
+}
+
+// NotPassed is the error of a call that was not made because of what was asked; code is
+// the HTTP status of its refusal.
+func NotPassed(name string, code int, text string) *Error {
+	return &Error{status: agent.StatusOf(code), public: "model " + name + ": " + text}
+}
+
 // errAttempt is the cause with which one attempt runs out of time.
 var errAttempt = errors.New("attempt timed out")
 
@@ -77,19 +74,19 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 	case ok:
 		return known
 	case errors.Is(context.Cause(ctx), errAttempt), errors.Is(err, context.DeadlineExceeded):
-		return c.fail(StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
+		return c.fail(agent.StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
 	case res == nil:
-		return c.fail(StatusConnection, true, "the provider cannot be reached (%s)", c.clean(connection(err)))
+		return c.fail(agent.StatusConnection, true, "the provider cannot be reached (%s)", c.clean(connection(err)))
 	case res.StatusCode >= 400:
 		return c.refused(res)
 	case res.StatusCode >= 300:
-		return c.fail(StatusBadRequest, false, "the server redirects (HTTP %d); set base_url to where it really is", res.StatusCode)
+		return c.fail(agent.StatusBadRequest, false, "the server redirects (HTTP %d); set base_url to where it really is", res.StatusCode)
 	case errors.Is(err, errTooLong):
-		return c.fail(StatusBadResponse, false, "the answer has more than %d MiB; check base_url and provider", maxBody>>20)
+		return c.fail(agent.StatusBadResponse, false, "the answer has more than %d MiB; check base_url and provider", maxBody>>20)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return c.fail(StatusConnection, true, "the provider's answer broke off")
+		return c.fail(agent.StatusConnection, true, "the provider's answer broke off")
 	}
-	return c.fail(StatusBadResponse, false, "the answer is not what the API documents (HTTP %d, %s); check base_url and provider",
+	return c.fail(agent.StatusBadResponse, false, "the answer is not what the API documents (HTTP %d, %s); check base_url and provider",
 		res.StatusCode, c.clean(res.Header.Get("Content-Type")))
 }
 
@@ -114,7 +111,7 @@ func (e *Error) Ours() bool {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		return true
 	}
-	return e.status == StatusRateLimit && !e.retry
+	return e.status == agent.StatusRateLimit && !e.retry
 }
 
 func (c *client) refusal(res *http.Response, code, message string) *Error {
@@ -122,27 +119,24 @@ func (c *client) refusal(res *http.Response, code, message string) *Error {
 	if text == "" {
 		text = "no reason given"
 	}
-	switch n := res.StatusCode; {
-	case n == http.StatusUnauthorized: // the provider's text may repeat the key
-		return c.fail(StatusAuthentication, false, "the key was refused (HTTP 401); check %s", c.entry.keySource())
-	case n == http.StatusPaymentRequired, n == http.StatusForbidden:
-		return c.fail(StatusPermission, false, "the provider does not allow it (HTTP %d): %s", n, text)
-	case n == http.StatusNotFound:
-		return c.fail(StatusNotFound, false, "the provider does not know it (HTTP 404): %s; check model and base_url", text)
-	case n == http.StatusRequestTimeout, n == http.StatusConflict:
-		return c.fail(StatusTimeout, true, "the provider gave up (HTTP %d): %s", n, text)
-	case n == http.StatusTooManyRequests:
+	switch n, status := res.StatusCode, agent.StatusOf(res.StatusCode); {
+	case status == agent.StatusAuthentication: // the provider's text may repeat the key
+		return c.fail(status, false, "the key was refused (HTTP %d); check %s", n, c.entry.keySource())
+	case status == agent.StatusPermission:
+		return c.fail(status, false, "the provider does not allow it (HTTP %d): %s", n, text)
+	case status == agent.StatusNotFound:
+		return c.fail(status, false, "the provider does not know it (HTTP %d): %s; check model and base_url", n, text)
+	case status == agent.StatusTimeout:
+		return c.fail(status, true, "the provider gave up (HTTP %d): %s", n, text)
+	case status == agent.StatusRateLimit:
 		return c.rateLimit(res, code, text)
-	case n == http.StatusRequestEntityTooLarge, tooLong(code, message):
-		return c.fail(StatusContext, false, "the conversation has become too long for the model (HTTP %d)", n)
-	case n == http.StatusUnprocessableEntity:
-		return c.fail(StatusUnprocessable, false, "the provider refused the request (HTTP 422): %s", text)
-	case n < 500:
-		return c.fail(StatusBadRequest, false, "the provider refused the request (HTTP %d): %s", n, text)
-	case n == http.StatusInternalServerError:
-		return c.passing(res, StatusInternal, text)
+	case status == agent.StatusContext, tooLong(code, message):
+		return c.fail(agent.StatusContext, false, "the conversation has become too long for the model (HTTP %d)", n)
+	case n >= http.StatusInternalServerError:
+		return c.passing(res, status, text)
+	default:
+		return c.fail(status, false, "the provider refused the request (HTTP %d): %s", n, text)
 	}
-	return c.passing(res, StatusUnavailable, text)
 }
 
 func (c *client) passing(res *http.Response, status, text string) *Error {
@@ -154,9 +148,9 @@ func (c *client) passing(res *http.Response, status, text string) *Error {
 // rateLimit is a 429. An empty account never passes by waiting.
 func (c *client) rateLimit(res *http.Response, code, text string) *Error {
 	if code == "insufficient_quota" {
-		return c.fail(StatusRateLimit, false, "the account has no credit left (HTTP 429): %s", text)
+		return c.fail(agent.StatusRateLimit, false, "the account has no credit left (HTTP 429): %s", text)
 	}
-	e := c.fail(StatusRateLimit, true, "the provider limits our rate (HTTP 429): %s", text)
+	e := c.fail(agent.StatusRateLimit, true, "the provider limits our rate (HTTP 429): %s", text)
 	e.after = retryAfter(res.Header, time.Now())
 	return e
 }
@@ -260,16 +254,4 @@ func (c *client) scrub(text string) string {
 }
 
 // clean makes foreign text fit for people: one line, short, without the key.
-func (c *client) clean(text string) string {
-	const limit = 300
-	text = c.scrub(text)
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if len(text) > limit {
-		cut := limit
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
-}
+func (c *client) clean(text string) string { return agent.Line(c.scrub(text)) }

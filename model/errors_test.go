@@ -53,23 +53,23 @@ func TestErrors(t *testing.T) {
 			exit, want       string
 			calls            int
 		}{
-			{"wrong key", "authentication_error", "Incorrect API key provided: " + secret, 401, model.StatusAuthentication, "check THE_KEY", 1},
-			{"bad request", "invalid_request_error", "Unsupported value: temperature, key " + secret, 400, model.StatusBadRequest, "temperature, key [key]", 1},
-			{"masked key", "invalid_request_error", "bad sk-test*********cdef here", 400, model.StatusBadRequest, "bad [key] here", 1},
-			{"payment", "billing_error", "pay", 402, model.StatusPermission, "pay", 1},
-			{"forbidden", "permission_error", "no access", 403, model.StatusPermission, "no access", 1},
-			{"not found", "not_found_error", "model: the-model", 404, model.StatusNotFound, "check model and base_url", 1},
-			{"context by code", "context_length_exceeded", "too many tokens", 400, model.StatusContext, "too long", 1},
-			{"context by words", "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 400, model.StatusContext, "too long", 1},
-			{"context by vllm's words", "400", "This model's maximum context length is 8192 tokens", 400, model.StatusContext, "too long", 1},
-			{"too large", "request_too_large", "big", 413, model.StatusContext, "too long", 1},
-			{"unprocessable", "x", "shape", 422, model.StatusUnprocessable, "shape", 1},
-			{"quota", "insufficient_quota", "You exceeded your current quota", 429, model.StatusRateLimit, "no credit", 1},
-			{"rate limit", "rate_limit_error", "slow down", 429, model.StatusRateLimit, "slow down", 3},
-			{"request timeout", "timeout_error", "late", 408, model.StatusTimeout, "HTTP 408", 3},
-			{"internal", "api_error", "oops", 500, model.StatusInternal, "oops", 3},
-			{"unavailable", "x", "down", 503, model.StatusUnavailable, "down", 3},
-			{"overloaded", "overloaded_error", "Overloaded", 529, model.StatusUnavailable, "Overloaded", 3},
+			{"wrong key", "authentication_error", "Incorrect API key provided: " + secret, 401, agent.StatusAuthentication, "check THE_KEY", 1},
+			{"bad request", "invalid_request_error", "Unsupported value: temperature, key " + secret, 400, agent.StatusBadRequest, "temperature, key [key]", 1},
+			{"masked key", "invalid_request_error", "bad sk-test*********cdef here", 400, agent.StatusBadRequest, "bad [key] here", 1},
+			{"payment", "billing_error", "pay", 402, agent.StatusPermission, "pay", 1},
+			{"forbidden", "permission_error", "no access", 403, agent.StatusPermission, "no access", 1},
+			{"not found", "not_found_error", "model: the-model", 404, agent.StatusNotFound, "check model and base_url", 1},
+			{"context by code", "context_length_exceeded", "too many tokens", 400, agent.StatusContext, "too long", 1},
+			{"context by words", "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 400, agent.StatusContext, "too long", 1},
+			{"context by vllm's words", "400", "This model's maximum context length is 8192 tokens", 400, agent.StatusContext, "too long", 1},
+			{"too large", "request_too_large", "big", 413, agent.StatusContext, "too long", 1},
+			{"unprocessable", "x", "shape", 422, agent.StatusUnprocessable, "shape", 1},
+			{"quota", "insufficient_quota", "You exceeded your current quota", 429, agent.StatusRateLimit, "no credit", 1},
+			{"rate limit", "rate_limit_error", "slow down", 429, agent.StatusRateLimit, "slow down", 3},
+			{"request timeout", "timeout_error", "late", 408, agent.StatusTimeout, "HTTP 408", 3},
+			{"internal", "api_error", "oops", 500, agent.StatusInternal, "oops", 3},
+			{"unavailable", "x", "down", 503, agent.StatusUnavailable, "down", 3},
+			{"overloaded", "overloaded_error", "Overloaded", 529, agent.StatusUnavailable, "Overloaded", 3},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -109,17 +109,17 @@ func TestBadAnswers(t *testing.T) {
 			exit, want string
 			calls      int
 		}{
-			{"invalid JSON", answer{body: `{"id": oops}`}, model.StatusBadResponse, "check base_url", 1},
-			{"a web page", answer{body: "<html>", header: map[string]string{"Content-Type": "text/html"}}, model.StatusBadResponse, "text/html", 1},
-			{"another JSON", answer{body: `{"status": "ok"}`}, model.StatusBadResponse, "check base_url", 1},
-			{"empty choices", answer{body: `{"id":"1","object":"chat.completion","choices":[]}`}, model.StatusBadResponse, "check base_url", 1},
-			{"null", answer{body: `null`}, model.StatusBadResponse, "check base_url", 1},
-			{"breaks off", answer{body: good(provider)[:100], cut: true}, model.StatusConnection, "broke off", 3},
-			{"never ends", answer{body: strings.Repeat(" ", 1<<20), flood: true}, model.StatusBadResponse, "more than 16 MiB", 1},
-			{"an error page", answer{status: 502, body: "<html>bad gateway", header: map[string]string{"Content-Type": "text/html"}}, model.StatusUnavailable, "HTTP 502", 3},
-			{"a plain 404", answer{status: 404, body: "404 page not found", header: map[string]string{"Content-Type": "text/plain"}}, model.StatusNotFound, "base_url", 1},
-			{"an error as text", answer{status: 400, body: `{"error":"model not loaded"}`}, model.StatusBadRequest, "model not loaded", 1},
-			{"a redirect", answer{status: 307, header: map[string]string{"Location": "http://127.0.0.1:1/elsewhere"}}, model.StatusBadRequest, "redirects", 1},
+			{"invalid JSON", answer{body: `{"id": oops}`}, agent.StatusBadResponse, "check base_url", 1},
+			{"a web page", answer{body: "<html>", header: map[string]string{"Content-Type": "text/html"}}, agent.StatusBadResponse, "text/html", 1},
+			{"another JSON", answer{body: `{"status": "ok"}`}, agent.StatusBadResponse, "check base_url", 1},
+			{"empty choices", answer{body: `{"id":"1","object":"chat.completion","choices":[]}`}, agent.StatusBadResponse, "check base_url", 1},
+			{"null", answer{body: `null`}, agent.StatusBadResponse, "check base_url", 1},
+			{"breaks off", answer{body: good(provider)[:100], cut: true}, agent.StatusConnection, "broke off", 3},
+			{"never ends", answer{body: strings.Repeat(" ", 1<<20), flood: true}, agent.StatusBadResponse, "more than 16 MiB", 1},
+			{"an error page", answer{status: 502, body: "<html>bad gateway", header: map[string]string{"Content-Type": "text/html"}}, agent.StatusUnavailable, "HTTP 502", 3},
+			{"a plain 404", answer{status: 404, body: "404 page not found", header: map[string]string{"Content-Type": "text/plain"}}, agent.StatusNotFound, "base_url", 1},
+			{"an error as text", answer{status: 400, body: `{"error":"model not loaded"}`}, agent.StatusBadRequest, "model not loaded", 1},
+			{"a redirect", answer{status: 307, header: map[string]string{"Location": "http://127.0.0.1:1/elsewhere"}}, agent.StatusBadRequest, "redirects", 1},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -168,7 +168,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		// Who asks for an hour is not waited for.
 		u = serve(t, answer{status: 429, header: map[string]string{"Retry-After": "3600"}, body: failed(provider, "x", "later")})
 		_, err := open(t, provider, u, nil, solve.Experiment{}).Query(t.Context(), history())
-		wantError(t, err, model.StatusRateLimit, "later")
+		wantError(t, err, agent.StatusRateLimit, "later")
 		var me *model.Error
 		if !errors.As(err, &me) || me.RetryAfter() != time.Hour || u.calls() != 1 {
 			t.Errorf("%v after %d calls", err, u.calls())
@@ -228,7 +228,7 @@ func TestHangingUpstream(t *testing.T) {
 		u := serve(t, answer{hang: true})
 		m := open(t, provider, u, func(e *model.Entry) { e.Timeout = 50 * time.Millisecond }, solve.Experiment{})
 		_, err := m.Query(t.Context(), history())
-		wantError(t, err, model.StatusTimeout, "did not answer within 50ms")
+		wantError(t, err, agent.StatusTimeout, "did not answer within 50ms")
 		if u.calls() != 3 {
 			t.Errorf("%d calls", u.calls())
 		}
@@ -246,7 +246,7 @@ func TestUnreachableUpstream(t *testing.T) {
 		l.Close()
 		u := serve(t, answer{})
 		_, err = open(t, provider, u, func(e *model.Entry) { e.BaseURL = url }, solve.Experiment{}).Query(t.Context(), history())
-		wantError(t, err, model.StatusConnection, "cannot be reached")
+		wantError(t, err, agent.StatusConnection, "cannot be reached")
 	})
 }
 
@@ -272,7 +272,7 @@ func TestLongForeignTextIsCut(t *testing.T) {
 	t.Parallel()
 	u := serve(t, answer{status: 400, body: failed(model.OpenAI, "x", `line\nline `+strings.Repeat("é", 1000))})
 	_, err := open(t, model.OpenAI, u, nil, solve.Experiment{}).Query(t.Context(), history())
-	wantError(t, err, model.StatusBadRequest, "line line éé")
+	wantError(t, err, agent.StatusBadRequest, "line line éé")
 	if n := len(err.Error()); n > 450 {
 		t.Errorf("%d bytes", n)
 	}

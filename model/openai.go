@@ -123,7 +123,7 @@ func openAIMessages(history []agent.Message) []openai.ChatCompletionMessageParam
 
 func (m *openAI) reply(done *openai.ChatCompletion) (agent.Reply, error) {
 	if done == nil || len(done.Choices) == 0 {
-		return agent.Reply{}, m.fail(StatusBadResponse, false, "the answer has no choices; check base_url and provider")
+		return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer has no choices; check base_url and provider")
 	}
 	choice := done.Choices[0]
 	msg := agent.Message{Role: agent.RoleAssistant, Content: choice.Message.Content}

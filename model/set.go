@@ -34,7 +34,6 @@ type Set struct {
 	http    *http.Client
 	entries []Entry
 	scripts map[string]*scripted.Script // by model name
-	play    Player
 }
 
 // Option changes a Set while it is made.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model/played"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -21,12 +22,6 @@ const (
 	anthropicURL     = "https://api.anthropic.com"
 	anthropicVersion = "2023-06-01"
 )
-
-// Player serves an agent.Model by the three APIs; model/played has one.
-type Player func(open func() (agent.Model, error)) http.Handler
-
-// WithPlayer lets scripted models be called as upstreams.
-func WithPlayer(p Player) Option { return func(s *Set) { s.play = p } }
 
 // Upstream is a model as the gateway calls it for one run: bytes go in and come out.
 // The key and the address stay inside.
@@ -63,12 +58,9 @@ func (s *Set) Upstream(name string, x solve.Experiment) (*Upstream, error) {
 		http:   s.http, root: e.root(), accepts: accepts,
 	}
 	if e.Provider == Scripted {
-		if s.play == nil {
-			return nil, fmt.Errorf("model %s: scripted models cannot be called here", name)
-		}
 		u.entry.Price = s.scripts[name].PriceOf(name, e.Price)
 		u.cfg.Attempts = 1 // what a script plays is how all attempts came out
-		u.http = newHTTP(inProcess{s.play(func() (agent.Model, error) { return s.Open(name, x) })})
+		u.http = newHTTP(inProcess{played.Handler(func() (agent.Model, error) { return s.Open(name, x) })})
 	}
 	return u, nil
 }
@@ -107,6 +99,9 @@ func (u *Upstream) Fail(status, format string, args ...any) *Error {
 
 // Scrub takes the key, what looks like one, and the account's names out of a text.
 func (u *Upstream) Scrub(text string) string { return u.scrub(text) }
+
+// Clean makes foreign text fit for people: one line, short, without the key.
+func (u *Upstream) Clean(text string) string { return u.clean(text) }
 
 // Request is one call as a client of the gateway made it, already fit for the model.
 type Request struct {
@@ -178,7 +173,7 @@ func (u *Upstream) once(ctx context.Context, r *Request, body *payload) (*http.R
 	req, err := u.request(inner, r, body)
 	if err != nil {
 		cancel(nil)
-		return nil, u.fail(StatusBadRequest, false, "the request cannot be made; check base_url")
+		return nil, u.fail(agent.StatusBadRequest, false, "the request cannot be made; check base_url")
 	}
 	res, err := u.http.Do(req)
 	if err != nil {
@@ -211,12 +206,12 @@ var errStatus = errors.New("error status")
 // empty is an answer of which nothing came.
 func (u *Upstream) empty(ctx context.Context, res *http.Response, err error) *Error {
 	if errors.Is(err, io.EOF) {
-		return u.fail(StatusBadResponse, false, "the answer is empty (HTTP %d); check base_url and provider", res.StatusCode)
+		return u.fail(agent.StatusBadResponse, false, "the answer is empty (HTTP %d); check base_url and provider", res.StatusCode)
 	}
 	if errors.Is(context.Cause(ctx), errAttempt) {
 		return u.classify(ctx, res, err)
 	}
-	return u.fail(StatusConnection, true, "the provider's answer broke off")
+	return u.fail(agent.StatusConnection, true, "the provider's answer broke off")
 }
 
 // request is the HTTP request of one attempt.

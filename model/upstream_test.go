@@ -3,8 +3,6 @@ package model_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -91,50 +89,4 @@ func TestAccountsAreNotNamed(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "AbCdEfGh") || !strings.Contains(err.Error(), "[account] of [account]") {
 		t.Error(err)
 	}
-}
-
-// A player's answer is read while it is written, and whoever leaves it ends it.
-func TestPlayersAnswer(t *testing.T) {
-	t.Parallel()
-	script, err := scripted.Load([]byte("plays: [{steps: [{run: ls}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, ended := make(chan struct{}), make(chan struct{})
-	s, err := model.NewSet(config(), env, model.WithScript("m", script), model.WithPlayer(func(open func() (agent.Model, error)) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer close(ended)
-			if m, err := open(); err != nil || m.Name() != "m" || r.URL.Path != "/v1/messages" || r.URL.RawQuery != "beta=true" {
-				t.Errorf("%v, %s", err, r.URL)
-			}
-			body, _ := io.ReadAll(r.Body)
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.WriteHeader(http.StatusAccepted)
-			_, _ = w.Write(body)
-			<-more
-			_, _ = w.Write([]byte(" more"))
-			<-r.Context().Done()
-		})
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	up, err := s.Upstream("m", solve.Experiment{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := up.Send(t.Context(), model.Request{API: agent.APIMessages, Query: "beta=true", Body: []byte("first")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make([]byte, len("first more"))
-	if _, err := io.ReadFull(res.Body, got[:5]); err != nil {
-		t.Fatal(err)
-	}
-	close(more)
-	if _, err := io.ReadFull(res.Body, got[5:]); err != nil || string(got) != "first more" || res.StatusCode != http.StatusAccepted {
-		t.Errorf("%q, %v, %d", got, err, res.StatusCode)
-	}
-	res.Body.Close()
-	<-ended
 }

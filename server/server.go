@@ -23,7 +23,6 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
-	"github.com/yudai-dev/yudai/model/played"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
@@ -87,8 +86,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := s.openDrivers(ctx); err != nil {
 		return err
 	}
-	models, err := model.NewSet(s.cfg.Models, opts.Getenv,
-		model.WithTransport(failpoint.Transport("model", http.DefaultTransport)), model.WithPlayer(played.Handler))
+	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)))
 	if err != nil {
 		return err
 	}

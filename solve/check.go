@@ -195,8 +195,8 @@ func fileList(files []FileChange, n int) string {
 
 // bounded puts the texts in and keeps everything within GitHub's limits.
 func (c Check) bounded(summary, text string) Check {
-	c.Name = cutRunes(c.Name, MaxTitle)
-	c.Title = cutRunes(oneLine(c.Title), MaxTitle)
+	c.Name = CutText(c.Name, MaxTitle)
+	c.Title = CutText(oneLine(c.Title), MaxTitle)
 	c.Summary = finish(summary, MaxCheck)
 	if strings.TrimSpace(text) != "" {
 		c.Text = finish(text, MaxCheck)

@@ -22,7 +22,7 @@ func CutMarkdown(s string, limit int, more string) string {
 	if len(s) <= limit {
 		return s
 	}
-	more = cutRunes(more, limit)
+	more = CutText(more, limit)
 	var open markdownScan
 	best, at := "", 0
 	for at < len(s) {
@@ -104,8 +104,8 @@ func fenceMark(line string) string {
 	return ""
 }
 
-// cutRunes shortens a text to at most limit bytes without breaking a character.
-func cutRunes(s string, limit int) string {
+// CutText shortens a text to at most limit bytes without breaking a character.
+func CutText(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // PullTitle is the pull request's title, the subject of the commit.
-func PullTitle(v View) string { return cutRunes(subject(v.Solve.Issue), MaxTitle) }
+func PullTitle(v View) string { return CutText(subject(v.Solve.Issue), MaxTitle) }
 
 // subject is "fix: " and the issue's title, cleaned and cut to 60 characters at
 // a word. What people wrote before a colon as kind of change is not repeated.

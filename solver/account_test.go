@@ -177,3 +177,35 @@ func TestStepsOfAProgram(t *testing.T) {
 		}
 	})
 }
+
+// TestAttemptsLeaveOthersTheirPart: a run that begins again is the same run. It takes
+// nothing of what those wait for that have not begun, nor they of its own.
+func TestAttemptsLeaveOthersTheirPart(t *testing.T) {
+	t.Parallel()
+	purse := solver.NewPurse(1000, 2, 2)
+	for attempt := range 3 {
+		a := purse.Open(1, solve.Limits{})
+		if a.Reserved() != 500 {
+			t.Errorf("attempt %d reserves %d of 1000 for one of two", attempt+1, a.Reserved())
+		}
+		a.End()
+		purse.Requeue(1)
+	}
+	second := purse.Open(2, solve.Limits{})
+	if second.Reserved() != 500 {
+		t.Errorf("the second run reserves %d while the first one waits", second.Reserved())
+	}
+}
+
+// TestPaidByALostOwner: what a call costs that an owner made who lost the run meanwhile
+// is spent, whoever has the run now.
+func TestPaidByALostOwner(t *testing.T) {
+	t.Parallel()
+	purse := solver.NewPurse(100, 1, 1)
+	lost := purse.Open(1, solve.Limits{})
+	now := purse.Open(1, solve.Limits{})
+	lost.Pay(100)
+	if err := now.Begin(t.Context(), 1); !errors.Is(err, agent.ErrBudget) {
+		t.Errorf("an empty purse lets a call through: %v", err)
+	}
+}

@@ -29,13 +29,20 @@ type Purse struct{ purse }
 
 // NewPurse is the purse of a solve with so many runs that have not begun.
 func NewPurse(limit solve.Money, parallel, runs int) *Purse {
-	return &Purse{purse{limit: limit, parallel: parallel, queued: runs, accounts: map[int]*account{}}}
+	p := &Purse{purse{limit: limit, parallel: parallel, queued: map[int]bool{}, accounts: map[int]*account{}}}
+	for n := range runs {
+		p.Requeue(n + 1)
+	}
+	return p
 }
 
 // Open opens the account of a run.
 func (p *Purse) Open(n int, l solve.Limits) *Account {
 	return &Account{p.account(solve.Run{N: n}, l)}
 }
+
+// Requeue notes that a run has not begun, or begins again.
+func (p *Purse) Requeue(n int) { p.requeue(n) }
 
 // Account is a run's account.
 type Account struct{ account *account }
@@ -49,6 +56,9 @@ func (a *Account) Begin(ctx context.Context, worst solve.Money) error {
 func (a *Account) Settle(worst, cost solve.Money) {
 	a.account.settle(worst, solve.Usage{Calls: 1, Cost: cost})
 }
+
+// Pay books a call that was let through before.
+func (a *Account) Pay(cost solve.Money) { a.account.pay(cost) }
 
 // End ends the run.
 func (a *Account) End() { a.account.end() }

@@ -42,11 +42,7 @@ func timedOut(res sandbox.Result) string {
 // lastLine is the last non-empty line, cut.
 func lastLine(out string) string {
 	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
-	last := string(lines[len(lines)-1])
-	if len(last) > 200 {
-		last = last[:200]
-	}
-	return "`" + last + "`"
+	return "`" + solve.CutText(string(lines[len(lines)-1]), 200) + "`"
 }
 
 // maxClosed is how many hosts are named that an install could not reach.

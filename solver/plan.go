@@ -135,7 +135,7 @@ func public(err error) string {
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
+		text = solve.CutText(text, 300) + "…"
 	}
 	return text
 }

@@ -19,10 +19,10 @@ import (
 // under way must fit with their upper bounds, or wait.
 type purse struct {
 	mu       sync.Mutex
-	limit    solve.Money // 0: no limit
-	parallel int         // runs that work at a time, 0: all
-	queued   int         // runs that have not begun to spend
-	ended    solve.Money // spent by runs that are not at work here
+	limit    solve.Money  // 0: no limit
+	parallel int          // runs that work at a time, 0: all
+	queued   map[int]bool // runs that have not begun to spend, or begin again
+	ended    solve.Money  // spent by runs that are not at work here
 	accounts map[int]*account
 }
 
@@ -67,7 +67,7 @@ func (p *purse) account(r solve.Run, limits solve.Limits) *account {
 		spent: r.Progress.Usage.Cost, steps: r.Progress.Steps, settled: make(chan struct{}),
 	}
 	p.ended -= a.spent
-	p.queued = max(p.queued-1, 0)
+	delete(p.queued, r.N)
 	if p.limit > 0 {
 		a.reserved = p.share(a)
 	}
@@ -78,7 +78,7 @@ func (p *purse) account(r solve.Run, limits solve.Limits) *account {
 // share is what a run may reserve: an equal part of what is left for each run that can
 // be at work beside it, and not more than a run may cost.
 func (p *purse) share(a *account) solve.Money {
-	places := p.queued + 1
+	places := len(p.queued) + 1
 	if p.parallel > 0 {
 		places = min(places, p.parallel-len(p.accounts))
 	}
@@ -87,6 +87,13 @@ func (p *purse) share(a *account) solve.Money {
 		part = min(part, most)
 	}
 	return part
+}
+
+// requeue notes that a run will begin again: what others reserve leaves it its part.
+func (p *purse) requeue(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queued[n] = true
 }
 
 // close gives back what an account did not spend. The lock must be held.
@@ -132,7 +139,17 @@ func (a *account) budget() error {
 func (a *account) pay(m solve.Money) {
 	a.purse.mu.Lock()
 	defer a.purse.mu.Unlock()
-	a.spent += m
+	a.book(m)
+}
+
+// book adds what a call cost to what its run has spent, also where the run is another
+// owner's by now, or has ended. The lock must be held.
+func (a *account) book(cost solve.Money) {
+	if now, ok := a.purse.accounts[a.run]; ok {
+		now.spent += cost
+	} else {
+		a.purse.ended += cost
+	}
 }
 
 // begin lets a call through that costs worst at most, or says why not. Where other
@@ -188,33 +205,27 @@ func (a *account) settle(worst solve.Money, u solve.Usage) {
 	a.held -= worst
 	a.open--
 	a.steps += u.Calls
-	a.spent += u.Cost
-	if a.purse.accounts[a.run] != a {
-		a.purse.ended += u.Cost // it was closed meanwhile
-	}
+	a.book(u.Cost)
 	a.wake()
 }
 
 // purseOf returns the one purse of the solve in this process.
 func (e *Engine) purseOf(ctx context.Context, s solve.Solve) (*purse, error) {
-	e.mu.Lock()
-	p, ok := e.purses[s.ID]
-	e.mu.Unlock()
-	if ok {
+	if p, ok := e.openPurse(s.ID); ok {
 		return p, nil
 	}
 	runs, err := e.Store.Runs(ctx, s.ID)
 	if err != nil {
 		return nil, err
 	}
-	p = &purse{limit: s.Plan.Limits.SolveMoney, parallel: s.Plan.Limits.Parallel, accounts: map[int]*account{}}
+	p := &purse{limit: s.Plan.Limits.SolveMoney, parallel: s.Plan.Limits.Parallel, queued: map[int]bool{}, accounts: map[int]*account{}}
 	for _, r := range runs {
 		if r.From != nil { // paid for by the solve it came from
 			continue
 		}
 		p.ended += r.Progress.Usage.Cost
 		if !r.State.Final() {
-			p.queued++
+			p.queued[r.N] = true
 		}
 	}
 	e.mu.Lock()
@@ -224,6 +235,14 @@ func (e *Engine) purseOf(ctx context.Context, s solve.Solve) (*purse, error) {
 	}
 	e.purses[s.ID] = p
 	return p, nil
+}
+
+// openPurse is the purse of a solve that works here.
+func (e *Engine) openPurse(id solve.ID) (*purse, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, ok := e.purses[id]
+	return p, ok
 }
 
 func (e *Engine) dropPurse(id solve.ID) {

@@ -152,6 +152,9 @@ func (w *worker) again(ctx context.Context, cause error, last solve.Event) error
 	case hopeless(cause):
 		return w.apply(ctx, last, public(cause), nil)
 	case w.run.Attempt < w.cfg.MaxAttempts:
+		if p, ok := w.openPurse(w.run.Solve); ok {
+			p.requeue(w.run.N)
+		}
 		return w.apply(ctx, solve.EventRequeued, public(cause), nil)
 	}
 	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, public(cause)), nil)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
-	"github.com/yudai-dev/yudai/solve"
 )
 
 // Agent runs a [Program] for one job after another. Safe for concurrent use.
@@ -46,17 +45,12 @@ func withModes(files []agent.File) []agent.File {
 // A run is one job being worked on by this owner.
 type run struct {
 	*Agent
-	job      agent.Job
-	start    solve.Progress // when this owner came
-	progress solve.Progress
-	// place is how far the transcript is; torn says that it ends inside a line.
-	place   place
-	torn    bool
-	printed int64 // bytes that the program has printed
-	held    []byte
-	calls   int  // at the last look
-	begun   bool // the transcript has its first line: an earlier owner was there
-	watch   watch
+	*agent.Ledger
+	place place // how far the transcript is
+	held  []byte
+	calls int  // at the last look
+	begun bool // the transcript has its first line: an earlier owner was there
+	watch watch
 }
 
 // Run starts the program, or finds the one that an earlier owner of the run started,
@@ -64,11 +58,10 @@ type run struct {
 // returns nothing of it runs any more, with one exception: if the context ends for a
 // reason that is not the run's own, or the run is somebody else's now, the program goes on.
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
-	r := &run{Agent: a, job: j, start: j.Progress, progress: j.Progress, calls: j.Progress.Usage.Calls}
-	messages, torn := agent.Stored(j.Resume)
-	r.torn = torn
+	ledger, messages := agent.OpenLedger(j)
+	r := &run{Agent: a, Ledger: ledger, calls: j.Progress.Usage.Calls}
 	r.restore(messages)
-	if res, ok := agent.Exited(messages, r.progress); ok {
+	if res, ok := agent.Exited(messages, r.Progress); ok {
 		return r.left(ctx, res)
 	}
 	if err := r.attach(ctx); err != nil {
@@ -83,13 +76,13 @@ func (r *run) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := r.job.Machine.Launched(ctx)
+	running, err := r.Job.Machine.Launched(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("look for the program: %w", err)
 	case running || s.ended || s.started > 0:
 		return r.introduce(ctx) // how it is, the first look says
-	case r.progress.Steps > 0:
+	case r.Progress.Steps > 0:
 		return errLost
 	}
 	return r.launch(ctx)
@@ -103,20 +96,5 @@ func (r *run) left(ctx context.Context, res agent.Result) agent.Result {
 	if r.program.Ended != nil {
 		res.Trajectory = r.judge(ctx, stopped).Trajectory
 	}
-	return r.result(res)
-}
-
-// result puts the progress to what is returned.
-func (r *run) result(res agent.Result) agent.Result {
-	r.count()
-	res.Progress = r.progress
-	res.Progress.At = time.Now()
-	return res
-}
-
-// count takes over what the gateway has booked.
-func (r *run) count() {
-	r.progress.Usage = r.job.Door.Usage()
-	r.progress.Steps = r.start.Steps + r.progress.Usage.Calls - r.start.Usage.Calls
-	r.progress.Output = max(r.progress.Output, r.printed)
+	return r.Result(res)
 }

@@ -17,13 +17,15 @@ const (
 	stopped = -1
 	// lastOutput is how much output [End] has.
 	lastOutput = 64 << 10
+	// mostSubmission is how much of what a program submits is kept.
+	mostSubmission = 256 << 10
 )
 
 // interrupted is the end of the context. The program goes on where the run does.
 func (r *run) interrupted(ctx context.Context) agent.Result {
 	res, open := agent.Stopped(ctx)
 	if open {
-		return r.result(res)
+		return r.Result(res)
 	}
 	return r.stop(ctx, res)
 }
@@ -33,12 +35,12 @@ func (r *run) interrupted(ctx context.Context) agent.Result {
 func (r *run) stop(ctx context.Context, res agent.Result) agent.Result {
 	ctx, cancel := agent.Outlasting(ctx)
 	defer cancel()
-	if err := r.save(ctx, nil); isLost(err) {
+	if err := r.Save(ctx, nil); isLost(err) {
 		return r.fail(ctx, err)
 	}
 	data, err := json.Marshal(decision{res.Exit, res.Reason})
 	if err == nil {
-		err = r.job.Machine.Put(ctx, agent.File{Path: decisionFile, Data: data, Mode: 0o644})
+		err = r.Job.Machine.Put(ctx, agent.File{Path: decisionFile, Data: data, Mode: 0o644})
 	}
 	res.Err = errors.Join(res.Err, err)
 	return r.conclude(ctx, res, stopped)
@@ -52,14 +54,15 @@ type decision struct {
 
 // decided is the decision of an owner that died while it stopped the program.
 func (r *run) decided(ctx context.Context) (agent.Result, bool) {
-	f, err := r.job.Machine.Get(ctx, decisionFile)
+	f, err := r.Job.Machine.Get(ctx, decisionFile)
 	if err != nil {
 		return agent.Result{}, false
 	}
 	defer f.Close()
 	var d decision
 	err = json.NewDecoder(io.LimitReader(f, lastOutput)).Decode(&d)
-	return agent.Result{Exit: d.Exit, Reason: d.Reason}, err == nil && d.Exit != ""
+	// The program can write there, too.
+	return agent.Result{Exit: agent.Line(d.Exit), Reason: agent.Line(string(r.Clean([]byte(d.Reason))))}, err == nil && d.Exit != ""
 }
 
 // finish is the end of a program that ended by itself.
@@ -81,19 +84,19 @@ func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Re
 	if res.Exit == "" {
 		res = r.exit(outcome, code)
 	}
-	res.Trajectory = r.clean(outcome.Trajectory)
+	res.Trajectory = r.Clean(outcome.Trajectory)
 	res.Err = errors.Join(res.Err, err)
-	if err := r.write(ctx, []agent.Message{agent.ExitMessage(res)}); err != nil {
+	if err := r.write(ctx, agent.ExitMessage(res)); err != nil {
 		res.Err = errors.Join(res.Err, err)
 	}
-	return r.result(res)
+	return r.Result(res)
 }
 
 // halt kills what is left.
 func (r *run) halt(ctx context.Context) error {
 	ctx, cancel := agent.Outlasting(ctx)
 	defer cancel()
-	if err := r.job.Machine.Halt(ctx); err != nil {
+	if err := r.Job.Machine.Halt(ctx); err != nil {
 		return fmt.Errorf("stop %s: %w", r.program.Name, err)
 	}
 	return nil
@@ -101,8 +104,8 @@ func (r *run) halt(ctx context.Context) error {
 
 // last collects what is still to be had of a program that runs no more.
 func (r *run) last(ctx context.Context) error {
-	if r.job.Door.Usage().Calls != r.calls || r.watch.dirty {
-		if err := r.compare(ctx); err != nil {
+	if r.Job.Door.Usage().Calls != r.calls || r.watch.dirty {
+		if err := r.Compare(ctx); err != nil {
 			return err
 		}
 	}
@@ -111,11 +114,15 @@ func (r *run) last(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.printed, s.ended = s.printed, true
+		r.Printed, s.ended = s.printed, true
 		if r.program.Collect != nil {
-			return r.collect(ctx)
+			at := r.place.At
+			if err := r.collect(ctx); err != nil || r.place.At == at {
+				return err
+			}
+			continue
 		}
-		if err := r.print(ctx, s); err != nil || s.printed <= r.taken() {
+		if err := r.print(ctx, s); err != nil || s.printed <= r.taken() || r.tooMuch(r.taken()) {
 			return err
 		}
 	}
@@ -127,13 +134,13 @@ func (r *run) judge(ctx context.Context, code int) Outcome {
 		return plain(code)
 	}
 	e := End{ExitCode: code}
-	ran, err := r.job.Machine.Exec(ctx, agent.Program{
+	ran, err := r.Job.Machine.Exec(ctx, agent.Program{
 		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime,
 	}, lastOutput)
 	if err == nil {
 		e.Output = ran.Stdout
 	}
-	return r.program.Ended(ctx, r.job.Machine, e)
+	return r.program.Ended(ctx, r.Job.Machine, e)
 }
 
 // plain judges by the exit code alone.
@@ -152,41 +159,40 @@ func plain(code int) Outcome {
 // exit is how a program ended that ended by itself. Where its calls were refused that
 // is why, unless it can tell that it was done.
 func (r *run) exit(o Outcome, code int) agent.Result {
+	o.Submission = solve.CutText(string(r.Clean([]byte(o.Submission))), mostSubmission)
 	done := o.Exit == agent.ExitSubmitted && r.program.Ended != nil
-	if trouble := r.job.Door.Trouble(); trouble != nil && !done {
-		res := r.trouble(trouble)
-		res.Submission = string(r.clean([]byte(o.Submission)))
+	if trouble := r.Job.Door.Trouble(); trouble != nil && !done {
+		res := r.Trouble(trouble)
+		res.Submission = o.Submission
 		return res
 	}
 	if o.Exit == "" {
 		o = plain(code)
 	}
-	return agent.Result{Exit: o.Exit, Reason: string(r.clean([]byte(o.Reason))), Submission: string(r.clean([]byte(o.Submission))), Err: o.Err}
+	return agent.Result{Exit: o.Exit, Reason: string(r.Clean([]byte(o.Reason))), Submission: o.Submission, Err: o.Err}
 }
 
 // fail is the end by something that went wrong. Nothing is stopped that may be somebody
 // else's by now.
 func (r *run) fail(ctx context.Context, err error) agent.Result {
-	res := agent.Result{Exit: agent.ExitSandbox, Reason: "the sandbox failed", Err: err}
+	res := agent.Failed(err)
 	switch {
 	case isLost(err):
-		return r.result(agent.Result{Exit: agent.ExitStore, Reason: "a step of the run could not be stored", Err: err})
+		return r.Result(res)
 	case ctx.Err() != nil:
 		return r.interrupted(ctx)
 	case errors.Is(err, agent.ErrAgain):
 		return r.lost(ctx, err)
 	case isStart(err):
-		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.clean([]byte(err.Error()))), Err: err}
-	case isSave(err):
-		res = agent.Result{Exit: agent.ExitStore, Reason: "a step of the run could not be stored", Err: err}
+		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.Clean([]byte(err.Error()))), Err: err}
 	}
 	res.Err = errors.Join(res.Err, r.halt(ctx))
-	if !isSave(err) { // what failed once is not written a second time
+	if res.Exit != agent.ExitStore { // what failed once is not written a second time
 		ctx, cancel := agent.Outlasting(ctx)
 		defer cancel()
-		res.Err = errors.Join(res.Err, r.write(ctx, []agent.Message{agent.ExitMessage(res)}))
+		res.Err = errors.Join(res.Err, r.write(ctx, agent.ExitMessage(res)))
 	}
-	return r.result(res)
+	return r.Result(res)
 }
 
 // lost is the end of a program that is gone without an exit status: stopped by an owner
@@ -200,12 +206,12 @@ func (r *run) lost(ctx context.Context, err error) agent.Result {
 			return r.stop(ctx, res)
 		}
 	}
-	return r.result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
+	return r.Result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
 }
-
-func isSave(err error) bool { _, ok := errors.AsType[saveError](err); return ok }
 
 func isStart(err error) bool { _, ok := errors.AsType[startError](err); return ok }
 
 // isLost says that the run is somebody else's.
-func isLost(err error) bool { return isSave(err) && errors.Is(err, solve.ErrLeaseLost) }
+func isLost(err error) bool {
+	return errors.Is(err, agent.ErrSave) && errors.Is(err, solve.ErrLeaseLost)
+}

@@ -22,18 +22,17 @@ const (
 
 // watch is the rhythm of a follower.
 type watch struct {
-	began                   time.Time
-	wait                    time.Duration
-	collected, saved, alive time.Time
-	trouble                 time.Time // since when the door's last word is no
-	badTrees, badLooks      int       // one after the other
-	dirty                   bool      // calls were made since the tree was compared
+	began              time.Time
+	wait               time.Duration
+	collected, alive   time.Time
+	badTrees, badLooks int  // one after the other
+	dirty              bool // calls were made since the tree was compared
 }
 
 // follow looks at the program until it ends, meets a limit, or is not ours any more.
 func (r *run) follow(ctx context.Context) agent.Result {
 	now := time.Now()
-	r.watch = watch{began: now, wait: soonest, collected: now, saved: now, alive: now, dirty: r.begun}
+	r.watch = watch{began: now, wait: soonest, collected: now, alive: now, dirty: r.begun}
 	for ctx.Err() == nil {
 		before := time.Now()
 		s, err := r.look(ctx, r.watch.wait)
@@ -64,12 +63,12 @@ func (r *run) follow(ctx context.Context) agent.Result {
 
 // take books what a look saw.
 func (r *run) take(ctx context.Context, s sight) error {
-	news := s.printed != r.printed
-	r.printed = s.printed
-	if n := r.job.Door.Usage().Calls; n != r.calls {
+	news := s.printed != r.Printed
+	r.Printed = s.printed
+	if n := r.Job.Door.Usage().Calls; n != r.calls {
 		r.calls, r.watch.dirty, news = n, true, true
 	}
-	edits := r.progress.Edits
+	edits := r.Progress.Edits
 	if err := r.edits(ctx); err != nil {
 		return err
 	}
@@ -79,12 +78,12 @@ func (r *run) take(ctx context.Context, s sight) error {
 		}
 	} else if news || time.Since(r.watch.collected) >= quiet {
 		r.watch.collected = time.Now()
-		if err := r.collect(ctx); isSave(err) {
+		if err := r.collect(ctx); errors.Is(err, agent.ErrSave) {
 			return err
 		} // else it is being written just now, and the next time tells
 	}
-	if edits != r.progress.Edits || time.Since(r.watch.saved) >= quiet && r.printed != r.progress.Output {
-		if err := r.save(ctx, nil); err != nil {
+	if edits != r.Progress.Edits || time.Since(r.Progress.At) >= quiet && r.Printed != r.Progress.Output {
+		if err := r.Save(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -97,7 +96,7 @@ func (r *run) edits(ctx context.Context) error {
 	if !r.watch.dirty {
 		return nil
 	}
-	err := r.compare(ctx)
+	err := r.Compare(ctx)
 	switch {
 	case err == nil:
 		r.watch.dirty, r.watch.badTrees = false, 0
@@ -139,41 +138,16 @@ func (r *run) pace(ctx context.Context, before time.Time, least time.Duration) {
 
 // limit is the one place where limits are looked at. The door holds steps and money.
 func (r *run) limit(s sight) (agent.Result, bool) {
-	l := r.job.Limits
-	switch {
-	case l.RunTime > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= l.RunTime:
+	if most := r.Job.Limits.RunTime; most > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= most {
 		return agent.OverTime(), true
-	case r.job.MaxEdits > 0 && r.progress.Edits >= r.job.MaxEdits:
-		return agent.OverEdits(r.job.MaxEdits), true
-	case l.RunOutput > 0 && r.printed > l.RunOutput:
-		return agent.OverOutput(l), true
 	}
-	return r.refused()
+	return r.Over(r.patience, failing)
 }
 
-// refused ends a program that goes on after its door has closed for good.
-func (r *run) refused() (agent.Result, bool) {
-	trouble := r.job.Door.Trouble()
-	if trouble == nil {
-		r.watch.trouble = time.Time{}
-		return agent.Result{}, false
-	}
-	if r.watch.trouble.IsZero() {
-		r.watch.trouble = time.Now()
-	}
-	patience := failing // it may pass
-	if errors.Is(trouble, agent.ErrBudget) || errors.Is(trouble, agent.ErrLimit) {
-		patience = r.patience
-	}
-	if time.Since(r.watch.trouble) < patience {
-		return agent.Result{}, false
-	}
-	return r.trouble(trouble), true
-}
-
-func (r *run) trouble(err error) agent.Result {
-	r.count()
-	return agent.Refused(err, r.job.Limits, r.progress)
+// tooMuch says that so many bytes are more than the run may print.
+func (r *run) tooMuch(bytes int64) bool {
+	most := r.Job.Limits.RunOutput
+	return most > 0 && bytes > most
 }
 
 // living finds out now and then whether anything runs at all.
@@ -181,7 +155,7 @@ func (r *run) living(ctx context.Context, s sight) error {
 	if time.Since(r.watch.alive) < r.alive && !(s.started == 0 && time.Since(r.watch.began) > quiet) {
 		return nil
 	}
-	running, err := r.job.Machine.Launched(ctx)
+	running, err := r.Job.Machine.Launched(ctx)
 	if err != nil {
 		return fmt.Errorf("look for the program: %w", err)
 	}

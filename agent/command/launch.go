@@ -33,14 +33,14 @@ func (e startError) Unwrap() error { return e.error }
 // launch starts the program. That it is going to is stored before: whoever comes next
 // looks for it.
 func (r *run) launch(ctx context.Context) error {
-	text, err := agent.TaskText(r.job)
+	text, err := agent.TaskText(r.Job)
 	if err != nil {
 		return err
 	}
-	door := *r.job.Door
+	door := *r.Job.Door
 	task := Task{
-		Text: text, Door: door, API: r.api(), Steps: r.job.Limits.RunSteps,
-		Edits: r.job.MaxEdits, CommandTime: r.job.Limits.CommandTime,
+		Text: text, Door: door, API: r.api(), Steps: r.Job.Limits.RunSteps,
+		Edits: r.Job.MaxEdits, CommandTime: r.Job.Limits.CommandTime,
 	}
 	if task.API == "" {
 		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.program.APIs, ", "), strings.Join(door.APIs, ", "))}
@@ -56,15 +56,15 @@ func (r *run) launch(ctx context.Context) error {
 		{Path: TaskFile, Data: []byte(text)}, {Path: supervisorFile, Data: []byte(supervisor)},
 	}, start.Files...)
 	for _, f := range withModes(files) {
-		if err := r.job.Machine.Put(ctx, f); err != nil {
+		if err := r.Job.Machine.Put(ctx, f); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 	}
 	if err := r.introduce(ctx); err != nil {
 		return err
 	}
-	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.job.Limits.RunOutput, 10)}, start.Argv...)
-	err = r.job.Machine.Launch(ctx, agent.Program{Argv: argv, Env: start.Env, Path: start.Path, Timeout: r.timeout(ctx)})
+	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.Job.Limits.RunOutput, 10)}, start.Argv...)
+	err = r.Job.Machine.Launch(ctx, agent.Program{Argv: argv, Env: start.Env, Path: start.Path, Timeout: r.timeout(ctx)})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.program.Name, err)
 	}
@@ -74,7 +74,7 @@ func (r *run) launch(ctx context.Context) error {
 // api is the one to speak: the program's first that the model offers.
 func (r *run) api() string {
 	for _, a := range r.program.APIs {
-		if slices.Contains(r.job.Door.APIs, a) {
+		if slices.Contains(r.Job.Door.APIs, a) {
 			return a
 		}
 	}
@@ -84,8 +84,8 @@ func (r *run) api() string {
 // timeout ends the program where yudai never comes back; 0 is none.
 func (r *run) timeout(ctx context.Context) time.Duration {
 	var left time.Duration
-	if l := r.job.Limits.RunTime; l > 0 {
-		left = max(l-r.job.Elapsed, 0) + grace
+	if l := r.Job.Limits.RunTime; l > 0 {
+		left = max(l-r.Job.Elapsed, 0) + grace
 	}
 	if end, ok := ctx.Deadline(); ok && (left == 0 || time.Until(end)+grace < left) {
 		left = max(time.Until(end), 0) + grace
@@ -98,14 +98,9 @@ func (r *run) introduce(ctx context.Context) error {
 	if r.begun {
 		return nil
 	}
-	tree, err := r.job.Machine.Tree(ctx)
-	if err != nil {
-		return fmt.Errorf("read work tree: %w", err)
-	}
-	text, err := agent.TaskText(r.job)
+	task, err := r.Introduce(ctx)
 	if err != nil {
 		return err
 	}
-	r.place.Tree = tree
-	return r.write(ctx, []agent.Message{{Role: agent.RoleStart, Content: text}})
+	return r.write(ctx, task)
 }

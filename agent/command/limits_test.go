@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +65,35 @@ func TestManyBytesAtOnce(t *testing.T) {
 	w.want(w.run(script("head -c 3000000 /dev/zero | tr '\\0' x"), nil), agent.ExitSubmitted)
 	if n := len(w.printed()); n != 3_000_000 {
 		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// A program can make its output look as large as it likes.
+func TestOutputOfHoles(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	res := w.run(script("truncate -s 50M /workspace/agent/output.log; "+endless), func(j *agent.Job) { j.Limits.RunOutput = 100_000 })
+	w.want(res, agent.ExitOutput)
+	if n := len(w.printed()); n > 1<<20 {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// All that a program wrote about itself is kept, however much a look takes of it.
+func TestCollectedToTheEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := script("true")
+	p.Collect = func(_ context.Context, _ agent.Machine, at string) ([]byte, string, error) {
+		n, _ := strconv.Atoi(at)
+		if n == 5 {
+			return nil, at, nil
+		}
+		return fmt.Appendf(nil, `{"role":"assistant","content":"%d"}`+"\n", n), strconv.Itoa(n + 1), nil
+	}
+	w.want(w.run(p, nil), agent.ExitSubmitted)
+	if got := w.roles(); got != "start 0 1 2 3 4 exit" {
+		t.Error(got)
 	}
 }
 

@@ -41,7 +41,7 @@ func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
 	if r.program.Collect != nil {
 		most = 0
 	}
-	ran, err := r.job.Machine.Exec(ctx, agent.Program{
+	ran, err := r.Job.Machine.Exec(ctx, agent.Program{
 		Argv: []string{
 			"bash", "-c", lookScript, "look", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
 			strconv.FormatFloat(wait.Seconds(), 'f', -1, 64),
@@ -100,15 +100,15 @@ func (r *run) print(ctx context.Context, s sight) error {
 	text := append(r.held, s.output...)
 	whole := len(text)
 	if !s.ended || s.printed > r.taken()+s.taken {
-		whole -= unfinished(text, r.job.Door.Token)
+		whole -= unfinished(text, r.Job.Door.Token)
 	}
 	r.place.Output += int64(len(r.held)) + s.taken - int64(len(text)-whole)
 	r.held = bytes.Clone(text[whole:])
 	if whole == 0 {
 		return nil
 	}
-	content := strings.ToValidUTF8(string(r.clean(text[:whole])), "\uFFFD")
-	return r.write(ctx, []agent.Message{{Role: agent.RoleOutput, Content: content}})
+	content := strings.ToValidUTF8(string(r.Clean(text[:whole])), "\uFFFD")
+	return r.write(ctx, agent.Message{Role: agent.RoleOutput, Content: content})
 }
 
 // unfinished is how many bytes at the end are part of a rune, or may be of the token.

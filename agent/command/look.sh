@@ -10,9 +10,10 @@ elif [[ $wait != 0 && ! -e $dir/exit ]]; then
 	sleep "$wait"
 fi 2>/dev/null
 status=- started=- size=0
-[[ -e $dir/exit ]] && read -r status <"$dir/exit"
-[[ -e $dir/started ]] && read -r started <"$dir/started"
-[[ -e $dir/output.log ]] && size=$(stat -c %s "$dir/output.log")
+# The program can put anything in the place of these files: a pipe would keep us.
+[[ -f $dir/exit ]] && read -r status _ <"$dir/exit"
+[[ -f $dir/started ]] && read -r started _ <"$dir/started"
+[[ -f $dir/output.log ]] && size=$(stat -c %s "$dir/output.log")
 more=$((size - from))
 ((more > most)) && more=$most
 ((more < 0)) && more=0

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/yudai-dev/yudai/agent"
 )
@@ -36,58 +35,45 @@ func (r *run) restore(messages []agent.Message) {
 			r.place = p
 		}
 	}
-	if r.progress.Edits > r.place.Edits {
+	if r.Progress.Edits > r.place.Edits {
 		r.place.Tree = "" // it was seen to change after the last line
 	}
-	r.progress.Edits = max(r.progress.Edits, r.place.Edits)
+	r.Tree = r.place.Tree
+	r.Progress.Edits = max(r.Progress.Edits, r.place.Edits)
 }
 
-// compare counts the step as an edit if it changed the tree.
-func (r *run) compare(ctx context.Context) error {
-	tree, err := r.job.Machine.Tree(ctx)
-	if err != nil {
-		return fmt.Errorf("read work tree: %w", err)
-	}
-	if r.place.Tree != "" && tree != r.place.Tree {
-		r.progress.Edits++
-	}
-	r.place.Tree = tree
-	return nil
-}
-
-// write stores messages of ours.
-func (r *run) write(ctx context.Context, messages []agent.Message) error {
+// write stores messages of ours, each with the place after it.
+func (r *run) write(ctx context.Context, messages ...agent.Message) error {
 	for i := range messages {
 		if messages[i].Extra == nil {
 			messages[i].Extra = map[string]any{}
 		}
-		r.place.Edits = r.progress.Edits
+		r.place.Edits, r.place.Tree = r.Progress.Edits, r.Tree
 		messages[i].Extra[keyPlace] = r.place
 	}
-	lines, err := agent.EncodeLines(messages)
-	if err != nil {
-		return err
-	}
-	return r.save(ctx, r.clean(lines))
+	return r.Write(ctx, messages...)
 }
 
 // collect stores what the program's own files tell, each line once.
 func (r *run) collect(ctx context.Context) error {
-	lines, next, err := r.program.Collect(ctx, r.job.Machine, r.place.At)
+	lines, next, err := r.program.Collect(ctx, r.Job.Machine, r.place.At)
 	if err != nil {
 		return fmt.Errorf("collect what %s did: %w", r.program.Name, err)
 	}
-	r.place.Edits = r.progress.Edits
+	r.place.Edits, r.place.Tree = r.Progress.Edits, r.Tree
 	was := r.place
 	var out bytes.Buffer
 	n := 0
-	for line := range bytes.Lines(r.clean(lines)) {
+	for line := range bytes.Lines(lines) {
 		if n++; n > was.Lines {
 			r.place.Lines = n
 			r.mark(&out, line)
 		}
 	}
-	if n < was.Lines { // less than there was: it is being written anew
+	if n < was.Lines { // less than there was: it is being written anew, or comes in pieces now
+		if next != was.At {
+			r.place.At, r.place.Lines = next, was.Lines-n
+		}
 		return nil
 	}
 	after := was
@@ -103,7 +89,7 @@ func (r *run) collect(ctx context.Context) error {
 	out.Truncate(cut)
 	r.place = after
 	r.mark(&out, last)
-	return r.save(ctx, out.Bytes())
+	return r.Save(ctx, out.Bytes())
 }
 
 // mark adds a line with the place after it. What is no message is left out.
@@ -140,38 +126,4 @@ func encode(v any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
 	return bytes.TrimSpace(b.Bytes()), err
-}
-
-// clean removes the run's token: it opens nothing once the run is over, and nobody
-// has to wonder about it.
-func (r *run) clean(text []byte) []byte {
-	if r.job.Door.Token == "" {
-		return text
-	}
-	return bytes.ReplaceAll(text, []byte(r.job.Door.Token), []byte("[run token]"))
-}
-
-// A saveError is a step that could not be stored.
-type saveError struct{ error }
-
-func (e saveError) Unwrap() error { return e.error }
-
-// save makes lines and progress durable.
-func (r *run) save(ctx context.Context, lines []byte) error {
-	r.count()
-	r.progress.At = time.Now()
-	r.watch.saved = r.progress.At
-	if r.job.Save == nil {
-		return nil
-	}
-	if r.torn && len(lines) > 0 {
-		lines = append([]byte("\n"), lines...)
-	}
-	ctx, cancel := agent.Outlasting(ctx)
-	defer cancel()
-	if err := r.job.Save(ctx, lines, r.progress); err != nil {
-		return saveError{fmt.Errorf("save step: %w", err)}
-	}
-	r.torn = r.torn && len(lines) == 0
-	return nil
 }

@@ -24,9 +24,10 @@ type Program struct {
 	// Prepare returns what is started, and the files it needs.
 	Prepare func(t Task) (Start, error)
 	// Collect turns what the program wrote since into transcript lines (JSON lines of
-	// agent.Message, complete lines only). It is called about once a second and once at
-	// the end; at is what it returned before, "" at first and kept across restarts. nil
-	// keeps the program's output.
+	// agent.Message, complete lines only). It is called about once a second, and at the end
+	// until it returns the at that it got; at is what it returned before, "" at first and
+	// kept across restarts. It may return a part of what there is. nil keeps the program's
+	// output.
 	Collect func(ctx context.Context, m agent.Machine, at string) (lines []byte, next string, err error)
 	// Ended reads how the program ended; nil judges by the exit code alone. It is also
 	// asked after a program that was stopped (ExitCode -1): then only its Trajectory counts.

@@ -49,7 +49,7 @@ func noting() command.Program {
 // one ends the run as if nothing had been.
 func TestOwnerDiesAtEveryStep(t *testing.T) {
 	t.Parallel()
-	hanging := script("call; echo 1 >work.txt; echo on; exec sleep 300")
+	hanging := script("call; echo on; echo 1 >work.txt; exec sleep 300") // it may be ended as soon as the file is there
 	for name, c := range map[string]struct {
 		program command.Program
 		change  func(*agent.Job)
@@ -70,7 +70,7 @@ func TestOwnerDiesAtEveryStep(t *testing.T) {
 					met, did := w.dying(c.program, nth, after, c.change)
 					res := w.run(c.program, c.change)
 					if res.Exit != c.exit || !c.check(w) || w.lines("/workspace/agent/starts") != 1 {
-						t.Fatalf("died at %d of %v: %q, %v, started %d times, %q\n%s", nth, did, res.Exit, res.Err, w.lines("/workspace/agent/starts"), w.printed(), w.transcript)
+						t.Fatalf("died at %d of %v: %q, %v, started %d times, %q\n%s", nth, did, res.Exit, res.Err, w.lines("/workspace/agent/starts"), w.printed(), w.Lines())
 					}
 					if !met {
 						return
@@ -86,14 +86,14 @@ func TestTornTranscript(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.want(w.run(noting(), nil), agent.ExitSubmitted)
-	whole := bytes.Clone(w.transcript)
+	whole := w.Lines()
 	first := bytes.IndexByte(whole, '\n') + 1
 	exit := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
 	for cut := first; cut < len(whole); cut += max((len(whole)-first)/40, 1) {
-		w.transcript = bytes.Clone(whole[:cut])
+		w.Replace(whole[:cut])
 		w.want(w.run(noting(), nil), agent.ExitSubmitted)
 		if got := w.roles(); got != "start m1 m2 m3 m4 exit" {
-			t.Fatalf("cut at %d (exit at %d): %s\n%s", cut, exit, got, w.transcript)
+			t.Fatalf("cut at %d (exit at %d): %s\n%s", cut, exit, got, w.Lines())
 		}
 	}
 }
@@ -112,15 +112,48 @@ func TestTornBatch(t *testing.T) {
 	}
 	w := setup(t)
 	w.want(w.run(p, nil), agent.ExitSubmitted)
-	whole := bytes.Clone(w.transcript)
+	whole := w.Lines()
 	for i := range whole {
 		if whole[i] != '\n' || i < bytes.IndexByte(whole, '\n') || i == len(whole)-1 {
 			continue
 		}
-		w.transcript = bytes.Clone(whole[:i+1])
+		w.Replace(whole[:i+1])
 		w.want(w.run(p, nil), agent.ExitSubmitted)
 		if got := w.roles(); got != "start m1 m2 m3 m4 exit" {
-			t.Fatalf("cut at %d: %s\n%s", i, got, w.transcript)
+			t.Fatalf("cut at %d: %s\n%s", i, got, w.Lines())
+		}
+	}
+}
+
+// A batch that was torn may come in other pieces to the next owner.
+func TestTornBatchInPieces(t *testing.T) {
+	t.Parallel()
+	const all = 5
+	most := all
+	p := script("true")
+	p.Collect = func(_ context.Context, _ agent.Machine, at string) ([]byte, string, error) {
+		from, _ := strconv.Atoi(at)
+		to := min(from+most, all)
+		var lines []byte
+		for n := from; n < to; n++ {
+			lines = fmt.Appendf(lines, `{"role":"assistant","content":"m%d"}`+"\n", n)
+		}
+		return lines, strconv.Itoa(to), nil
+	}
+	w := setup(t)
+	w.want(w.run(p, nil), agent.ExitSubmitted)
+	whole := w.Lines()
+	for most = range all {
+		most++
+		for i := range whole {
+			if whole[i] != '\n' {
+				continue
+			}
+			w.Replace(whole[:i+1])
+			w.want(w.run(p, nil), agent.ExitSubmitted)
+			if got := w.roles(); got != "start m0 m1 m2 m3 m4 exit" {
+				t.Fatalf("cut at %d, %d at once: %s\n%s", i, most, got, w.Lines())
+			}
 		}
 	}
 }
@@ -201,7 +234,7 @@ func TestTwoOwners(t *testing.T) {
 		if lost {
 			return fmt.Errorf("step: %w", solve.ErrLeaseLost)
 		}
-		return w.save(ctx, lines, progress)
+		return w.Save(ctx, lines, progress)
 	}
 	var group sync.WaitGroup
 	var first, second agent.Result

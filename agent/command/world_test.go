@@ -3,7 +3,6 @@ package command_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +14,13 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-const token = "yrt_0123456789abcdef"
+const token = agenttest.Token
 
 // a script is a program of bash. "call" in it is a call to the model.
 func script(text string) command.Program {
@@ -42,25 +42,15 @@ echo >>/workspace/agent/starts
 type world struct {
 	t       *testing.T
 	machine *hostmachine.Machine
+	agenttest.Store
 
-	mu         sync.Mutex
-	transcript []byte
-	progress   solve.Progress
-	trouble    error
+	mu      sync.Mutex
+	trouble error
 }
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "command") // a test's own directory has the test's name, with any character
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hostmachine.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Halt(context.Background()); os.RemoveAll(dir) })
-	return &world{t: t, machine: m}
+	return &world{t: t, machine: agenttest.Machine(t)}
 }
 
 // lines is how many lines a file of the sandbox has.
@@ -77,30 +67,12 @@ func (w *world) usage() solve.Usage {
 	return solve.Usage{Calls: n, Input: int64(100 * n), Cost: solve.Money(n)}
 }
 
-func (w *world) save(ctx context.Context, lines []byte, p solve.Progress) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	w.transcript = append(w.transcript, lines...)
-	w.progress = p
-	return nil
-}
-
 // job is the run as the next owner gets it.
 func (w *world) job() agent.Job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return agent.Job{
-		Task: "Sum of an empty list\n\nSum([]) panics.", Name: "y-1-1-1", Shell: w.machine, Machine: w.machine,
-		Limits: solve.Limits{RunTime: time.Minute, CommandTime: time.Minute},
-		Door: &agent.Door{
-			URL: "http://127.0.0.1:4141", Token: token, Model: "m", APIs: []string{agent.APIChat, agent.APIResponses},
-			Usage: w.usage, Trouble: func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble },
-		},
-		Resume: bytes.Clone(w.transcript), Progress: w.progress, Save: w.save,
-	}
+	j := w.Job("Sum of an empty list\n\nSum([]) panics.", w.machine, "http://127.0.0.1:4141", agent.APIChat, agent.APIResponses)
+	j.Door.Usage = w.usage
+	j.Door.Trouble = func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble }
+	return j
 }
 
 func (w *world) run(p command.Program, change func(*agent.Job)) agent.Result {
@@ -126,25 +98,11 @@ func (w *world) nothingRuns() {
 	}
 }
 
-func (w *world) messages() []agent.Message {
-	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []agent.Message
-	for line := range bytes.Lines(w.transcript) {
-		var m agent.Message
-		if err := json.Unmarshal(line, &m); err == nil {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // printed is the program's output as the transcript has it.
 func (w *world) printed() string {
 	w.t.Helper()
 	var b strings.Builder
-	for _, m := range w.messages() {
+	for _, m := range w.Messages() {
 		if m.Role == agent.RoleOutput {
 			b.WriteString(m.Content)
 		}
@@ -155,7 +113,7 @@ func (w *world) printed() string {
 // roles are those of the transcript, the program's own messages by their content.
 func (w *world) roles() string {
 	var out []string
-	for _, m := range w.messages() {
+	for _, m := range w.Messages() {
 		switch m.Role {
 		case agent.RoleOutput:
 			if len(out) == 0 || out[len(out)-1] != m.Role {
@@ -173,7 +131,7 @@ func (w *world) roles() string {
 func (w *world) want(res agent.Result, exit string) {
 	w.t.Helper()
 	if res.Exit != exit {
-		w.t.Fatalf("exit %q (%s; %v), want %q\n%s", res.Exit, res.Reason, res.Err, exit, w.transcript)
+		w.t.Fatalf("exit %q (%s; %v), want %q\n%s", res.Exit, res.Reason, res.Err, exit, w.Lines())
 	}
 }
 
@@ -258,7 +216,7 @@ func (f *faulty) Tree(ctx context.Context) (tree string, err error) {
 }
 
 func (f *faulty) save(ctx context.Context, lines []byte, p solve.Progress) error {
-	return f.do(ctx, fmt.Sprintf("save %d", bytes.Count(lines, []byte("\n"))), func() error { return f.world.save(ctx, lines, p) })
+	return f.do(ctx, fmt.Sprintf("save %d", bytes.Count(lines, []byte("\n"))), func() error { return f.world.Save(ctx, lines, p) })
 }
 
 // dying runs an owner that dies at its nth operation. It returns whether it came so far.

@@ -10,9 +10,9 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 const (
@@ -120,7 +120,7 @@ type item struct {
 func (t turn) message() (agent.Message, bool) {
 	m := agent.Message{Role: t.Role, Content: text(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
 	for _, c := range t.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: cut(c.Function.Arguments)})
+		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: solve.CutText(c.Function.Arguments, mostText)})
 	}
 	switch {
 	case t.Object == "response":
@@ -129,7 +129,7 @@ func (t turn) message() (agent.Message, bool) {
 	case t.Type == "function_call_output":
 		m.Role, m.ToolCallID, m.Content = agent.RoleTool, t.CallID, text(t.Output)
 	}
-	m.Content = cut(m.Content)
+	m.Content = solve.CutText(m.Content, mostText)
 	switch m.Role {
 	case agent.RoleSystem, agent.RoleUser, agent.RoleAssistant, agent.RoleTool:
 		return m, true
@@ -150,7 +150,7 @@ func response(output json.RawMessage) (string, []agent.ToolCall) {
 		case "message":
 			texts = append(texts, text(i.Content))
 		case "function_call":
-			calls = append(calls, agent.ToolCall{ID: i.CallID, Name: i.Name, Arguments: cut(i.Arguments)})
+			calls = append(calls, agent.ToolCall{ID: i.CallID, Name: i.Name, Arguments: solve.CutText(i.Arguments, mostText)})
 		}
 	}
 	return strings.Join(texts, "\n"), calls
@@ -186,22 +186,10 @@ func (t turn) extra() map[string]any {
 			continue
 		}
 		if s, ok := v.(string); ok && len(s) > mostText {
-			v = cut(s)
+			v = solve.CutText(s, mostText)
 			out[k+"_cut"] = true
 		}
 		out[k] = v
 	}
 	return out
-}
-
-// cut shortens a text that is longer than any that mini itself shows to a model.
-func cut(s string) string {
-	if len(s) <= mostText {
-		return s
-	}
-	end := mostText
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
 	"github.com/yudai-dev/yudai/internal/hostmachine"
@@ -17,7 +18,7 @@ import (
 // written is a machine with that trajectory file.
 func written(t *testing.T, data string) *hostmachine.Machine {
 	t.Helper()
-	m, _ := machine(t, "")
+	m := agenttest.Machine(t)
 	rewrite(t, m, data)
 	return m
 }
@@ -60,7 +61,7 @@ const chat = `{"info":{"exit_status":"","submission":""},"messages":[
 // found half written, longer, or not at all; every message is taken once.
 func TestTrajectoryGrows(t *testing.T) {
 	t.Parallel()
-	m, _ := machine(t, "")
+	m := agenttest.Machine(t)
 	if got, at := collect(t, m, ""); len(got) > 0 || at != "" {
 		t.Errorf("no file: %v %q", got, at)
 	}
@@ -195,7 +196,7 @@ func TestEnded(t *testing.T) {
 // A program that was killed, or did not start, has no trajectory, or half of one.
 func TestEndedWithoutTrajectory(t *testing.T) {
 	t.Parallel()
-	m, _ := machine(t, "")
+	m := agenttest.Machine(t)
 	got := miniswe.Program().Ended(t.Context(), m, command.End{ExitCode: 1})
 	if got.Exit != agent.ExitProgram || got.Trajectory != nil || got.Err == nil {
 		t.Errorf("%+v", got)

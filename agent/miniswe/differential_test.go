@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/miniswe"
 	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/model"
@@ -110,7 +111,7 @@ func TestSameAsNative(t *testing.T) {
 	var takes []take
 	for _, s := range list {
 		for _, api := range append([]string{agent.APIChat}, s.APIs...) {
-			m, _ := machine(t, "")
+			m := agenttest.Machine(t)
 			takes = append(takes, take{s, api, m})
 		}
 	}
@@ -119,7 +120,7 @@ func TestSameAsNative(t *testing.T) {
 	native := map[string]*hostmachine.Machine{}
 	files := map[string][]byte{}
 	for _, s := range list {
-		m, _ := machine(t, "")
+		m := agenttest.Machine(t)
 		native[s.Name], files[s.Name] = m, s.native(t, url, m)
 	}
 	if err := <-played; err != nil {
@@ -192,9 +193,9 @@ func (s scene) native(t *testing.T, url string, m *hostmachine.Machine) []byte {
 		RunSteps: s.Limits.Steps, RunMoney: solve.Money(s.Limits.USD * 1e6), RunTime: time.Duration(s.Limits.Wall) * time.Second,
 		CommandTime: s.commandTime(),
 	}
-	var lines transcript
-	res := mini.Run(t.Context(), agent.Job{Task: "Play.", Model: client, Shell: shell{m}, Limits: limits, Save: lines.save})
-	data, err := mini.Trajectory(lines.lines.Bytes(), agent.Meta{Limits: limits, Progress: res.Progress})
+	var store agenttest.Store
+	res := mini.Run(t.Context(), agent.Job{Task: "Play.", Model: client, Shell: shell{m}, Limits: limits, Save: store.Save})
+	data, err := mini.Trajectory(store.Lines(), agent.Meta{Limits: limits, Progress: res.Progress})
 	if err != nil {
 		t.Fatal(err)
 	}

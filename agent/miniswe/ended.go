@@ -44,11 +44,11 @@ func meaning(status string) command.Outcome {
 	}
 	o := command.Outcome{Exit: status, Err: fmt.Errorf("%s ended by %s", Name, status)}
 	switch status {
-	case "AuthenticationError", "PermissionDeniedError", "NotFoundError":
+	case agent.StatusAuthentication, agent.StatusPermission, agent.StatusNotFound:
 		o.Reason = "the call to the model was refused"
-	case "ContextWindowExceededError":
+	case agent.StatusContext:
 		o.Reason = "the conversation became longer than the model takes"
-	case "RateLimitError", "Timeout", "APIConnectionError", "APIError", "InternalServerError", "ServiceUnavailableError", "BadGatewayError", "BadRequestError":
+	case agent.StatusRateLimit, agent.StatusTimeout, agent.StatusConnection, agent.StatusInternal, agent.StatusUnavailable, agent.StatusBadRequest, "APIError", "BadGatewayError":
 		o.Reason = "the call to the model failed (" + status + ")"
 	default:
 		o.Reason = Name + " ended by an error (" + status + ")"

@@ -2,7 +2,6 @@ package miniswe_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
 )
@@ -111,9 +111,8 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, dir := machine(t, "")
-			bin := filepath.Join(dir, "bin")
-			if err := os.MkdirAll(filepath.Join(dir, "agents"), 0o755); err != nil {
+			m := agenttest.Machine(t)
+			if err := os.Mkdir(m.Host(agent.InstallDir), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			for _, version := range []string{"3", "3.10", "3.11", "3.12", "3.13"} {
@@ -125,7 +124,7 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ran, err := m.Exec(t.Context(), agent.Program{Shell: miniswe.Program().Install.Command, Dir: agent.InstallDir, Path: []string{bin}, Timeout: time.Minute}, 1<<20)
+			ran, err := m.Exec(t.Context(), agent.Program{Shell: miniswe.Program().Install.Command, Dir: agent.InstallDir, Path: []string{"/workspace/bin"}, Timeout: time.Minute}, 1<<20)
 			if err != nil || ran.ExitCode != 1 || !strings.Contains(string(ran.Stderr), c.want) || strings.Count(string(ran.Stderr), "\n") != 1 {
 				t.Errorf("%v, exit code %d: %s", err, ran.ExitCode, ran.Stderr)
 			}

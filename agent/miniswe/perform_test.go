@@ -45,7 +45,7 @@ func perform(t *testing.T, base, url string, takes []take) error {
 			case a == start.Files[0].Path:
 				a = own
 			case strings.HasPrefix(a, agent.InstallDir):
-				a = filepath.Join(base, "agents", strings.TrimPrefix(a, agent.InstallDir))
+				a = filepath.Join(base, strings.TrimPrefix(a, agent.InstallDir))
 			case a == trajectory:
 				a = k.file()
 			}
@@ -77,7 +77,7 @@ func perform(t *testing.T, base, url string, takes []take) error {
 func python(t *testing.T, base string, env map[string]string, end string, args ...string) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join(base, "agents", miniswe.Name, "bin", "python"), args...)
+	c := exec.CommandContext(ctx, filepath.Join(base, miniswe.Name, "bin", "python"), args...)
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "TERM=dumb", "PYTHONDONTWRITEBYTECODE=1"}
 	for k, v := range env {
 		c.Env = append(c.Env, k+"="+v)

@@ -5,32 +5,17 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/model/played"
-	"github.com/yudai-dev/yudai/model/scripted"
-	"github.com/yudai-dev/yudai/solve"
 )
 
-const token = "yrt_0123456789abcdef0123456789abcdef"
-
-// play serves a script as a provider would.
-func play(t *testing.T, steps string) *httptest.Server {
-	t.Helper()
-	script, err := scripted.Load([]byte("plays:\n  - steps:\n" + steps))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewServer(played.Handler(func() (agent.Model, error) { return script.Model("m", solve.Experiment{}, agent.Price{}), nil }))
-	t.Cleanup(s.Close)
-	return s
-}
+const token = agenttest.Token
 
 // TestSolves runs the real program, installed from the lock, through each API.
 func TestSolves(t *testing.T) {
@@ -40,43 +25,40 @@ func TestSolves(t *testing.T) {
 	for api, name := range map[string]string{agent.APIChat: "gpt-5-mini", agent.APIMessages: "claude-sonnet-5-5", agent.APIResponses: "gpt-5"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
-			server := play(t, `
+			server := httptest.NewServer(agenttest.Played(t, `
+plays:
+  - steps:
       - say: I look first.
         run: cat sum.txt; printf '%s' "$OPENAI_API_KEY$ANTHROPIC_API_KEY" | wc -c
       - say: Now I repair it, in two commands.
         runs: ["echo 4 >sum.txt", "cat sum.txt; exit 3"]
-`)
-			m, dir := machine(t, base)
+`))
+			defer server.Close()
+			m := agenttest.With(t, base)
 			// What a repository may hold must not become the program's configuration.
 			trap := "agent: {step_limit: 1}\nmodel: {model_kwargs: {api_base: 'http://127.0.0.1:9/v1'}}\n"
 			for name, text := range map[string]string{
 				"sum.txt": "5\n", "mini.yaml": trap, "run.yaml": trap, ".env": "OPENAI_BASE_URL=http://127.0.0.1:9\nMSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT=1\n",
 				"litellm.py": "raise SystemExit(9)\n", "sitecustomize.py": "raise SystemExit(9)\n",
 			} {
-				if err := os.WriteFile(filepath.Join(dir, "repo", name), []byte(text), 0o600); err != nil {
+				if err := os.WriteFile(m.Host("/workspace/repo/"+name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			task := "Fix {{ 2 + 2 }} {% raw %} 'sum' \"\\\t\x7f é 😀 \ufeff\u2028 # : - ${HOME} $(touch hacked)\nEnd."
-			var lines transcript
-			res := command.New(miniswe.Program(), command.DefaultConfig()).Run(t.Context(), agent.Job{
-				Task: task, Name: "y-1-1-1", Shell: m, Machine: m,
-				Limits: solve.Limits{RunTime: time.Minute, CommandTime: 1500 * time.Millisecond},
-				Door: &agent.Door{
-					URL: server.URL, Token: token, Model: name, APIs: []string{api},
-					Usage: func() solve.Usage { return solve.Usage{} }, Trouble: func() error { return nil },
-				},
-				Save: lines.save,
-			})
+			var store agenttest.Store
+			j := store.Job(task, m, server.URL, api)
+			j.Limits.CommandTime, j.Door.Model = 1500*time.Millisecond, name
+			res := command.New(miniswe.Program(), command.DefaultConfig()).Run(t.Context(), j)
 			if res.Exit != agent.ExitSubmitted || res.Err != nil {
-				t.Fatalf("%+v\n%s\n%s", res, lines.lines.String(), printed(t, m.Get))
+				t.Fatalf("%+v\n%s\n%s", res, store.Lines(), printed(t, m.Get))
 			}
-			if data, err := os.ReadFile(filepath.Join(dir, "repo", "sum.txt")); err != nil || string(data) != "4\n" {
+			if data, err := os.ReadFile(m.Host("/workspace/repo/sum.txt")); err != nil || string(data) != "4\n" {
 				t.Errorf("sum.txt: %q %v", data, err)
 			}
-			checkTranscript(t, lines.messages(t), task)
+			checkTranscript(t, store.Messages(), task)
 			checkFile(t, res.Trajectory)
-			if bytes.Contains(res.Trajectory, []byte(token)) || bytes.Contains(lines.lines.Bytes(), []byte(token)) {
+			if bytes.Contains(res.Trajectory, []byte(token)) || bytes.Contains(store.Lines(), []byte(token)) {
 				t.Error("the token is kept")
 			}
 		})

@@ -134,11 +134,11 @@ func claudeEnded(ctx context.Context, m agent.Machine, e command.End) command.Ou
 	case !last.IsError:
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: fmt.Sprintf("Claude Code finished after %d turns", last.Turns), Submission: cut(last.Result)}
 	case strings.Contains(strings.ToLower(last.Result), "prompt is too long"):
-		return failed("Claude Code", statusContext, last.Result)
+		return failed("Claude Code", agent.StatusContext, last.Result)
 	case last.Status != 0:
-		return failed("Claude Code", statusOf(last.Status), last.Result)
+		return failed("Claude Code", agent.StatusOf(last.Status), last.Result)
 	case strings.Contains(last.Result, "API Error"):
-		return failed("Claude Code", statusConnection, last.Result)
+		return failed("Claude Code", agent.StatusConnection, last.Result)
 	}
 	return failed("Claude Code", agent.ExitProgram, last.Subtype+" "+last.Result)
 }

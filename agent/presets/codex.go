@@ -151,17 +151,17 @@ func codexEnded(ctx context.Context, m agent.Machine, e command.End) command.Out
 	case "turn.completed":
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: "Codex finished", Submission: cut(said)}
 	}
-	status := statusConnection
+	status := agent.StatusConnection
 	code := regexp.MustCompile(`\bstatus:? (\d{3})\b`).FindStringSubmatch(problem)
 	switch {
 	case strings.Contains(problem, "context window"):
-		status = statusContext
+		status = agent.StatusContext
 	case code != nil:
 		n, err := strconv.Atoi(code[1])
 		if err != nil {
 			return failed("Codex", agent.ExitProgram, fmt.Sprintf("%s (%v)", problem, err))
 		}
-		status = statusOf(n)
+		status = agent.StatusOf(n)
 	}
 	return failed("Codex", status, problem)
 }

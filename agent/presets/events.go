@@ -8,10 +8,10 @@ import (
 	"iter"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 const (
@@ -36,7 +36,7 @@ tail -n "+$1" "$2" | head -n "$((lines - $1 + 1))" | cut -b "-$3"
 `
 
 // collector reads the events that a program has printed since and makes messages of
-// them. at is the number of lines that were read.
+// them, of a batch or two at once. at is the number of lines that were read.
 func collector(parse func(event []byte) []agent.Message) func(context.Context, agent.Machine, string) ([]byte, string, error) {
 	return func(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
 		read := 0
@@ -48,7 +48,7 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, a
 			read = n
 		}
 		var out bytes.Buffer
-		for {
+		for out.Len() < mostBatch {
 			ran, err := m.Exec(ctx, agent.Program{
 				Argv:    []string{"sh", "-c", readEvents, "sh", strconv.Itoa(read + 1), command.OutputFile, strconv.Itoa(mostEvent)},
 				Timeout: readTime,
@@ -61,7 +61,7 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, a
 			}
 			n := bytes.Count(ran.Stdout, []byte("\n"))
 			if n == 0 {
-				return out.Bytes(), strconv.Itoa(read), nil
+				break
 			}
 			read += n
 			for line := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
@@ -70,6 +70,7 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, a
 				}
 			}
 		}
+		return out.Bytes(), strconv.Itoa(read), nil
 	}
 }
 
@@ -159,11 +160,8 @@ func cut(s string) string {
 	if len(s) <= mostText {
 		return s
 	}
-	n := mostText
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s\n[%d bytes left out]", s[:n], len(s)-n)
+	short := solve.CutText(s, mostText)
+	return fmt.Sprintf("%s\n[%d bytes left out]", short, len(s)-len(short))
 }
 
 // compact is JSON without the escapes of HTML.

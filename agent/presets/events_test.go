@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/internal/hostmachine"
 )
@@ -17,15 +18,7 @@ import (
 // printed is a machine on which a program has printed something.
 func printed(t *testing.T, output, errors string) *hostmachine.Machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "presets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	m, err := hostmachine.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := agenttest.Machine(t)
 	for path, text := range map[string]string{command.OutputFile: output, agent.RunDir + "/errors.log": errors} {
 		appendTo(t, m.Host(path), text)
 	}
@@ -185,6 +178,31 @@ func TestLongEvents(t *testing.T) {
 	lines, _, err := p.Collect(t.Context(), m, "0")
 	if err != nil || len(lines) > 9*(270<<10) {
 		t.Error(len(lines), err)
+	}
+}
+
+// TestManyEvents: however much a program has written, not all of it is held at once.
+func TestManyEvents(t *testing.T) {
+	t.Parallel()
+	const events, size = 200, 200_000
+	p := byName(t, "opencode")
+	m := printed(t, strings.Repeat(`{"type":"text","part":{"text":"`+strings.Repeat("x", size)+`"}}`+"\n", events), "")
+	at, n := "", 0
+	for {
+		lines, next, err := p.Collect(t.Context(), m, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(lines) > 36<<20 {
+			t.Fatalf("%d bytes at once", len(lines))
+		}
+		if next == at {
+			break
+		}
+		at, n = next, n+strings.Count(string(lines), "\n")
+	}
+	if n != events {
+		t.Errorf("%d of %d events", n, events)
 	}
 }
 

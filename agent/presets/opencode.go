@@ -164,9 +164,9 @@ func opencodeEnded(ctx context.Context, m agent.Machine, e command.End) command.
 	}
 	switch {
 	case problem != nil && problem.Name == "ContextOverflowError":
-		return failed("opencode", statusContext, problem.Data.Message)
+		return failed("opencode", agent.StatusContext, problem.Data.Message)
 	case problem != nil && problem.Data.Status != 0:
-		return failed("opencode", statusOf(problem.Data.Status), problem.Data.Message)
+		return failed("opencode", agent.StatusOf(problem.Data.Status), problem.Data.Message)
 	case problem != nil:
 		return failed("opencode", agent.ExitProgram, fmt.Sprintf("%s %s", problem.Name, problem.Data.Message))
 	case reason == "stop" && e.ExitCode == 0:

@@ -57,7 +57,9 @@ func TestClaudeCodeSolves(t *testing.T) {
 
 func TestCodexSolves(t *testing.T) {
 	t.Parallel()
-	solves(t, presets.Codex(), "Instructions of agents", nil)
+	solves(t, presets.Codex(), "Instructions of agents", func(text string) string {
+		return strings.Replace(text, "trouble\none", "one\ntrouble", 1) // it reads both streams at once
+	})
 }
 
 func TestOpencodeSolves(t *testing.T) {
@@ -71,7 +73,7 @@ func solves(t *testing.T, p command.Program, instructions string, tidy func(stri
 	w := setup(t, p, fix)
 	res := w.run(p, nil)
 	if res.Exit != agent.ExitSubmitted || res.Err != nil || !strings.Contains(res.Submission, "The work is done") || res.Progress.Steps < 4 {
-		t.Fatalf("%+v\n%s", res, w.transcript)
+		t.Fatalf("%+v\n%s", res, w.Lines())
 	}
 	if got := w.sh("cat sum.txt; git status --short"); got != "one \"and\" $two\n M sum.txt\n" {
 		t.Errorf("the tree: %s", got)
@@ -82,10 +84,10 @@ func solves(t *testing.T, p command.Program, instructions string, tidy func(stri
 	if !strings.Contains(w.bodies.String(), instructions) {
 		t.Error("the repository's instructions were not read")
 	}
-	if strings.Contains(string(w.transcript), token) {
+	if strings.Contains(string(w.Lines()), token) {
 		t.Error("the token is in the transcript")
 	}
-	got := turns(w.messages())
+	got := turns(w.Messages())
 	for i := range got {
 		if tidy != nil && got[i].Role == agent.RoleTool {
 			got[i].Text = tidy(got[i].Text)
@@ -136,7 +138,7 @@ func TestClaudeCodeKeepsToTheTimeOfACommand(t *testing.T) {
 	p := presets.ClaudeCode()
 	w := setup(t, p, "plays: [{steps: [{run: sleep 600}]}]")
 	res := w.run(p, func(j *agent.Job) { j.Limits.CommandTime = time.Second })
-	if res.Exit != agent.ExitSubmitted || !strings.Contains(string(w.transcript), "timed out") {
-		t.Errorf("%+v\n%s", res, w.transcript)
+	if res.Exit != agent.ExitSubmitted || !strings.Contains(string(w.Lines()), "timed out") {
+		t.Errorf("%+v\n%s", res, w.Lines())
 	}
 }

@@ -2,15 +2,9 @@ package presets_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,14 +12,14 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/internal/hostmachine"
-	"github.com/yudai-dev/yudai/model/played"
-	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-const token = "yrt_0123456789abcdef"
+const token = agenttest.Token
 
 // world is a machine with a repository and an installed agent, and a played model.
 type world struct {
@@ -33,35 +27,21 @@ type world struct {
 	machine *hostmachine.Machine
 	server  *httptest.Server
 
-	mu         sync.Mutex
-	calls      int
-	keys       map[string]bool // how the calls identified themselves
-	bodies     bytes.Buffer
-	transcript []byte
+	agenttest.Store
+
+	mu     sync.Mutex
+	calls  int
+	keys   map[string]bool // how the calls identified themselves
+	bodies bytes.Buffer
 }
 
 // setup makes a world in which the program is installed and the script is played.
 func setup(t *testing.T, p command.Program, script string) *world {
 	t.Helper()
-	installed := installedIn(t, p)
-	dir, err := os.MkdirTemp("", "presets") // a test's own directory has the test's name, with any character
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := hostmachine.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sandboxtest.RequirePrograms(t, "npm", "node", "npm")
+	m := agenttest.With(t, agenttest.Installed(t, "npm", p.Name, p.Install, nil))
 	w := &world{t: t, machine: m, keys: map[string]bool{}}
-	t.Cleanup(func() { m.Halt(context.Background()); os.RemoveAll(dir) })
-	if err := os.Symlink(installed, m.Host(agent.InstallDir)); err != nil {
-		t.Fatal(err)
-	}
-	s, err := scripted.Load([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := played.Handler(func() (agent.Model, error) { return s.Model("m", solve.Experiment{}, agent.Price{}), nil })
+	h := agenttest.Played(t, script)
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.answer(h, rw, r) }))
 	t.Cleanup(w.server.Close)
 	w.repository()
@@ -134,89 +114,15 @@ func (w *world) sh(text string) string {
 // run has the agent work on a task, as the solver does.
 func (w *world) run(p command.Program, change func(*agent.Job)) agent.Result {
 	w.t.Helper()
-	j := agent.Job{
-		Task: "Sum\n\nThe sum is wrong, `$(touch hooked)` and \"all\".", Name: "y-1-1-1", Shell: w.machine, Machine: w.machine,
-		Limits: solve.Limits{RunTime: 2 * time.Minute, CommandTime: time.Minute},
-		Door: &agent.Door{
-			URL: w.server.URL, Token: token, Model: "m-1", APIs: p.APIs,
-			Usage:   func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} },
-			Trouble: func() error { return nil }, // so that the program's own word counts
-		},
-		Save: func(_ context.Context, lines []byte, _ solve.Progress) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.transcript = append(w.transcript, lines...)
-			return nil
-		},
-	}
+	j := w.Job("Sum\n\nThe sum is wrong, `$(touch hooked)` and \"all\".", w.machine, w.server.URL, p.APIs...)
+	j.Limits.RunTime, j.Door.Model = 2*time.Minute, "m-1"
+	j.Door.Usage = func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} }
 	if change != nil {
 		change(&j)
 	}
 	res := command.New(p, command.DefaultConfig()).Run(w.t.Context(), j)
 	if w.t.Failed() || testing.Verbose() {
-		w.t.Logf("%+v\n%s", res, w.transcript)
+		w.t.Logf("%+v\n%s", res, w.Lines())
 	}
 	return res
-}
-
-// messages are the transcript's.
-func (w *world) messages() []agent.Message {
-	w.t.Helper()
-	var out []agent.Message
-	for line := range bytes.Lines(w.transcript) {
-		var m agent.Message
-		if err := json.Unmarshal(line, &m); err != nil {
-			w.t.Fatalf("%s: %v", line, err)
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// installedIn returns a directory in which the agent is installed as its recipe says.
-// It is kept in the user's cache.
-func installedIn(t *testing.T, p command.Program) string {
-	t.Helper()
-	requireNPM(t)
-	sum := sha256.New()
-	for _, f := range p.Install.Files {
-		sum.Write(f.Data)
-	}
-	sum.Write([]byte(p.Install.Command))
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "yudai", fmt.Sprintf("%s-%x", p.Name, sum.Sum(nil)[:8]))
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(making)
-	for _, f := range p.Install.Files {
-		path := filepath.Join(making, strings.TrimPrefix(f.Path, agent.InstallDir))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Data, f.Mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := exec.CommandContext(t.Context(), "bash", "-c", p.Install.Command)
-	c.Dir = making
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("install %s: %v\n%s", p.Name, err, out)
-	}
-	if err := os.Rename(making, dir); err != nil && !errors.Is(err, os.ErrExist) {
-		if _, there := os.Stat(dir); there != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
 }

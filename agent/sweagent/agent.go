@@ -9,9 +9,9 @@ package sweagent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"time"
 
@@ -48,23 +48,24 @@ func (a *Agent) Ready() error {
 
 // Run implements [agent.Agent].
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
-	messages, _ := agent.Stored(j.Resume)
+	secret := rand.Text()
+	ledger, messages := agent.OpenLedger(j, secret)
 	if res, ok := agent.Exited(messages, j.Progress); ok {
 		return res
 	}
-	r := &run{Agent: a, job: j, start: j.Progress, progress: j.Progress}
+	r := &run{Agent: a, Ledger: ledger, secret: secret}
 	if len(messages) > 0 {
 		err := fmt.Errorf("%w when yudai stopped: SWE-agent runs beside it", agent.ErrAgain)
-		return r.result(agent.Result{Exit: agent.ExitProgram, Reason: "the agent's program was lost", Err: err})
+		return r.Result(agent.Result{Exit: agent.ExitProgram, Reason: "the agent's program was lost", Err: err})
 	}
 	if err := a.Ready(); err != nil {
 		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: err.Error(), Err: err})
 	}
-	dir, err := os.MkdirTemp("", "yudai-swe-agent-")
+	dir, drop, err := scratch()
 	if err != nil {
-		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: "there is no room for the agent's files", Err: fmt.Errorf("make directory: %w", err)})
+		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: "there is no room for the agent's files", Err: err})
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the temporary directory
+	defer drop()
 	r.dir = dir
 	return r.work(ctx)
 }

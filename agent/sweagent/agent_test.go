@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -59,7 +60,7 @@ func TestProgramSeesNothingOfOurs(t *testing.T) {
 	if seen[2] != "open: " {
 		t.Error("others can read", seen[2])
 	}
-	if all := string(w.transcript) + string(res.Trajectory); strings.Contains(all, doorToken) {
+	if all := string(w.Lines()) + string(res.Trajectory); strings.Contains(all, agenttest.Token) {
 		t.Error("the token is in what is kept")
 	}
 	var names []string
@@ -89,7 +90,7 @@ func TestEnds(t *testing.T) {
 		"die cost limit":              {agent.ExitLimits, "model calls"},
 		"die unknown error: no paper": {agent.ExitProgram, "no paper"},
 		"say nothing":                 {agent.ExitProgram, "without a word"},
-		"die " + doorToken:            {agent.ExitProgram, "[run token]"},
+		"die " + agenttest.Token:      {agent.ExitProgram, "[run token]"},
 	} {
 		t.Run(do, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +98,7 @@ func TestEnds(t *testing.T) {
 			if res := w.run(w.job(do), want.exit); !strings.Contains(res.Reason, want.reason) {
 				t.Error(res.Reason)
 			}
-			if strings.Contains(string(w.transcript), doorToken) {
+			if strings.Contains(string(w.Lines()), agenttest.Token) {
 				t.Error("the token is in the transcript")
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // judge says how a program ended that ended by itself. Whatever it is, the tree is taken.
@@ -21,20 +22,19 @@ func (r *run) judge(p *process, sandbox error) agent.Result {
 	if t.Info.Exit != nil {
 		status = *t.Info.Exit
 	}
-	trouble := r.job.Door.Trouble()
+	trouble := r.Job.Door.Trouble()
 	switch {
 	case status == "submitted":
 		res.Exit, res.Reason = agent.ExitSubmitted, "the agent submitted its work"
 	case sandbox != nil:
 		res.Exit, res.Reason, res.Err = agent.ExitSandbox, "the sandbox failed", sandbox
 	case trouble != nil:
-		r.count()
-		refused := agent.Refused(trouble, r.job.Limits, r.progress)
+		refused := r.Trouble(trouble)
 		res.Exit, res.Reason, res.Err = refused.Exit, refused.Reason, refused.Err
 	case status != "":
 		res.Exit, res.Reason = meaning(status)
 	default:
-		said := string(r.clean([]byte(p.tail.String())))
+		said := string(r.Clean([]byte(p.tail.String())))
 		res.Exit, res.Reason = crash(p.err, said)
 		if p.err != nil && res.Exit == agent.ExitProgram {
 			res.Err = fmt.Errorf("run SWE-agent: %w; it printed last:\n%s", p.err, said)
@@ -51,7 +51,7 @@ func ends() []ending {
 		{"exit_cost", "cost limit", agent.ExitLimits, "SWE-agent stopped at its limit of model calls"},
 		{"exit_total_execution_time", "total execution time exceeded", agent.ExitTime, "SWE-agent stopped because its commands took too long together"},
 		{"exit_format", "repeated format", agent.ExitFormat, "the model does not answer in the format of SWE-agent"},
-		{"exit_context", "context window", "ContextWindowExceededError", "the conversation became longer than the model can read"},
+		{"exit_context", "context window", agent.StatusContext, "the conversation became longer than the model can read"},
 		{"exit_command_timeout", "multiple consecutive command timeouts", "exit_command_timeout", "several commands in a row took too long"},
 		{"exit_forfeit", "forfeit", "exit_forfeit", "the agent gave up"},
 	}
@@ -92,7 +92,7 @@ func crash(err error, said string) (exit, reason string) {
 		}
 	}
 	if len(last) > 300 {
-		last = strings.ToValidUTF8(last[:300], "") + "..."
+		last = solve.CutText(last, 300) + "..."
 	}
 	return agent.ExitProgram, fmt.Sprintf("SWE-agent failed (%v): %s", err, last)
 }

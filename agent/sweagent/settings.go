@@ -59,7 +59,7 @@ func (r *run) defaults() object {
 
 // settings are what belongs to the run, whatever the operator's file says.
 func (r *run) settings(port int) object {
-	door, limits := r.job.Door, r.job.Limits
+	door, limits := r.Job.Door, r.Job.Limits
 	seconds := func(d time.Duration, none int) int {
 		if d <= 0 {
 			return none
@@ -99,7 +99,7 @@ func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // write puts the files of the run into its directory, which is nobody else's.
 func (r *run) write(port int) error {
-	task, err := agent.TaskText(r.job)
+	task, err := agent.TaskText(r.Job)
 	if err != nil {
 		return err
 	}
@@ -138,6 +138,6 @@ func (r *run) environ() []string {
 	return []string{
 		"PATH=" + strings.Join(path, ":"), "HOME=" + r.path("home"), "TMPDIR=" + r.path("tmp"), "LANG=C.UTF-8",
 		"COLUMNS=200", "NO_PROXY=*", "LITELLM_LOCAL_MODEL_COST_MAP=True", "SWE_AGENT_TRAJECTORY_DIR=" + r.path("out"),
-		tokenEnv + "=" + r.job.Door.Token,
+		tokenEnv + "=" + r.Job.Door.Token,
 	}
 }

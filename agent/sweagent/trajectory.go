@@ -42,7 +42,7 @@ func (r *run) trajectory() []byte {
 	if err != nil || len(data) > mostTrajectory {
 		return nil
 	}
-	return r.clean(data)
+	return r.Clean(data)
 }
 
 // read is the trajectory so far. The file is not replaced but rewritten: one that cannot
@@ -62,18 +62,13 @@ func (r *run) collect(ctx context.Context) error {
 	var messages []agent.Message
 	for i, s := range t.Steps[r.seen:] {
 		messages = append(messages, s.messages(r.seen+i+1)...)
-		r.progress.Output += int64(len(s.Observation))
+		r.Printed += int64(len(s.Observation))
 	}
 	r.seen = len(t.Steps)
-	tree, err := r.job.Machine.Tree(ctx)
-	if err != nil {
-		return fmt.Errorf("read work tree: %w", err)
+	if err := r.Compare(ctx); err != nil {
+		return err
 	}
-	if tree != r.tree {
-		r.tree = tree
-		r.progress.Edits++
-	}
-	return r.save(ctx, messages)
+	return r.Write(ctx, messages...)
 }
 
 // messages are a step in the form of the native agent.

@@ -2,7 +2,6 @@ package swerex_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,13 +11,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/agent/swerex"
+	"github.com/yudai-dev/yudai/internal/toolcache"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/local/localtest"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/solver/shell"
 )
 
 var update = flag.Bool("update", false, "record client/real.golden from the official server")
@@ -47,7 +50,7 @@ func TestClient(t *testing.T) {
 			lines[i] = name + ": " + d + "\n"
 		}
 	}
-	s, address := serve(t, box(t), swerex.Options{})
+	s, address := serve(t, shell.New(localtest.Open(t, sandbox.Spec{Name: "rex", Launch: true})), swerex.Options{})
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
@@ -61,82 +64,22 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// python is a virtual environment with the official client and server.
-type python struct{ dir string }
+// python is the programs' directory of an environment with the official client and server.
+type python string
 
-// official makes the environment, once for each set of requirements and Python,
-// and keeps it in the user's cache.
 func official(t *testing.T) python {
 	t.Helper()
-	found, err := exec.LookPath("python3")
-	need(t, "pip", err)
-	text, err := os.ReadFile("client/requirements.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := tool(t, found, "-c", "import sys, platform, ensurepip; print(sys.version, sys.prefix, platform.machine())")
-	need(t, "pip", err)
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = t.TempDir()
-	}
-	p := python{filepath.Join(cache, "yudai", fmt.Sprintf("swerex-%x", sha256.Sum256([]byte(version+string(text))))[:27])}
-	defer lock(t, p.dir+".lock")()
-	done := filepath.Join(p.dir, "complete")
-	if _, err := os.Stat(done); err == nil {
-		return p
-	}
-	if err := os.RemoveAll(p.dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{found, "-m", "venv", p.dir},
-		{p.program("pip"), "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--only-binary=:all:", "--require-hashes", "--requirement", "client/requirements.txt"},
-	} {
-		_, err := tool(t, args...)
-		need(t, "pip", err)
-	}
-	if err := os.WriteFile(done, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	bin, err := toolcache.Venv(t.Context(), "swerex", toolcache.Lock{File: "client/requirements.txt", Options: []string{"--only-binary=:all:"}})
+	sandboxtest.Require(t, "pip", err)
+	return python(bin)
 }
-
-// lock keeps other test processes from making the same environment.
-func lock(t *testing.T, name string) (unlock func()) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	return func() { f.Close() }
-}
-
-func tool(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSpace(string(out)), err
-}
-
-func (p python) program(name string) string { return filepath.Join(p.dir, "bin", name) }
 
 // command is a program of the environment, with an empty home.
 func (p python) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, p.program(args[0]), args[1:]...)
+	c := exec.CommandContext(ctx, filepath.Join(string(p), args[0]), args[1:]...)
 	c.Dir = t.TempDir()
 	c.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + c.Dir, "LANG=C.UTF-8", "NO_PROXY=*"}
 	return c

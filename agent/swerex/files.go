@@ -12,6 +12,7 @@ import (
 const readScript = `f=$1
 [ -e "$f" ] || { echo missing >&2; exit 1; }
 [ ! -d "$f" ] || { echo directory >&2; exit 1; }
+[ ! -p "$f" ] || { echo a pipe >&2; exit 1; }
 [ -r "$f" ] || { echo denied >&2; exit 1; }
 exec cat -- "$f"`
 
@@ -20,6 +21,7 @@ const writeScript = `f=$1
 d=$(dirname -- "$f")
 mkdir -p -- "$d" 2>/dev/null || { [ -e "$d" ] && echo nodirectory >&2 || echo denied >&2; exit 1; }
 [ ! -d "$f" ] || { echo directory >&2; exit 1; }
+[ ! -p "$f" ] || { echo a pipe >&2; exit 1; }
 [ ! -e "$f" ] || [ -w "$f" ] || { echo denied >&2; exit 1; }
 [ -e "$f" ] || [ -w "$d" ] || { echo denied >&2; exit 1; }
 cat >"$f"`

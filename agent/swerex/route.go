@@ -42,16 +42,22 @@ func (s *Server) route(r *http.Request) (route, *response) {
 	return found, nil
 }
 
-// serve reads the request, does the work and encodes what comes of it. A client that
-// goes away does not end the work: it asks again under the same id.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, do route) *response {
+// read reads the request. One that does not come whole has not been made: it may come
+// again under the same id.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, *response) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.Body))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return detail(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", s.options.Body))
+		return nil, detail(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", s.options.Body))
 	}
 	if err != nil {
-		return detail(http.StatusBadRequest, "the request was cut off")
+		return nil, detail(http.StatusBadRequest, "the request was cut off")
 	}
+	return body, nil
+}
+
+// serve does the work and encodes what comes of it. A client that goes away does not end
+// the work: it asks again under the same id.
+func (s *Server) serve(r *http.Request, body []byte, do route) *response {
 	out, err := do(r, body)
 	if err != nil {
 		return s.thrown(err)

@@ -99,8 +99,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.busy.Done()
 	route, answer := s.route(r)
+	var body []byte
 	if answer == nil {
-		answer = s.once.do(r.Context(), r.Header.Get("X-Request-ID"), func() *response { return s.serve(w, r, route) })
+		body, answer = s.read(w, r)
+	}
+	if answer == nil {
+		answer = s.once.do(r.Context(), r.Header.Get("X-Request-ID"), func() *response { return s.serve(r, body, route) })
 	}
 	answer.write(w)
 }

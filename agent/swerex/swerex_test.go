@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/swerex"
 )
 
@@ -75,7 +78,7 @@ func inShell(t *testing.T, url, command string, more object) (object, string, st
 
 func TestRefusesStrangers(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, host(t), swerex.Options{})
+	_, url := serve(t, agenttest.Machine(t), swerex.Options{})
 	for _, path := range []string{"/", "/is_alive", "/execute", "/upload", "/close", "/none"} {
 		for value, want := range map[string]int{"": 403, "wrong": 401, token + "x": 401} {
 			if got, out := ask(t, http.MethodGet, url+path, nil, map[string]string{"X-API-Key": value}); got != want || out["detail"] == nil {
@@ -90,7 +93,7 @@ func TestRefusesStrangers(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, host(t), swerex.Options{Body: 1000})
+	_, url := serve(t, agenttest.Machine(t), swerex.Options{Body: 1000})
 	for _, c := range []struct {
 		method, path, body string
 		want               int
@@ -126,7 +129,7 @@ func TestBadRequests(t *testing.T) {
 // A request that comes twice, because its answer was lost, is worked on once.
 func TestSameRequestTwice(t *testing.T) {
 	t.Parallel()
-	m := host(t)
+	m := agenttest.Machine(t)
 	_, url := serve(t, m, swerex.Options{})
 	header := key()
 	header["X-Request-ID"] = "one"
@@ -152,10 +155,56 @@ func TestSameRequestTwice(t *testing.T) {
 	}
 }
 
+// A request that was cut off has not been made: the same one again is worked on.
+func TestRequestCutOff(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, agenttest.Machine(t), swerex.Options{})
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c, "POST /execute HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nX-Request-ID: one\r\nContent-Length: 100\r\n\r\n{", token); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); err != nil { // it was answered
+		t.Fatal(err)
+	}
+	c.Close()
+	header := key()
+	header["X-Request-ID"] = "one"
+	if status, out := ask(t, http.MethodPost, url+"/execute", strings.NewReader(`{"command": "echo done", "shell": true}`), header); status != 200 || out["stdout"] != "done\n" {
+		t.Error(status, out)
+	}
+}
+
+// A pipe where a file is wanted keeps nobody waiting, and is no fault of the sandbox.
+func TestPipeForAFile(t *testing.T) {
+	t.Parallel()
+	m := agenttest.Machine(t)
+	s, url := serve(t, m, swerex.Options{})
+	if err := syscall.Mkfifo(m.Host("/workspace/repo/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(20*time.Second, func() { t.Error("it waits"); s.Close(context.Background()) })
+	defer late.Stop()
+	for path, body := range map[string]object{"/read_file": {}, "/write_file": {"content": "x"}} {
+		body["path"] = "/workspace/repo/pipe"
+		if _, class, _ := post(t, url+path, body); class != "builtins.OSError" {
+			t.Errorf("%s: %s", path, class)
+		}
+	}
+	if err := s.Failure(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A client that goes away does not end the work.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
-	m := host(t)
+	m := agenttest.Machine(t)
 	_, url := serve(t, m, swerex.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/execute", strings.NewReader(`{"command": "touch begun; sleep 0.5; touch ended", "shell": true}`))
@@ -200,7 +249,7 @@ func await(t *testing.T, path string) {
 // Close ends what runs and everything that was started in shells.
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
-	m := host(t)
+	m := agenttest.Machine(t)
 	s, url := serve(t, m, swerex.Options{})
 	post(t, url+"/create_session", object{})
 	inShell(t, url, "setsid sleep 300 >/dev/null 2>&1 & touch begun", nil)

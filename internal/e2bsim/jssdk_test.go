@@ -1,8 +1,6 @@
 package e2bsim_test
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,14 +8,17 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/internal/e2bsim"
+	"github.com/yudai-dev/yudai/internal/machine"
+	"github.com/yudai-dev/yudai/internal/toolcache"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
 // TestOfficialSDK: E2B's own JavaScript SDK, in a pinned version, works with the
 // stub as jssdk/check.mjs says, and leaves nothing behind.
 func TestOfficialSDK(t *testing.T) {
 	t.Parallel()
-	requireNPM(t)
-	requireMachine(t)
+	sandboxtest.RequirePrograms(t, "npm", "node", "npm")
+	sandboxtest.RequireMachines(t, machine.Supported())
 	dir := installSDK(t)
 	s := start(t)
 	c := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "check.mjs"))
@@ -38,51 +39,24 @@ func TestOfficialSDK(t *testing.T) {
 	}
 }
 
-// installSDK returns a directory with the SDK, as the lock file pins it, and the
-// script. It is kept in the user's cache.
+// installSDK returns a directory with the SDK, as the lock file pins it, and the script.
 func installSDK(t *testing.T) string {
 	t.Helper()
-	sum := sha256.New()
-	names := []string{"package.json", "package-lock.json", "check.mjs"}
-	files := map[string][]byte{}
-	for _, name := range names {
+	var key []byte
+	for _, name := range []string{"package.json", "package-lock.json", "check.mjs"} {
 		data, err := os.ReadFile(filepath.Join("jssdk", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[name] = data
-		sum.Write(data)
+		key = append(key, data...)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "yudai", fmt.Sprintf("e2bsim-js-%x", sum.Sum(nil)[:8]))
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(making)
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(making, name), data, 0o644); err != nil {
-			t.Fatal(err)
+	dir, err := toolcache.Dir("e2bsim-js", key, func(dir string) error {
+		if err := os.CopyFS(dir, os.DirFS("jssdk")); err != nil {
+			return err
 		}
-	}
-	c := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	c.Dir = making
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-	if err := os.Rename(making, dir); err != nil && !os.IsExist(err) {
-		if _, there := os.Stat(dir); there != nil {
-			t.Fatal(err)
-		}
-	}
+		_, err := toolcache.Run(t.Context(), dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+		return err
+	})
+	sandboxtest.Require(t, "npm", err)
 	return dir
 }

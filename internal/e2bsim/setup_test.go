@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/internal/e2bsim"
+	"github.com/yudai-dev/yudai/internal/machine"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
 // start starts a server that the test closes.
 func start(t *testing.T, change ...func(*e2bsim.Options)) *e2bsim.Server {
 	t.Helper()
-	requireMachine(t)
+	sandboxtest.RequireMachines(t, machine.Supported())
 	o := e2bsim.Options{Dir: t.TempDir()}
 	for _, c := range change {
 		c(&o)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/e2bsim"
 	"github.com/yudai-dev/yudai/internal/machine"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
 // exchange is one recorded request and what the real daemon answered.
@@ -57,7 +58,7 @@ func (e exchange) stream() bool { return e.Response.Frames != nil }
 // request, and compares status, headers, bodies and frames. No exchange is left out.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	requireMachine(t)
+	sandboxtest.RequireMachines(t, machine.Supported())
 	data, err := os.ReadFile("testdata/envd-0.6.13-transcripts.json")
 	if err != nil {
 		t.Fatal(err)

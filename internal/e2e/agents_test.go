@@ -77,6 +77,7 @@ func (w *world) registries() {
 
 // An agent of the operator's own, the one of docs/agents.md, from the label to the pull request.
 func TestOwnAgent(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	w, s, ask := residents(t, "agents/quick", "tiny")
 	srv, stop := w.serve()
@@ -96,6 +97,7 @@ func TestOwnAgent(t *testing.T) {
 // Real agents from their registries, in the sandboxes of this machine, without a network
 // but the gateway: each solves the sample.
 func TestRealAgents(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, program := range []string{"npm", "pip3"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -136,6 +138,7 @@ func TestRealAgents(t *testing.T) {
 // The process is killed in the middle of a run. The program goes on in its sandbox, and
 // the next process follows it: it is not started twice, and no call is paid twice.
 func TestResidentOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	w, s, ask := residents(t, "crash/slow", "tiny")
 	first := w.startProcess()
@@ -159,6 +162,7 @@ func TestResidentOutlivesTheProcess(t *testing.T) {
 
 // A cancel in the middle ends the program at once.
 func TestResidentIsCancelled(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	w, _, ask := residents(t, "crash/endless", "tiny")
 	srv, stop := w.serve()

@@ -22,9 +22,11 @@ import (
 // TestCancelInEveryState cancels by comment in each state a solve can be seen
 // in; it is over within five seconds, and nothing is left behind.
 func TestCancelInEveryState(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, state := range []solve.State{solve.StateQueued, solve.StatePreparing, solve.StateRunning} {
 		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
 			a, s := load(t, "crash/endless")
 			w := newWorld(t, a)
 			if state == solve.StatePreparing {
@@ -64,6 +66,7 @@ func TestCancelInEveryState(t *testing.T) {
 
 // TestStatusAndHelp answers questions while a solve runs, and a second trigger with the running one.
 func TestStatusAndHelp(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/endless")
 	w := newWorld(t, a)
@@ -102,6 +105,7 @@ func TestStatusAndHelp(t *testing.T) {
 // TestOneSolveForManyDeliveries sends every webhook three times and puts the
 // label on and off: one solve, one pull request.
 func TestOneSolveForManyDeliveries(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "02_command")
 	w := newWorld(t, a)
@@ -129,6 +133,7 @@ func TestOneSolveForManyDeliveries(t *testing.T) {
 
 // TestAPI asks by HTTP, as the seeds describe it.
 func TestAPI(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "02_command")
 	w := newWorld(t, a)
@@ -218,6 +223,7 @@ func request(t *testing.T, method, url, token, body string) (int, []byte) {
 // the store, transcripts, artifacts, logs, and all texts on GitHub. The agent
 // of this solve prints all it can see.
 func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/nosy")
 	w := newWorld(t, a)

@@ -96,6 +96,7 @@ func (p *process) kill() {
 // next process attaches to the run's sandbox and goes on at the next step: the
 // model is not asked twice for what it answered, and there is one of everything.
 func TestKilledRunGoesOn(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)
@@ -122,9 +123,11 @@ func TestKilledRunGoesOn(t *testing.T) {
 // TestKilledInEachState kills the process in each state a person can see from
 // outside and lets another one finish.
 func TestKilledInEachState(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, state := range []string{"preparing", "running", "publishing"} {
 		t.Run(state, func(t *testing.T) {
+			t.Parallel()
 			a, s := load(t, "crash/slow")
 			w := newWorld(t, a)
 			first := w.startProcess()
@@ -176,9 +179,14 @@ func (w *world) awaitLog(p *process, state string) {
 	})
 }
 
-// poll looks until ok or the limit.
+// patience is by how much longer than on a quiet machine tests wait before they give up:
+// many of them run side by side.
+const patience = 4
+
+// poll looks until ok or the limit, which is that of a quiet machine.
 func (w *world) poll(limit time.Duration, ok func() bool) {
 	w.t.Helper()
+	limit *= patience
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	end := time.After(limit)

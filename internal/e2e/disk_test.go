@@ -59,6 +59,7 @@ func (w *world) fill(dir string) (free func()) {
 // process goes on, and does not fill its log. With room again what was accepted is
 // finished, and what is delivered again is accepted.
 func TestFullDiskOfTheStore(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)
@@ -126,6 +127,7 @@ func TestFullDiskOfTheStore(t *testing.T) {
 // begins: it ends with its reason and leaves nothing half made, and with room
 // again the next one is solved.
 func TestFullDiskOfTheSandboxes(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)
@@ -153,6 +155,7 @@ func TestFullDiskOfTheSandboxes(t *testing.T) {
 // TestFullDiskOfTheMirrors fills the disk of the git mirrors before a solve
 // begins: it waits, and is solved with room.
 func TestFullDiskOfTheMirrors(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)

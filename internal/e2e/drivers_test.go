@@ -240,6 +240,7 @@ func (p place) clears(w *world) {
 // TestDrivers is what has to hold with every driver. It comes before the tests that run
 // beside each other: engines and stubs take the machine's whole attention.
 func TestDrivers(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]func(t *testing.T){
 		"same champion everywhere": sameChampionEverywhere, "killed everywhere": killedEverywhere,
 		"trouble at providers": troubleAtProviders, "fallback takes over": fallbackTakesOver, "key revoked": keyRevoked,

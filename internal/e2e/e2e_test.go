@@ -193,9 +193,10 @@ func (w *world) final(srv *server.Server, limit time.Duration) solve.View {
 	})
 }
 
-// until waits for a view of the newest solve.
+// until waits for a view of the newest solve; the limit is that of a quiet machine.
 func (w *world) until(srv *server.Server, limit time.Duration, ok func(solve.View) bool) solve.View {
 	w.t.Helper()
+	limit *= patience
 	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
 	defer cancel()
 	hints := srv.Watch(ctx)

@@ -39,6 +39,7 @@ func (w *world) working(srv *server.Server) solve.View {
 // TestEventsStopTheWork: what leaves nothing to solve stops it, and the texts say why, as
 // far as there is still a place for texts.
 func TestEventsStopTheWork(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		do     func(*world) error
 		reason string

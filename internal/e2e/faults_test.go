@@ -35,6 +35,7 @@ type faultRow struct {
 
 // TestFaults plays every fault of GitHub's against a whole solve, over sockets.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, r := range slices.Concat(limitRows(), brokenRows(), listRows(), tokenRows(), deliveryRows()) {
 		t.Run(r.name, func(t *testing.T) {

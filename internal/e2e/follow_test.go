@@ -17,6 +17,7 @@ import (
 // solve: one pull request in all, its branch, body and check brought up to date.
 // So it is, too, when answers of GitHub are lost on the way.
 func TestGoingOn(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, name := range []string{"whole", "lossy"} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,13 +24,21 @@ func TestMain(m *testing.M) {
 	beChild()      // and the yudai process that tests kill
 	setStubKeys()
 	flag.Parse()
-	// Parallel tests here wait for most of their time: for a limit to end, for lists to settle.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := f.Value.Set("20"); err != nil {
-			panic(err)
-		}
-	}
+	atOnce()
 	os.Exit(m.Run())
+}
+
+// atOnce lets more tests run in parallel than -parallel says: here they wait for most of
+// their time, for a limit to end, or for lists to settle.
+func atOnce() {
+	f := flag.Lookup("test.parallel")
+	n, err := strconv.Atoi(f.Value.String())
+	if err != nil || n == 1 {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(3 * n)); err != nil {
+		panic(err)
+	}
 }
 
 // requireSandbox skips where the sandbox cannot run, unless it has to.

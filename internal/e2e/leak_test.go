@@ -62,6 +62,7 @@ func TestLeaksAreFound(t *testing.T) {
 // pull request, the branch, comments, check runs, requests, transcripts, artifacts,
 // the store or the log.
 func TestObedientModelLeaksNothing(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, s := load(t, "crash/obedient")
 	w := newWorld(t, a)

@@ -14,6 +14,7 @@ import (
 // TestServeSaysWhyItCannotOpenItsStore starts `yudai serve` on stores it must
 // not touch: it ends at once, says what is wrong and what to do, and leaves the file as it is.
 func TestServeSaysWhyItCannotOpenItsStore(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "crash/slow")
 	w := newWorld(t, a)

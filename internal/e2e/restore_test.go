@@ -19,6 +19,7 @@ import (
 // elsewhere and starts again. The copy knows nothing of what the first process
 // wrote after the backup, and still there is one of everything.
 func TestRestoredBackupFinishes(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	for _, c := range []struct {
 		name string
@@ -106,6 +107,7 @@ func (w *world) restore(tar string) {
 
 // TestBackupIsTheOperators asks without and with a wrong token.
 func TestBackupIsTheOperators(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "crash/slow")
 	w := newWorld(t, a)

@@ -20,6 +20,7 @@ import (
 // TestScenarios plays each file of testdata against the whole program: real
 // webhooks, real git, real sandboxes, a scripted model.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -28,6 +29,7 @@ func TestScenarios(t *testing.T) {
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a, s := load(t, name)
 			play(t, a, s)
 		})

@@ -28,6 +28,7 @@ func (w *world) commitSettings(full, branch, name, text string) {
 // owner's .github repository, is told in one comment, with every place, and nothing is
 // started; what stands on another branch has no say.
 func TestSettingsOfARepository(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "36_own_settings")
 	w := newWorld(t, a)

@@ -18,6 +18,7 @@ import (
 // TestStartSaysWhatIsWrong starts the program with secrets and addresses of others:
 // each error names what to mend, holds no secret, and nothing listens.
 func TestStartSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "02_command")
 	w := newWorld(t, a)
@@ -76,6 +77,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 // TestStartNamesModelsWithoutKey: the program runs, since other models may do, and says at
 // its start what the first solve would run into.
 func TestStartNamesModelsWithoutKey(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	a, _ := load(t, "02_command")
 	w := newWorld(t, a)

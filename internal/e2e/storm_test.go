@@ -18,6 +18,7 @@ const stormSeedsEnv = "YUDAI_STORM_SEEDS"
 // TestStorms plays solves in which everything goes wrong at random: each ends
 // solved, with one of everything.
 func TestStorms(t *testing.T) {
+	t.Parallel()
 	requireSandbox(t)
 	seeds := 20
 	if text := os.Getenv(stormSeedsEnv); text != "" {

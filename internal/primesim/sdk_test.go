@@ -2,18 +2,15 @@ package primesim_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/primesim"
+	"github.com/yudai-dev/yudai/internal/toolcache"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
 // TestPythonSDK drives the stub through the official SDK: what it asks for is
@@ -66,83 +63,17 @@ func TestPythonProcesses(t *testing.T) {
 	}
 }
 
-// python is a virtual environment with the official clients.
-type python struct{ dir string }
+// python is the programs' directory of an environment with the official clients.
+type python string
 
-// official makes the environment, once for each set of requirements and Python,
-// and keeps it in the user's cache.
 func official(t *testing.T) python {
 	t.Helper()
-	found, err := exec.LookPath("python3")
-	need(t, "pip", err)
-	var text []byte
-	for _, name := range []string{"pysdk/build.txt", "pysdk/requirements.txt"} {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(text, data...)
-	}
-	version, err := tool(t, found, "-c", "import sys, platform, ensurepip; print(sys.version, sys.prefix, platform.machine())")
-	if err != nil {
-		need(t, "pip", fmt.Errorf("find a Python with pip: %w: %s", err, version))
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = t.TempDir()
-	}
-	name := fmt.Sprintf("primesim-%x", sha256.Sum256([]byte(version+string(text))))[:30]
-	p := python{filepath.Join(cache, "yudai", name)}
-	unlock := lock(t, p.dir+".lock")
-	defer unlock()
-	done := filepath.Join(p.dir, "complete")
-	if _, err := os.Stat(done); err == nil {
-		return p
-	}
-	if err := os.RemoveAll(p.dir); err != nil {
-		t.Fatal(err)
-	}
-	install := []string{p.program("pip"), "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "--require-hashes"}
-	for _, args := range [][]string{
-		{found, "-m", "venv", p.dir},
-		append(slices.Clone(install), "--only-binary=:all:", "--requirement", "pysdk/build.txt"),
-		append(slices.Clone(install), "--no-build-isolation", "--requirement", "pysdk/requirements.txt"), // one of them is there as source only
-	} {
-		if out, err := tool(t, args...); err != nil {
-			need(t, "pip", fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out))
-		}
-	}
-	if err := os.WriteFile(done, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	bin, err := toolcache.Venv(t.Context(), "primesim",
+		toolcache.Lock{File: "pysdk/build.txt", Options: []string{"--only-binary=:all:"}},
+		toolcache.Lock{File: "pysdk/requirements.txt", Options: []string{"--no-build-isolation"}}) // one of them is there as source only
+	sandboxtest.Require(t, "pip", err)
+	return python(bin)
 }
-
-// lock keeps other test processes from making the same environment.
-func lock(t *testing.T, name string) (unlock func()) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	return func() { f.Close() }
-}
-
-func tool(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
-	return strings.TrimSpace(string(out)), err
-}
-
-func (p python) program(name string) string { return filepath.Join(p.dir, "bin", name) }
 
 // script runs one of our scripts, which says at its end that every step passed.
 func (p python) script(t *testing.T, s *client, name string, args ...string) {
@@ -162,7 +93,7 @@ func (p python) run(t *testing.T, s *client, name string, args ...string) (strin
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, p.program(name), args...)
+	c := exec.CommandContext(ctx, filepath.Join(string(p), name), args...)
 	home := t.TempDir()
 	c.Dir = home
 	c.Env = []string{

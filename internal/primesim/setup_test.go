@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,30 +21,13 @@ import (
 	"github.com/yudai-dev/yudai/internal/machine"
 	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/internal/primesim/command"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
-
-// requireEnv is the list of what this machine must have: see sandboxtest.
-const requireEnv = "YUDAI_TEST_REQUIRE"
-
-// need skips a test for want of something, or fails where it is required.
-func need(t *testing.T, what string, err error) {
-	t.Helper()
-	if err == nil {
-		return
-	}
-	if slices.Contains(strings.Split(os.Getenv(requireEnv), ","), what) {
-		t.Fatalf("%s is required: %v", what, err)
-	}
-	t.Skipf("without %s: %v", what, err)
-}
 
 // setup starts a stub and a small client of it.
 func setup(t *testing.T, o primesim.Options) *client {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		need(t, "bubblewrap", err)
-	}
-	need(t, "root", machine.Supported())
+	sandboxtest.RequireMachines(t, machine.Supported())
 	o.Dir = t.TempDir()
 	s, err := primesim.New(o)
 	if err != nil {

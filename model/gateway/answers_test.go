@@ -186,7 +186,7 @@ func TestDearerTokens(t *testing.T) {
 		`{"input_tokens":1,"cache_creation_input_tokens":100,"output_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":100}}`:                               {Calls: 1, Input: 101, Output: 1, Cost: 100 + 100*200 + 1000},
 		`{"input_tokens":1,"output_tokens":1,"iterations":[{"type":"compaction","input_tokens":9,"output_tokens":2},{"type":"message","input_tokens":1,"output_tokens":1}]}`: {
 			Calls: 1, Input: 10, Output: 3, Cost: 10*100 + 3*1000},
-		`{"input_tokens":-5,"output_tokens":"many"}`: {Calls: 1},
+		`{"input_tokens":-5,"output_tokens":"many"}`: {Calls: 1, Input: 6, Output: 1, Cost: 6*100 + 1000}, // zeros are estimated
 	} {
 		w := newWorld(t, model.Anthropic, nil, plain(`{"type":"message","content":[],"usage":`+usage+`}`))
 		w.ask(path(agent.APIMessages), `{}`)

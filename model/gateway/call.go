@@ -53,6 +53,12 @@ func (c *call) serve() {
 	if c.g.cfg.Record && !c.count {
 		c.request.most, c.reply.most = c.g.cfg.RecordKiB<<10, c.g.cfg.RecordKiB<<10
 	}
+	held := c.size()
+	if err := c.d.room.Acquire(ctx, held); err != nil {
+		c.deny(context.Cause(ctx))
+		return
+	}
+	defer c.d.room.Release(held)
 	f, no := c.prepare()
 	switch {
 	case no != nil:
@@ -102,6 +108,16 @@ func (c *call) prepare() (*fitted, *refusal) {
 	return &f, nil
 }
 
+// size is how many bytes the request may have: without a length, or with one that is too
+// much, as many as are read.
+func (c *call) size() int64 {
+	most := c.g.cfg.requestBytes()
+	if n := c.r.ContentLength; n >= 0 && n < most {
+		return n
+	}
+	return most
+}
+
 // read reads the body, and no more than may be. What is too much is read away, so that
 // the client comes to hear why.
 func (c *call) read() ([]byte, *refusal) {
@@ -115,22 +131,22 @@ func (c *call) read() ([]byte, *refusal) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON"}
 	}
-	mib := int64(c.g.cfg.MaxRequestMiB)
-	if c.r.ContentLength <= mib<<20 {
+	most := c.g.cfg.requestBytes()
+	if c.r.ContentLength <= most {
 		const usual = 1 << 20 // what a client merely announces costs no more memory than this
 		body := bytes.NewBuffer(make([]byte, 0, min(max(c.r.ContentLength, 0), usual)+2*bytes.MinRead))
-		_, err := body.ReadFrom(io.LimitReader(c.r.Body, mib<<20+1))
+		_, err := body.ReadFrom(io.LimitReader(c.r.Body, most+1))
 		switch {
 		case err != nil:
 			return nil, refuse("", "its body broke off")
-		case int64(body.Len()) <= mib<<20:
+		case int64(body.Len()) <= most:
 			return body.Bytes(), nil
 		}
 	}
 	if c.r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, c.r.Body, 4*mib<<20)
+		_, _ = io.CopyN(io.Discard, c.r.Body, 4*most)
 	}
-	return nil, tooLarge(mib)
+	return nil, tooLarge(most >> 20)
 }
 
 // offered says whether the model can be called by this API.
@@ -162,7 +178,7 @@ func (c *call) unready(err error) {
 	if errors.Is(err, model.ErrUnknown) {
 		status, code = http.StatusNotFound, "model_not_found"
 	}
-	c.fail(ours(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, c.g.models.NotReady(c.d.x.Model, err))
+	c.fail(ours(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, model.NotReady(err))
 }
 
 // refuse answers what is not passed on.
@@ -215,14 +231,17 @@ func (c *call) forward(ctx context.Context, f *fitted) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	switch {
+	switch packed := res.Header.Get("Content-Encoding"); {
+	case packed != "" && packed != "identity": // the model's work, which cannot be read
+		c.meter.begun = true
+		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is compressed (%s), and nobody asked for that; check base_url and provider", short(packed)))
 	case kind == "text/event-stream" && f.stream:
 		(&relay{call: c, res: res, usage: f.usage}).run(ctx)
 	case kind == "application/json":
 		c.whole(ctx, res)
 	default: // a page of something that is no model: nothing was used
 		c.meter.failure = "wrong content type"
-		c.broken(ctx, c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents (%s); check base_url and provider", short(kind)))
+		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents (%s); check base_url and provider", short(kind)))
 	}
 }
 
@@ -238,18 +257,27 @@ func (c *call) whole(ctx context.Context, res *http.Response) {
 		if json.Valid(data) { // something that is no model: nothing was used
 			c.meter.begun, c.meter.failure = false, "no answer"
 		}
-		c.broken(ctx, c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents; check base_url and provider"))
+		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents; check base_url and provider"))
 		return
 	}
 	c.reply.add(data)
 	var failure error
 	if c.meter.failure != "" {
-		failure = c.up.Fail(model.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.failure))
+		failure = c.up.Fail(agent.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.failure))
 	}
 	if err := c.settle(ctx, res.StatusCode, failure); err != nil {
 		closed(errAway).write(c.w, c.api)
 		return
 	}
+	c.answer(ctx, res, data)
+}
+
+// answer gives the client an answer that is no stream, and waits for it no longer than
+// for the provider.
+func (c *call) answer(ctx context.Context, res *http.Response, data []byte) {
+	conn := http.NewResponseController(c.w)
+	_ = conn.SetWriteDeadline(time.Now().Add(c.g.cfg.IdleTimeout)) // not every listener has deadlines
+	defer unblock(ctx, conn)()
 	answered(c.w.Header(), res.Header)
 	c.w.WriteHeader(res.StatusCode)
 	_, _ = c.w.Write(data)

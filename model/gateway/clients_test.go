@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/played"
 	"github.com/yudai-dev/yudai/model/scripted"
 )
 
@@ -151,7 +149,7 @@ func TestScriptedModels(t *testing.T) {
 		for _, stream := range []string{`}`, `,"stream":true}`} {
 			w := newWorld(t, model.Scripted, func(s *setting) {
 				s.entry = model.Entry{Name: "other", Provider: model.OpenAI}
-				s.opts = []model.Option{model.WithScript("m", script), model.WithPlayer(played.Handler)}
+				s.opts = []model.Option{model.WithScript("m", script)}
 				s.x.Temperature = ptr(0.5)
 			})
 			if got := w.ask(path(api), body+stream); got.status != 200 || !strings.Contains(got.body, `"bash"`) {
@@ -164,46 +162,5 @@ func TestScriptedModels(t *testing.T) {
 				t.Errorf("%+v", w.door)
 			}
 		}
-	}
-}
-
-func TestScriptedModelWithoutPlayer(t *testing.T) {
-	t.Parallel()
-	script, err := scripted.Load([]byte("plays: [{steps: [{run: ls}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, model.Scripted, func(s *setting) {
-		s.entry = model.Entry{Name: "other", Provider: model.OpenAI}
-		s.opts = []model.Option{model.WithScript("m", script)}
-	})
-	if got := w.ask(path(agent.APIChat), `{}`); got.status != 401 || w.door.Trouble() == nil {
-		t.Errorf("%+v", got)
-	}
-}
-
-// A player's handler that panics, or is left by its client, is like a provider that broke off.
-func TestPlayersThatFail(t *testing.T) {
-	t.Parallel()
-	script, err := scripted.Load([]byte("plays: [{steps: [{run: ls}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, handler := range []http.HandlerFunc{
-		func(http.ResponseWriter, *http.Request) { panic("oops") },
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = w.Write([]byte(chatDelta))
-			panic("oops")
-		},
-	} {
-		w := newWorld(t, model.Scripted, func(s *setting) {
-			s.entry = model.Entry{Name: "other", Provider: model.OpenAI}
-			s.opts = []model.Option{model.WithScript("m", script), model.WithPlayer(func(func() (agent.Model, error)) http.Handler { return handler })}
-		})
-		if got := w.ask(path(agent.APIChat), `{"stream":true}`); !strings.Contains(got.body, "error") {
-			t.Errorf("%+v", got)
-		}
-		w.books.wait(t, 1)
 	}
 }

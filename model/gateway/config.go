@@ -28,6 +28,9 @@ func DefaultConfig() Config {
 	return Config{Dir: "data/gateway", Address: "127.0.0.1:0", MaxRequestMiB: 32, IdleTimeout: 2 * time.Minute, RecordKiB: 1024}
 }
 
+// requestBytes is MaxRequestMiB in bytes.
+func (c Config) requestBytes() int64 { return int64(c.MaxRequestMiB) << 20 }
+
 // Validate reports every bad value with its key inside the section.
 func (c Config) Validate(report func(key, problem string)) {
 	if c.Dir == "" {

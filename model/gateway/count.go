@@ -36,9 +36,7 @@ func (c *call) countTokens(ctx context.Context, f *fitted) {
 		c.uncounted(ctx, err)
 		return
 	}
-	answered(c.w.Header(), res.Header)
-	c.w.WriteHeader(res.StatusCode)
-	_, _ = c.w.Write(data)
+	c.answer(ctx, res, data)
 }
 
 func (c *call) uncounted(ctx context.Context, err error) {

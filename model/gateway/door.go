@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -19,6 +21,7 @@ type door struct {
 	where   agent.Where
 	x       solve.Experiment
 	account agent.Account
+	room    *semaphore.Weighted // bytes of requests
 
 	calls sync.WaitGroup // that are under way
 
@@ -30,8 +33,16 @@ type door struct {
 	counted []time.Time // the latest counts of tokens
 }
 
-func newDoor(run string, where agent.Where, x solve.Experiment, a agent.Account) *door {
-	return &door{run: run, where: where, x: x, account: a, running: map[*context.CancelCauseFunc]struct{}{}}
+// requestsHeld is how many requests of the largest size a run's calls may hold at once; the
+// next ones wait. Of usual requests that is thousands.
+const requestsHeld = 4
+
+// newDoor makes a door for requests of so many bytes at most.
+func newDoor(run string, where agent.Where, x solve.Experiment, a agent.Account, request int64) *door {
+	return &door{
+		run: run, where: where, x: x, account: a, room: semaphore.NewWeighted(requestsHeld * request),
+		running: map[*context.CancelCauseFunc]struct{}{},
+	}
 }
 
 // enter lets a call in, which cancel ends when the door closes.

@@ -34,7 +34,7 @@ type editor struct {
 
 // fit makes the request one of the experiment.
 func fit(body []byte, api string, count bool, t model.Terms) (fitted, *refusal) {
-	if !valid(body) {
+	if !json.Valid(body) {
 		return fitted{}, refuse("", "it is no valid JSON")
 	}
 	o, no := parseObject(body)
@@ -174,9 +174,7 @@ func (e *editor) limits() *refusal {
 			e.set(key, most)
 			n = float64(most)
 		}
-		if e.out.reply == 0 || int64(n) < e.out.reply {
-			e.out.reply = int64(n)
-		}
+		e.out.reply = max(e.out.reply, int64(n)) // servers differ in which of two they take
 	}
 	if e.out.reply == 0 && most > 0 {
 		key := names[0]
@@ -260,6 +258,9 @@ func (e *editor) effort() *refusal {
 	return nil
 }
 
+// longestInclude is how many bytes of include are read, far more than there are names.
+const longestInclude = 64 << 10
+
 // thoughts is what a stateless conversation needs of a model that reasons.
 const thoughts = "reasoning.encrypted_content"
 
@@ -276,8 +277,8 @@ func (e *editor) storing() *refusal {
 		return nil
 	}
 	var include []json.RawMessage
-	if in := e.find("include"); in != nil && json.Unmarshal(in.value, &include) != nil {
-		return refuse("include", "include must be a list")
+	if in := e.find("include"); in != nil && (len(in.value) > longestInclude || json.Unmarshal(in.value, &include) != nil) {
+		return refuse("include", "include must be a list, and no longer than %d KiB", longestInclude>>10)
 	}
 	has := func(r json.RawMessage) bool { return text(r) == thoughts }
 	switch {

@@ -37,15 +37,15 @@ func TestErrorsOfProviders(t *testing.T) {
 			message          string
 			exit, trouble    string
 		}{
-			{"bad request", "invalid_request_error", "no such thing, key " + key, 400, 1, 400, "no such thing, key [key]", model.StatusBadRequest, "no such thing"},
-			{"too long", "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 400, 1, 400, "prompt is too long: 210000 tokens > 200000 maximum", model.StatusContext, "too long"},
-			{"our key", "authentication_error", "Incorrect API key provided: " + key, 401, 1, 401, "Who runs yudai is told", model.StatusAuthentication, "check THE_KEY"},
-			{"our account", "permission_error", "organization org-Abcdefgh12345 may not", 403, 1, 401, "Who runs yudai is told", model.StatusPermission, "organization [account] may not"},
-			{"our money", "billing_error", "pay", 402, 1, 401, "Who runs yudai is told", model.StatusPermission, "pay"},
-			{"unknown model", "not_found_error", "model: the-model", 404, 1, 404, "model: the-model", model.StatusNotFound, "check model and base_url"},
-			{"rate limit", "rate_limit_error", "limit of org-Abcdefgh12345 reached", 429, 3, 429, "limit of [account] reached", model.StatusRateLimit, "limits our rate"},
-			{"overloaded", "overloaded_error", "Overloaded", 529, 3, 529, "Overloaded", model.StatusUnavailable, "Overloaded"},
-			{"internal", "api_error", "oops", 500, 3, 500, "oops", model.StatusInternal, "oops"},
+			{"bad request", "invalid_request_error", "no such thing, key " + key, 400, 1, 400, "no such thing, key [key]", agent.StatusBadRequest, "no such thing"},
+			{"too long", "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", 400, 1, 400, "prompt is too long: 210000 tokens > 200000 maximum", agent.StatusContext, "too long"},
+			{"our key", "authentication_error", "Incorrect API key provided: " + key, 401, 1, 401, "Who runs yudai is told", agent.StatusAuthentication, "check THE_KEY"},
+			{"our account", "permission_error", "organization org-Abcdefgh12345 may not", 403, 1, 401, "Who runs yudai is told", agent.StatusPermission, "organization [account] may not"},
+			{"our money", "billing_error", "pay", 402, 1, 401, "Who runs yudai is told", agent.StatusPermission, "pay"},
+			{"unknown model", "not_found_error", "model: the-model", 404, 1, 404, "model: the-model", agent.StatusNotFound, "check model and base_url"},
+			{"rate limit", "rate_limit_error", "limit of org-Abcdefgh12345 reached", 429, 3, 429, "limit of [account] reached", agent.StatusRateLimit, "limits our rate"},
+			{"overloaded", "overloaded_error", "Overloaded", 529, 3, 529, "Overloaded", agent.StatusUnavailable, "Overloaded"},
+			{"internal", "api_error", "oops", 500, 3, 500, "oops", agent.StatusInternal, "oops"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -114,18 +114,18 @@ func TestBadAnswers(t *testing.T) {
 			paid   bool
 			exit   string
 		}{
-			{"invalid JSON", plain(`{"id": oops}`), `{}`, 502, true, model.StatusBadResponse},
-			{"cut JSON", plain(whole(api)[:90]), `{}`, 502, true, model.StatusBadResponse},
-			{"breaks off", answer{parts: []string{whole(api)[:90]}, cut: true}, `{}`, 502, true, model.StatusConnection},
-			{"another JSON", plain(`{"status":"ok"}`), `{}`, 502, false, model.StatusBadResponse},
-			{"no object", plain(`[]`), `{}`, 502, false, model.StatusBadResponse},
-			{"a page", answer{kind: "text/html", parts: []string{"<html>" + key}}, `{}`, 502, false, model.StatusBadResponse},
-			{"a page for a stream", answer{kind: "text/html", parts: []string{"<html>"}}, `{"stream":true}`, 502, false, model.StatusBadResponse},
-			{"a stream nobody wanted", stream(events(api)...), `{}`, 502, false, model.StatusBadResponse},
-			{"empty", plain(""), `{}`, 502, false, model.StatusBadResponse},
-			{"a stream of nonsense", stream("data: {oops}\n\n"), `{"stream":true}`, 502, false, model.StatusBadResponse},
-			{"an empty stream", stream(": hi\n\n"), `{"stream":true}`, 0, false, model.StatusConnection},
-			{"a redirect", answer{status: 302, header: map[string]string{"Location": "/elsewhere"}}, `{}`, 502, false, model.StatusBadRequest},
+			{"invalid JSON", plain(`{"id": oops}`), `{}`, 502, true, agent.StatusBadResponse},
+			{"cut JSON", plain(whole(api)[:90]), `{}`, 502, true, agent.StatusBadResponse},
+			{"breaks off", answer{parts: []string{whole(api)[:90]}, cut: true}, `{}`, 502, true, agent.StatusConnection},
+			{"another JSON", plain(`{"status":"ok"}`), `{}`, 502, false, agent.StatusBadResponse},
+			{"no object", plain(`[]`), `{}`, 502, false, agent.StatusBadResponse},
+			{"a page", answer{kind: "text/html", parts: []string{"<html>" + key}}, `{}`, 502, false, agent.StatusBadResponse},
+			{"a page for a stream", answer{kind: "text/html", parts: []string{"<html>"}}, `{"stream":true}`, 502, false, agent.StatusBadResponse},
+			{"a stream nobody wanted", stream(events(api)...), `{}`, 502, false, agent.StatusBadResponse},
+			{"empty", plain(""), `{}`, 502, false, agent.StatusBadResponse},
+			{"a stream of nonsense", stream("data: {oops}\n\n"), `{"stream":true}`, 502, false, agent.StatusBadResponse},
+			{"an empty stream", stream(": hi\n\n"), `{"stream":true}`, 0, false, agent.StatusConnection},
+			{"a redirect", answer{status: 302, header: map[string]string{"Location": "/elsewhere"}}, `{}`, 502, false, agent.StatusBadRequest},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -209,7 +209,7 @@ func TestProviderThatHangs(t *testing.T) {
 		got.wrong(t, api)
 		call := w.books.wait(t, 1)
 		var me agent.ModelError
-		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.door.Trouble(), &me) || me.ExitStatus() != model.StatusTimeout {
+		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.door.Trouble(), &me) || me.ExitStatus() != agent.StatusTimeout {
 			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.door.Trouble())
 		}
 	})
@@ -310,7 +310,7 @@ func TestTooLargeRequest(t *testing.T) {
 			if got.status != 413 || !strings.Contains(message, "32 MiB") || w.up.calls() != 0 {
 				t.Errorf("%+v", got)
 			}
-			if me, ok := errors.AsType[agent.ModelError](w.door.Trouble()); !ok || me.ExitStatus() != model.StatusContext {
+			if me, ok := errors.AsType[agent.ModelError](w.door.Trouble()); !ok || me.ExitStatus() != agent.StatusContext {
 				t.Errorf("trouble %v", w.door.Trouble())
 			}
 			// The run goes on.
@@ -331,9 +331,9 @@ func TestModelsThatCannotBeCalled(t *testing.T) {
 		exit   string
 		public string
 	}{
-		{"unknown", func(s *setting) { s.x.Model = "y" }, agent.APIChat, 404, model.StatusNotFound, "unknown model"},
-		{"no key", func(s *setting) { s.env = func(string) string { return "" } }, agent.APIChat, 401, model.StatusAuthentication, "THE_KEY is not set"},
-		{"not by this API", nil, agent.APIMessages, 404, model.StatusNotFound, "but by chat, responses"},
+		{"unknown", func(s *setting) { s.x.Model = "y" }, agent.APIChat, 404, agent.StatusNotFound, "unknown model"},
+		{"no key", func(s *setting) { s.env = func(string) string { return "" } }, agent.APIChat, 401, agent.StatusAuthentication, "THE_KEY is not set"},
+		{"not by this API", nil, agent.APIMessages, 404, agent.StatusNotFound, "but by chat, responses"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -356,6 +356,7 @@ func TestPathsThatAreNone(t *testing.T) {
 	w := newWorld(t, model.OpenAI, nil, plain("{}"))
 	for _, c := range []struct{ path, api string }{
 		{"/v1/embeddings", agent.APIChat}, {"/v1/messages/batches", agent.APIMessages}, {"/v1/responses/resp_1", agent.APIChat},
+		{"//v1/chat/completions", agent.APIChat}, {"/v1/%2e%2e/v1/chat/completions", agent.APIChat}, {"/v1/./chat/completions", agent.APIChat},
 		{"/v1/chat/completions/", agent.APIChat}, {"/", agent.APIChat}, {"", agent.APIChat},
 	} {
 		got := w.ask(c.path, `{}`)

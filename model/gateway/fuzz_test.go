@@ -23,11 +23,13 @@ type canned struct {
 	kind string
 	body []byte
 	sent []byte
+	url  string // where it was sent
 }
 
 func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.sent, _ = io.ReadAll(r.Body)
 	_ = r.Body.Close()
+	c.url = r.URL.String()
 	return &http.Response{
 		StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(bytes.NewReader(c.body)), ContentLength: int64(len(c.body)),
@@ -97,9 +99,6 @@ func FuzzEdit(f *testing.F) {
 	}
 	p := newPassage(f)
 	f.Fuzz(func(t *testing.T, body []byte, n uint8) {
-		if gateway.Valid(body) != json.Valid(body) {
-			t.Fatalf("valid is %v", gateway.Valid(body))
-		}
 		c := canned{kind: "application/json", body: []byte(`{"choices":[],"output":[],"content":[],"usage":{}}`)}
 		code, _, _ := p.through(t, c, apiOf(n), body)
 		if c = p.canned; code == http.StatusBadRequest && c.sent == nil {

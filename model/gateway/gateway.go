@@ -164,7 +164,7 @@ func (g *Gateway) Open(run string, where agent.Where, x solve.Experiment, a agen
 	if err := os.WriteFile(g.mark(run), nil, 0o600); err != nil {
 		return agent.Door{}, nil, fmt.Errorf("open the gateway for run %s: %w", run, err)
 	}
-	d := newDoor(run, where, x, a)
+	d := newDoor(run, where, x, a, g.cfg.requestBytes())
 	g.mu.Lock()
 	old := g.doors[run]
 	g.doors[run] = d

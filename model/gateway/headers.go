@@ -9,14 +9,11 @@ import (
 // passed are the headers of a request that reach the provider. A token, cookies and all
 // else stay here.
 func passed(in http.Header) http.Header {
-	out := http.Header{}
-	for _, key := range []string{"Anthropic-Version", "Content-Type", "Accept", "User-Agent"} {
+	out := http.Header{"Content-Type": {"application/json"}} // as it was read, whatever the client calls it
+	for _, key := range []string{"Anthropic-Version", "Accept", "User-Agent"} {
 		if v := in.Get(key); v != "" {
 			out.Set(key, v)
 		}
-	}
-	if out.Get("Content-Type") == "" {
-		out.Set("Content-Type", "application/json")
 	}
 	if betas := betas(in.Values("Anthropic-Beta")); betas != "" {
 		out.Set("Anthropic-Beta", betas)

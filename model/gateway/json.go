@@ -23,6 +23,12 @@ type member struct {
 	dropped                          bool
 }
 
+// Bounds of what is taken apart, far above what agents send: it takes much more room than its text.
+const (
+	mostMembers  = 1000   // of an object
+	mostElements = 10_000 // of an array
+)
+
 // parseObject takes an object apart. Two members of one name are refused: servers differ
 // in which of them they take.
 func parseObject(data []byte) (*object, *refusal) {
@@ -48,8 +54,11 @@ func parseObject(data []byte) (*object, *refusal) {
 		m.value = data[i:end]
 		i = space(data, end)
 		m.tail = data[end:i]
-		if seen[m.key] {
+		switch {
+		case seen[m.key]:
 			return nil, refuse(m.key, "it holds %q twice", short(m.key))
+		case len(o.members) == mostMembers:
+			return nil, refuse("", "it has more than %d members", mostMembers)
 		}
 		seen[m.key] = true
 		o.members = append(o.members, m)
@@ -133,7 +142,8 @@ func (o *object) text(data []byte) []byte {
 	return out.Bytes()
 }
 
-// elements are those of an array, with the white space around them.
+// elements are those of an array, with the white space around them; one more than may be
+// where it has too many.
 func elements(data []byte) (values, whole [][]byte) {
 	for i := 1; ; i++ {
 		begin := i
@@ -145,7 +155,7 @@ func elements(data []byte) (values, whole [][]byte) {
 		value := data[i:end]
 		i = space(data, end)
 		values, whole = append(values, value), append(whole, data[begin:i])
-		if data[i] == ']' {
+		if data[i] == ']' || len(values) > mostElements {
 			return values, whole
 		}
 	}
@@ -192,17 +202,23 @@ func skip(data []byte, i int) int {
 	return i
 }
 
-// skipString is where the string ends that begins at i.
+// skipString is where the string ends that begins at i: behind the first quote with an
+// even number of backslashes before it.
 func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch data[i] {
-		case '"':
+	for i++; ; i++ {
+		n := bytes.IndexByte(data[i:], '"')
+		if n < 0 {
+			return len(data)
+		}
+		i += n
+		from := i
+		for data[from-1] == '\\' {
+			from--
+		}
+		if (i-from)%2 == 0 {
 			return i + 1
-		case '\\':
-			i++
 		}
 	}
-	return len(data)
 }
 
 // text is a JSON string's, "" for anything else.

@@ -98,22 +98,26 @@ type meter struct {
 const hourFactor = 0.6
 
 // bill is what the call cost as far as it is known. Without the provider's numbers it is
-// estimated: four bytes are a token.
+// estimated: four bytes are a token. Nothing but zeros is no number.
 func (m *meter) bill() (u solve.Usage, estimated bool) {
 	if m.told != nil && m.complete() {
-		t, hour := m.told.tokens(m.api)
-		u = m.price.Usage(t)
-		t.CacheWrite += int64(math.Round(hourFactor * float64(hour)))
-		u.Cost = m.price.Usage(t).Cost
-		return u, false
+		if t, hour := m.told.tokens(m.api); t != (agent.Tokens{}) {
+			u = m.price.Usage(t)
+			t.CacheWrite += int64(math.Round(hourFactor * float64(hour)))
+			u.Cost = m.price.Usage(t).Cost
+			return u, false
+		}
 	}
 	if m.failure != "" && !m.begun {
 		return solve.Usage{}, false
 	}
 	t := agent.Tokens{Input: quarter(m.asked)}
 	for _, u := range []*usage{m.first, m.told} {
-		if u != nil {
-			t, _ = u.tokens(m.api)
+		if u == nil {
+			continue
+		}
+		if told, _ := u.tokens(m.api); told != (agent.Tokens{}) {
+			t = told
 		}
 	}
 	t.Output = max(t.Output, quarter(m.seen))

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
-	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/agent"
 )
 
 // relay passes a stream on, event by event as they come.
@@ -21,17 +22,26 @@ type relay struct {
 // run passes the stream on until its end.
 func (s *relay) run(ctx context.Context) {
 	s.conn = http.NewResponseController(s.w)
-	unblocked := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		_ = s.conn.SetWriteDeadline(time.Now())
-		close(unblocked)
-	})
+	stop := unblock(ctx, s.conn)
 	defer stop()
 	err := s.pass(ctx)
-	if !stop() {
-		<-unblocked // a last word has its own time
-	}
+	stop() // a last word has its own time
 	s.end(ctx, err)
+}
+
+// unblock lets nobody wait for a client that does not read once the context has ended,
+// until the func is called. That may be done twice.
+func unblock(ctx context.Context, conn *http.ResponseController) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = conn.SetWriteDeadline(time.Now())
+		close(done)
+	})
+	return sync.OnceFunc(func() {
+		if !stop() {
+			<-done
+		}
+	})
 }
 
 // pass passes events on until there are no more, and returns why.
@@ -56,7 +66,7 @@ func (s *relay) pass(ctx context.Context) error {
 func (s *relay) one(ctx context.Context, e frame) error {
 	ended := s.meter.ended
 	if !ended && !s.meter.event(e.data) {
-		return s.up.Fail(model.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
+		return s.up.Fail(agent.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
 	}
 	if s.meter.ended && !ended {
 		if err := s.settle(ctx, s.res.StatusCode, s.failure()); err != nil {
@@ -75,11 +85,12 @@ func (s *relay) failure() error {
 	if s.meter.failure == "" {
 		return nil
 	}
-	return s.up.Fail(model.StatusInternal, "the model failed in the middle of its answer: %s", s.up.Clean(s.meter.failure))
+	return s.up.Fail(agent.StatusInternal, "the model failed in the middle of its answer: %s", s.up.Clean(s.meter.failure))
 }
 
 // give writes to the client, and waits for it no longer than for the provider.
 func (s *relay) give(ctx context.Context, data []byte) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.g.cfg.IdleTimeout)) // not every listener has deadlines
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -91,7 +102,6 @@ func (s *relay) give(ctx context.Context, data []byte) error {
 		s.w.WriteHeader(s.res.StatusCode)
 	}
 	s.reply.add(data)
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.g.cfg.IdleTimeout)) // not every listener has deadlines
 	if _, err := s.w.Write(data); err != nil {
 		return errClient
 	}
@@ -109,9 +119,9 @@ func (s *relay) end(ctx context.Context, err error) {
 		}
 		err = errAway
 	case errors.Is(err, io.EOF):
-		err = s.up.Fail(model.StatusConnection, "the provider's answer broke off")
+		err = s.up.Fail(agent.StatusConnection, "the provider's answer broke off")
 	case errors.Is(err, errFrame):
-		err = s.up.Fail(model.StatusBadResponse, "the stream holds an event that never ends; check base_url and provider")
+		err = s.up.Fail(agent.StatusBadResponse, "the stream holds an event that never ends; check base_url and provider")
 	}
 	s.broken(ctx, err)
 	_ = s.conn.Flush()

@@ -44,7 +44,7 @@ func (c *call) why(ctx context.Context, err error) (fault, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return closed(cause), errors.New("the run ended or moved in the middle of the call")
 	}
-	e := c.up.Fail(model.StatusBadResponse, "the answer is not what the API documents; check base_url and provider")
+	e := c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents; check base_url and provider")
 	return faultOf(e), e
 }
 

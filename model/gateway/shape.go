@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // refusal is a request that the gateway does not pass on, because of what it says.
@@ -26,7 +27,7 @@ func refuse(param, format string, args ...any) *refusal {
 func short(s string) string {
 	const most = 60
 	if len(s) > most {
-		return s[:most] + "…"
+		return solve.CutText(s, most) + "…"
 	}
 	return s
 }
@@ -57,9 +58,9 @@ func faultOf(e *model.Error) fault {
 		return ours(http.StatusUnauthorized, "provider_refused", "The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
 	case f.status >= 400:
 		text = fmt.Sprintf("The model's provider answered HTTP %d and gave no reason.", f.status)
-	case e.ExitStatus() == model.StatusTimeout:
+	case e.ExitStatus() == agent.StatusTimeout:
 		f.status, text = http.StatusGatewayTimeout, "The model's provider did not answer in time."
-	case e.ExitStatus() == model.StatusConnection:
+	case e.ExitStatus() == agent.StatusConnection:
 		f.status, text = http.StatusBadGateway, "The model's provider cannot be reached, or its answer broke off."
 	default:
 		f.status, text = http.StatusBadGateway, "The model's provider answered what its API does not document."

@@ -140,11 +140,14 @@ func dataOf(raw []byte) []byte {
 			continue
 		}
 		value = bytes.TrimPrefix(value, []byte(" "))
-		if lines++; lines == 1 {
+		switch lines++; lines {
+		case 1:
 			out = value
 			continue
+		case 2:
+			out = bytes.Clone(out) // it is still the stream's
 		}
-		out = append(append(bytes.Clone(out), '\n'), value...)
+		out = append(append(out, '\n'), value...)
 	}
 	return out
 }

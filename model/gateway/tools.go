@@ -21,6 +21,9 @@ var (
 	messagesTools  = regexp.MustCompile(`^(?:|custom|(?:bash|text_editor|memory|computer|computer_toolset|tool_search_tool_(?:bm25|regex))_\d+)$`)
 )
 
+// deepest is how deep tools may be grouped: each group is read once more than what is around it.
+const deepest = 4
+
 // toolFilter takes hosted tools out of a request.
 type toolFilter struct {
 	api      string
@@ -51,7 +54,7 @@ func (f *toolFilter) tools(o *object) *refusal {
 	if m == nil || null(m.value) {
 		return nil
 	}
-	kept, no := f.list(m.value)
+	kept, no := f.list(m.value, 1)
 	if no != nil || len(f.stripped) == 0 {
 		return no
 	}
@@ -62,22 +65,25 @@ func (f *toolFilter) tools(o *object) *refusal {
 		return nil
 	}
 	o.setRaw("tools", kept)
-	if c := o.find("tool_choice"); c != nil && f.chosen(c.value) {
+	if c := o.find("tool_choice"); c != nil && f.chosen(c.value, 1) {
 		o.drop("tool_choice")
 	}
 	return nil
 }
 
-// list is an array of tools without the hosted ones.
-func (f *toolFilter) list(data []byte) ([]byte, *refusal) {
+// list is an array of tools without the hosted ones; depth is 1 for the request's own.
+func (f *toolFilter) list(data []byte, depth int) ([]byte, *refusal) {
 	if data[0] != '[' {
 		return nil, refuse("tools", "tools must be a list")
 	}
 	var kept [][]byte
 	changed := false
 	values, whole := elements(data)
+	if len(values) > mostElements || depth > deepest {
+		return nil, refuse("tools", "it has more than %d tools, or groups of them more than %d deep", mostElements, deepest)
+	}
 	for i, v := range values {
-		text, no := f.one(v)
+		text, no := f.one(v, depth)
 		if no != nil {
 			return nil, no
 		}
@@ -97,7 +103,7 @@ func (f *toolFilter) list(data []byte) ([]byte, *refusal) {
 }
 
 // one is a tool as it may stay, nil if it may not.
-func (f *toolFilter) one(data []byte) ([]byte, *refusal) {
+func (f *toolFilter) one(data []byte, depth int) ([]byte, *refusal) {
 	o, no := parseObject(data)
 	if no != nil {
 		return nil, refuse("tools", "a tool is no JSON object, or has two members of one name")
@@ -127,7 +133,7 @@ func (f *toolFilter) one(data []byte) ([]byte, *refusal) {
 	if inner == nil || null(inner.value) {
 		return data, nil
 	}
-	kept, no := f.list(inner.value)
+	kept, no := f.list(inner.value, depth+1)
 	if no != nil {
 		return nil, no
 	}
@@ -149,11 +155,14 @@ func local(o *object) bool {
 	return kind != nil && text(kind.value) == "local"
 }
 
-// chosen says that a choice of tools names one that was taken out.
-func (f *toolFilter) chosen(data []byte) bool {
+// chosen says that a choice of tools names one that was taken out, or is too deep to say.
+func (f *toolFilter) chosen(data []byte, depth int) bool {
+	if depth > deepest {
+		return true
+	}
 	if data[0] == '[' {
 		values, _ := elements(data)
-		return slices.ContainsFunc(values, f.chosen)
+		return slices.ContainsFunc(values, func(v []byte) bool { return f.chosen(v, depth+1) })
 	}
 	o, no := parseObject(data)
 	if no != nil {
@@ -161,7 +170,7 @@ func (f *toolFilter) chosen(data []byte) bool {
 	}
 	for _, m := range o.members {
 		switch {
-		case m.key == "tools" && f.chosen(m.value):
+		case m.key == "tools" && f.chosen(m.value, depth):
 			return true
 		case m.key == "type" || m.key == "name":
 			if s := text(m.value); s != "" && slices.Contains(f.stripped, s) {

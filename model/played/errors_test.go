@@ -36,17 +36,17 @@ func client(t *testing.T, provider, url string) agent.Model {
 func TestErrorsComeBackUnderTheirNames(t *testing.T) {
 	t.Parallel()
 	for status, code := range map[string]int{
-		model.StatusAuthentication: 401, model.StatusPermission: 403, model.StatusNotFound: 404, model.StatusTimeout: 408,
-		model.StatusBadRequest: 400, model.StatusContext: 400, model.StatusUnprocessable: 422, model.StatusRateLimit: 429,
-		model.StatusInternal: 500, model.StatusUnavailable: 503, model.StatusConnection: 502, model.StatusBadResponse: 200, "Strange": 400,
+		agent.StatusAuthentication: 401, agent.StatusPermission: 403, agent.StatusNotFound: 404, agent.StatusTimeout: 408,
+		agent.StatusBadRequest: 400, agent.StatusContext: 400, agent.StatusUnprocessable: 422, agent.StatusRateLimit: 429,
+		agent.StatusInternal: 500, agent.StatusUnavailable: 503, agent.StatusConnection: 502, agent.StatusBadResponse: 200, "Strange": 400,
 	} {
 		script := "plays: [{steps: [{error: {status: " + status + ", text: no luck}}]}]"
 		want := status
 		switch status {
 		case "Strange":
-			want = model.StatusBadRequest
-		case model.StatusConnection:
-			want = model.StatusUnavailable // what is between us and the provider answers
+			want = agent.StatusBadRequest
+		case agent.StatusConnection:
+			want = agent.StatusUnavailable // what is between us and the provider answers
 		}
 		for _, provider := range []string{model.OpenAI, model.Anthropic} {
 			_, err := client(t, provider, serve(t, script).URL).Query(t.Context(), []agent.Message{{Role: agent.RoleUser, Content: "x"}})

@@ -8,22 +8,6 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
-// Statuses of failed calls, as package model names them.
-const (
-	statusAuthentication = "AuthenticationError"
-	statusBadRequest     = "BadRequestError"
-	statusBadResponse    = "APIResponseValidationError"
-	statusConnection     = "APIConnectionError"
-	statusContext        = "ContextWindowExceededError"
-	statusInternal       = "InternalServerError"
-	statusNotFound       = "NotFoundError"
-	statusPermission     = "PermissionDeniedError"
-	statusRateLimit      = "RateLimitError"
-	statusTimeout        = "Timeout"
-	statusUnavailable    = "ServiceUnavailableError"
-	statusUnprocessable  = "UnprocessableEntityError"
-)
-
 // failure is a call that fails under a status name.
 type failure struct{ status, text string }
 
@@ -32,31 +16,31 @@ func failed(err error) failure {
 	if me, ok := errors.AsType[agent.ModelError](err); ok {
 		return failure{status: me.ExitStatus(), text: me.Public()}
 	}
-	return failure{status: statusInternal, text: "The model cannot be played."}
+	return failure{status: agent.StatusInternal, text: "The model cannot be played."}
 }
 
 // http is the status code; a name that no provider knows is a refused request.
 func (f failure) http() int {
 	switch f.status {
-	case statusAuthentication:
+	case agent.StatusAuthentication:
 		return http.StatusUnauthorized
-	case statusPermission:
+	case agent.StatusPermission:
 		return http.StatusForbidden
-	case statusNotFound:
+	case agent.StatusNotFound:
 		return http.StatusNotFound
-	case statusTimeout:
+	case agent.StatusTimeout:
 		return http.StatusRequestTimeout
-	case statusUnprocessable:
+	case agent.StatusUnprocessable:
 		return http.StatusUnprocessableEntity
-	case statusRateLimit:
+	case agent.StatusRateLimit:
 		return http.StatusTooManyRequests
-	case statusInternal:
+	case agent.StatusInternal:
 		return http.StatusInternalServerError
-	case statusConnection:
+	case agent.StatusConnection:
 		return http.StatusBadGateway
-	case statusUnavailable:
+	case agent.StatusUnavailable:
 		return http.StatusServiceUnavailable
-	case statusBadResponse:
+	case agent.StatusBadResponse:
 		return http.StatusOK
 	}
 	return http.StatusBadRequest
@@ -66,15 +50,15 @@ func (f failure) http() int {
 func (f failure) openAI() any {
 	kind, code := "invalid_request_error", any(nil)
 	switch f.status {
-	case statusAuthentication:
+	case agent.StatusAuthentication:
 		code = "invalid_api_key"
-	case statusNotFound:
+	case agent.StatusNotFound:
 		code = "model_not_found"
-	case statusContext:
+	case agent.StatusContext:
 		code = "context_length_exceeded"
-	case statusRateLimit:
+	case agent.StatusRateLimit:
 		kind, code = "requests", "rate_limit_exceeded"
-	case statusInternal, statusConnection, statusUnavailable, statusTimeout:
+	case agent.StatusInternal, agent.StatusConnection, agent.StatusUnavailable, agent.StatusTimeout:
 		kind = "server_error"
 	}
 	return map[string]any{"error": map[string]any{"message": f.text, "type": kind, "param": nil, "code": code}}
@@ -84,21 +68,21 @@ func (f failure) openAI() any {
 func (f failure) anthropic() any {
 	kind, text := "invalid_request_error", f.text
 	switch f.status {
-	case statusAuthentication:
+	case agent.StatusAuthentication:
 		kind = "authentication_error"
-	case statusPermission:
+	case agent.StatusPermission:
 		kind = "permission_error"
-	case statusNotFound:
+	case agent.StatusNotFound:
 		kind = "not_found_error"
-	case statusRateLimit:
+	case agent.StatusRateLimit:
 		kind = "rate_limit_error"
-	case statusTimeout:
+	case agent.StatusTimeout:
 		kind = "timeout_error"
-	case statusUnavailable:
+	case agent.StatusUnavailable:
 		kind = "overloaded_error"
-	case statusInternal, statusConnection:
+	case agent.StatusInternal, agent.StatusConnection:
 		kind = "api_error"
-	case statusContext:
+	case agent.StatusContext:
 		if !strings.Contains(text, "prompt is too long") {
 			text = "prompt is too long: " + text
 		}
@@ -108,7 +92,7 @@ func (f failure) anthropic() any {
 
 // refuse answers with a failure in the provider's shape.
 func refuse(w http.ResponseWriter, a api, f failure) {
-	if f.status == statusBadResponse { // an answer that is none
+	if f.status == agent.StatusBadResponse { // an answer that is none
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Write([]byte(f.text + "\n"))
 		return

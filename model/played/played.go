@@ -44,7 +44,7 @@ func Handler(open func() (agent.Model, error)) http.Handler {
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.count)
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, chatAPI(), failure{status: statusNotFound, text: fmt.Sprintf("Unknown request: %s %s", r.Method, r.URL.Path)})
+		refuse(w, chatAPI(), failure{status: agent.StatusNotFound, text: fmt.Sprintf("Unknown request: %s %s", r.Method, r.URL.Path)})
 	})
 	return mux
 }
@@ -85,7 +85,7 @@ func (s *stage) serve(a api) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, req, err := read(w, r, a)
 		if err != nil {
-			refuse(w, a, failure{status: statusBadRequest, text: err.Error()})
+			refuse(w, a, failure{status: agent.StatusBadRequest, text: err.Error()})
 			return
 		}
 		reply, err := s.ask(r.Context(), req)
@@ -188,7 +188,7 @@ func (s *stage) count(w http.ResponseWriter, r *http.Request) {
 	a := messagesAPI()
 	_, req, err := read(w, r, a)
 	if err != nil {
-		refuse(w, a, failure{status: statusBadRequest, text: err.Error()})
+		refuse(w, a, failure{status: agent.StatusBadRequest, text: err.Error()})
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]int64{"input_tokens": estimate(settle(req.history, req.client()))})

@@ -14,7 +14,7 @@ import (
 )
 
 // StatusNoPlay is the exit status of a run whose experiment no play matches.
-const StatusNoPlay = "NotFoundError"
+const StatusNoPlay = agent.StatusNotFound
 
 // Model plays a script for one experiment. It is safe for concurrent use.
 type Model struct {

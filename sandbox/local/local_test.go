@@ -6,16 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
@@ -24,41 +21,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// config is for tests: small limits, a private state directory, and weaker
-// limits accepted where there are no control groups.
 func config(t *testing.T) local.Config {
 	t.Helper()
-	c := local.DefaultConfig()
-	c.Dir = t.TempDir()
-	c.AllowUnlimited = true
-	c.FreeDiskMiB = 16
-	return c
+	return localtest.Config(t)
 }
 
-// setup returns a driver; without bubblewrap the test is skipped, or fails
-// where it is required.
 func setup(t *testing.T, change ...func(*local.Config)) *local.Driver {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("YUDAI_TEST_REQUIRE"), ","), "bubblewrap") {
-			t.Fatal("bubblewrap is required and not installed")
-		}
-		t.Skip("bubblewrap is not installed")
-	}
-	c := config(t)
-	for _, f := range change {
-		f(&c)
-	}
-	d, err := local.New(c, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // also makes what t.TempDir removes removable
-		if _, err := d.Sweep(context.Background(), func(sandbox.Info) bool { return false }); err != nil {
-			t.Errorf("sweep at the end: %v", err)
-		}
-	})
-	return d
+	return localtest.Driver(t, change...)
 }
 
 func TestPromises(t *testing.T) {

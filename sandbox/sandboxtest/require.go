@@ -15,19 +15,43 @@ import (
 // A test that would skip for want of something listed fails instead.
 const RequireEnv = "YUDAI_TEST_REQUIRE"
 
-// RequireMachines skips a test that needs machines of package internal/machine where
-// they are not supported, for the reason given, and fails it where what they need is
-// listed in [RequireEnv].
+// Required reports whether something is listed in [RequireEnv].
+func Required(what string) bool {
+	return slices.Contains(strings.Split(os.Getenv(RequireEnv), ","), what)
+}
+
+// Require skips a test where something is wanting, for the reason given, and fails it
+// where that is listed in [RequireEnv]. Without a reason nothing is wanting.
+func Require(t *testing.T, what string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case Required(what):
+		t.Fatalf("%s is required: %v", what, err)
+	default:
+		t.Skipf("without %s: %v", what, err)
+	}
+}
+
+// RequirePrograms is Require for programs that have to be found.
+func RequirePrograms(t *testing.T, what string, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		_, err := exec.LookPath(p)
+		Require(t, what, err)
+	}
+}
+
+// RequireMachines is Require for machines of package internal/machine: it fails a test
+// where what they need is listed.
 func RequireMachines(t *testing.T, unsupported error) {
 	t.Helper()
-	if unsupported == nil {
-		return
-	}
-	required := strings.Split(os.Getenv(RequireEnv), ",")
-	if slices.Contains(required, "bubblewrap") && (os.Geteuid() == 0 || slices.Contains(required, "root")) {
+	if unsupported != nil && Required("bubblewrap") && (os.Geteuid() == 0 || Required("root")) {
 		t.Fatal(unsupported)
 	}
-	t.Skip(unsupported)
+	if unsupported != nil {
+		t.Skip(unsupported)
+	}
 }
 
 // SkipFails shows that the named test of the calling test binary keeps to

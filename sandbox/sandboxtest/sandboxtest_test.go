@@ -3,16 +3,11 @@ package sandboxtest_test
 import (
 	"context"
 	"os"
-	"os/exec"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 )
 
@@ -26,12 +21,7 @@ func TestMain(m *testing.M) {
 // own test says so).
 func TestEveryPromiseCatchesItsBreak(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("YUDAI_TEST_REQUIRE"), ","), "bubblewrap") {
-			t.Fatal("bubblewrap is required and not installed")
-		}
-		t.Skip("bubblewrap is not installed")
-	}
+	sandboxtest.RequirePrograms(t, "bubblewrap", "bwrap")
 	all := breaks()
 	for _, p := range sandboxtest.Promises() {
 		make := all[p.Name]
@@ -43,7 +33,7 @@ func TestEveryPromiseCatchesItsBreak(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			b := make()
-			b.inner = newLocal(t)
+			b.inner = localtest.Driver(t) // of its own: a broken one may sweep too much
 			h := sandboxtest.Harness{Driver: b, Commands: true}.Ground(t)
 			if !p.Applies(h) {
 				t.Skip("not claimed on this machine")
@@ -60,21 +50,4 @@ func TestEveryPromiseCatchesItsBreak(t *testing.T) {
 	for name := range all {
 		t.Errorf("a broken driver for %q, which is no promise", name)
 	}
-}
-
-// newLocal returns a driver of its own: a broken one may sweep too much.
-func newLocal(t *testing.T) driver {
-	t.Helper()
-	c := local.DefaultConfig()
-	c.Dir, c.AllowUnlimited, c.FreeDiskMiB = t.TempDir(), true, 16
-	d, err := local.New(c, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := d.Sweep(context.Background(), func(sandbox.Info) bool { return false }); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
 }

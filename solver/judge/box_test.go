@@ -18,6 +18,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/solver/tree"
@@ -57,12 +58,7 @@ var driver = sync.OnceValues(func() (*boxes, error) {
 func open(t *testing.T, from string) sandbox.Sandbox {
 	t.Helper()
 	d, err := driver()
-	if err != nil {
-		if strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	sandboxtest.Require(t, "bubblewrap", err)
 	sb, err := d.Open(context.Background(), sandbox.Spec{Name: fmt.Sprint("j", d.count.Add(1)), From: from})
 	must(t, err)
 	t.Cleanup(func() { must(t, sb.Close(context.Background())) })

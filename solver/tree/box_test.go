@@ -17,6 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -62,12 +63,7 @@ type box struct {
 func open(t *testing.T, from string) sandbox.Sandbox {
 	t.Helper()
 	d, err := driver()
-	if err != nil {
-		if strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	sandboxtest.Require(t, "bubblewrap", err)
 	sb, err := d.Open(t.Context(), sandbox.Spec{Name: fmt.Sprint("t", d.count.Add(1)), From: from})
 	must(t, err)
 	t.Cleanup(func() { must(t, sb.Close(context.Background())) })

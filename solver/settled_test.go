@@ -1,0 +1,85 @@
+package solver_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver"
+)
+
+// TestCallIsSettledInOneTransaction: a call of an agent is one writing of the store, which
+// has its step, its tokens and its money together.
+func TestCallIsSettledInOneTransaction(t *testing.T) {
+	bubble(t, func(w *world) {
+		l := w.lodge(10 * time.Second)
+		w.writer()
+		p := w.process("a")
+		var stored atomic.Int32
+		p.store.on(nil, func(op string, c solve.Change) {
+			if op != "step" {
+				return
+			}
+			stored.Add(1)
+			if r := w.run1(c.Solve).Progress; r.Steps != r.Usage.Calls || r.Usage.Cost != solve.Money(r.Steps)*call || r.Usage.Input != int64(5*r.Steps) {
+				w.Errorf("half of a call is stored: %+v", r)
+			}
+		})
+		p.run()
+		w.final(w.ask(lodgers), solve.StateSolved)
+		if got := int(stored.Load()); got != l.calls+1 { // and one for the program's own line
+			w.Errorf("%d writings for %d calls", got, l.calls)
+		}
+	})
+}
+
+// TestEstimateIsMarked: what the gateway had to estimate is booked like every call, and its
+// record says what it is.
+func TestEstimateIsMarked(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.lodge(time.Minute)
+		w.writer()
+		w.start("a")
+		id := w.ask(lodgers)
+		a := w.hand(id)
+		w.await(time.Hour, "the calls", func() bool { return w.run1(id).Progress.Usage.Calls == 3 })
+		at := time.Now()
+		w.must(a.Begin(w.Context(), call))
+		w.must(a.End(w.Context(), agent.Call{At: at, API: agent.APIChat, Usage: solve.Usage{Calls: 1, Cost: call}, Estimated: true, Request: []byte(`{}`)}))
+		if p := w.run1(id).Progress; p.Steps != 4 || p.Usage.Cost != 4*call {
+			w.Errorf("progress %+v", p)
+		}
+		data, err := w.store.Artifact(w.Context(), id, "run-1-call-"+at.UTC().Format("20060102-150405.000000000")+".json")
+		if err != nil || !strings.Contains(string(data), `"estimated": true`) {
+			w.Errorf("%s, %v", data, err)
+		}
+		w.final(id, solve.StateSolved)
+	})
+}
+
+// TestMoneyADayOfAnInstallation: it is one for all its repositories, and no other's.
+func TestMoneyADayOfAnInstallation(t *testing.T) {
+	for name, daily := range map[string]solver.Daily{
+		"installation": {Installation: solver.Day{USD: 0.05}}, "process": {Process: solver.Day{USD: 0.05}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.cfg.Daily, w.cfg.Limits.SolveUSD, w.cfg.Limits.RunUSD = daily, 0.20, 1
+				w.play("dear", append(many(1, dear(call, "write good")), many(60, dear(call, "sleep 1s"))...)...)
+				w.writer()
+				w.start("a")
+				s := w.final(w.ask(with("dear")), solve.StateSolved)
+				if sum := spent(w.runs(s.ID)); s.Plan.Limits.SolveMoney != 5*call || sum != 5*call {
+					w.Errorf("spent %s of %s", sum, s.Plan.Limits.SolveMoney)
+				}
+				w.refusedFor(w.ask(with("dear"), in(8, "other")), "spent or reserved $0.05", "solver.daily."+name+".usd allows $0.05", at(s.Started.Add(24*time.Hour)))
+				if elsewhere := func(s *solve.Solve) { s.Repo.ID, s.Repo.Installation = 9, 2 }; name == "installation" {
+					w.final(w.ask(with("dear"), elsewhere), solve.StateSolved)
+				}
+			})
+		})
+	}
+}
