@@ -25,8 +25,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/machine"
@@ -168,6 +170,7 @@ func (s *Server) Close() error {
 	for _, d := range []*door{s.api, s.edge} {
 		if d != nil {
 			d.close()
+			d.release()
 		}
 	}
 	var errs []error
@@ -187,6 +190,7 @@ type door struct {
 
 	mu     sync.Mutex
 	server *http.Server
+	held   int // a socket that is bound and does not listen: a shut door's address stays its own; 0 is none
 }
 
 func openDoor(h http.Handler) (*door, error) {
@@ -201,6 +205,7 @@ func (d *door) open() error {
 	if d.server != nil {
 		return nil
 	}
+	d.letGo()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", d.address)
 	if err != nil {
 		return err
@@ -219,5 +224,38 @@ func (d *door) close() {
 	if d.server != nil {
 		_ = d.server.Close()
 		d.server = nil
+		d.hold()
+	}
+}
+
+// hold keeps others from listening at the address: whoever calls is to be refused.
+func (d *door) hold() {
+	at, err := netip.ParseAddrPort(d.address)
+	if err != nil {
+		return
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		_ = syscall.Close(fd)
+		return
+	}
+	d.held = fd
+}
+
+// release gives the address up.
+func (d *door) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.letGo()
+}
+
+func (d *door) letGo() {
+	if d.held != 0 {
+		_ = syscall.Close(d.held)
+		d.held = 0
 	}
 }

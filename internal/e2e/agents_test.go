@@ -191,15 +191,18 @@ func (w *world) paidOnce(v solve.View, calls int) {
 	}
 }
 
-// inSandboxes lists processes of sandboxes of this world whose command line has a word.
-func (w *world) inSandboxes(word string) []string {
+// inSandboxes lists agents' processes in sandboxes of this world, by their program. What is
+// mounted in a sandbox says whose it is.
+func (w *world) inSandboxes(program string) []string {
 	w.t.Helper()
 	var out []string
 	found, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range found {
 		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		if first, _, _ := bytes.Cut(line, []byte{0}); bytes.HasSuffix(first, []byte(word)) && bytes.Contains(env, []byte("YUDAI_TASK_FILE=")) {
+		mounts, _ := os.ReadFile(filepath.Join(dir, "mountinfo"))
+		if first, _, _ := bytes.Cut(line, []byte{0}); bytes.HasSuffix(first, []byte(program)) && bytes.Contains(env, []byte("YUDAI_TASK_FILE=")) &&
+			bytes.Contains(mounts, []byte(w.dir)) {
 			out = append(out, string(line))
 		}
 	}
