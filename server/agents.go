@@ -23,7 +23,7 @@ func (c Config) programs() []command.Program {
 
 // agents are all that this configuration has, by the name used in agents=.
 func (c Config) agents() map[string]agent.Agent {
-	all := map[string]agent.Agent{"mini": agent.NewMini(c.Agent), "swe-agent": sweagent.New(c.SWEAgent)}
+	all := map[string]agent.Agent{"mini": agent.NewMini(c.Agent), "swe-agent": sweagent.New(c.SWEAgent, c.Agents.Patience)}
 	for _, p := range c.programs() {
 		all[p.Name] = command.New(p, c.Agents)
 	}

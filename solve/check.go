@@ -127,7 +127,7 @@ func (v View) runSummary(r Run) string {
 	}
 	u := r.Progress.Usage
 	fact("Work", fmt.Sprintf("%s, %s", count(r.Progress.Steps, "step"), count(r.Progress.Edits, "edit")))
-	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out)", u.Cost, count(u.Calls, "call"), u.Input, u.Output))
+	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, count(u.Calls, "call"), u.Input, u.Output, u.estimate()))
 	if cost := r.SandboxCost(); cost > 0 {
 		fact("Sandboxes", cost.String()+on(r.Stays))
 	}

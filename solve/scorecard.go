@@ -135,7 +135,7 @@ func (v View) facts(r Run) string {
 	if r.From != nil {
 		fact("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
 	} else {
-		fact("Cost", fmt.Sprintf("%s of %s for all runs", r.Progress.Usage.Cost, v.cost()))
+		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), r.Progress.Usage.estimate()))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
 		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, on(r.Stays)))

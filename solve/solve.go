@@ -258,6 +258,26 @@ type Usage struct {
 	CachedRead int64 `json:"cached_tokens"`
 	Output     int64 `json:"output_tokens"`
 	Cost       Money `json:"cost"`
+	// Estimated is how many of the calls are booked by an estimate: the provider's numbers never came.
+	Estimated int `json:"estimated_calls,omitempty"`
+}
+
+// Add adds what other calls used.
+func (u *Usage) Add(o Usage) {
+	u.Calls += o.Calls
+	u.Input += o.Input
+	u.CachedRead += o.CachedRead
+	u.Output += o.Output
+	u.Cost += o.Cost
+	u.Estimated += o.Estimated
+}
+
+// estimate says how many calls are estimated, if any.
+func (u Usage) estimate() string {
+	if u.Estimated == 0 {
+		return ""
+	}
+	return ", " + count(u.Estimated, "call") + " estimated"
 }
 
 // Progress is what changes while a run works, without a change of state.

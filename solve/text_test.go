@@ -402,3 +402,22 @@ func TestTerminalKeepsTheWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestEstimatedCallsAreTold: a cost that is partly an estimate says so.
+func TestEstimatedCallsAreTold(t *testing.T) {
+	t.Parallel()
+	v := sample(solve.StateSolved)
+	champion := v.Solve.Decision.Champion
+	for n, want := range map[int]string{0: "", 1: ", 1 call estimated", 2: ", 2 calls estimated"} {
+		var sum solve.Usage
+		for range n {
+			sum.Add(solve.Usage{Estimated: 1})
+		}
+		v.Runs[champion-1].Progress.Usage.Estimated = sum.Estimated
+		for name, text := range map[string]string{"check run": solve.RunCheckOf(v, champion).Summary, "scorecard": solve.PullBody(v)} {
+			if got := strings.Contains(text, "estimated"); got != (n > 0) || !strings.Contains(text, want) {
+				t.Errorf("the %s after %d estimates:\n%s", name, n, text)
+			}
+		}
+	}
+}

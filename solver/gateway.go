@@ -117,11 +117,15 @@ const settleTime = 30 * time.Second
 func (b *booking) End(ctx context.Context, c agent.Call) error {
 	ctx, cancel := closing(ctx, settleTime)
 	defer cancel()
-	b.settle(b.least(), c.Usage)
+	used := c.Usage
+	if c.Estimated {
+		used.Estimated = used.Calls
+	}
+	b.settle(b.least(), used)
 	w := b.worker
 	err := w.progress(ctx, nil, func(p *solve.Progress) {
-		p.Steps += c.Usage.Calls
-		add(&p.Usage, c.Usage)
+		p.Steps += used.Calls
+		p.Usage.Add(used)
 	})
 	if err == nil && len(c.Request) > 0 {
 		err = w.keepCall(ctx, c)
@@ -140,15 +144,6 @@ func (b *booking) least() solve.Money {
 	worst := slices.Min(b.worst)
 	b.worst = slices.Delete(b.worst, slices.Index(b.worst, worst), slices.Index(b.worst, worst)+1)
 	return worst
-}
-
-// add sums what calls used.
-func add(sum *solve.Usage, u solve.Usage) {
-	sum.Calls += u.Calls
-	sum.Input += u.Input
-	sum.CachedRead += u.CachedRead
-	sum.Output += u.Output
-	sum.Cost += u.Cost
 }
 
 // progress stores lines of the transcript and what changed of the progress, in one transaction.

@@ -36,8 +36,8 @@ func TestCallIsSettledInOneTransaction(t *testing.T) {
 	})
 }
 
-// TestEstimateIsMarked: what the gateway had to estimate is booked like every call, and its
-// record says what it is.
+// TestEstimateIsMarked: what the gateway had to estimate is booked like every call, and the
+// run and its record say what it is.
 func TestEstimateIsMarked(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.lodge(time.Minute)
@@ -49,7 +49,7 @@ func TestEstimateIsMarked(t *testing.T) {
 		at := time.Now()
 		w.must(a.Begin(w.Context(), call))
 		w.must(a.End(w.Context(), agent.Call{At: at, API: agent.APIChat, Usage: solve.Usage{Calls: 1, Cost: call}, Estimated: true, Request: []byte(`{}`)}))
-		if p := w.run1(id).Progress; p.Steps != 4 || p.Usage.Cost != 4*call {
+		if p := w.run1(id).Progress; p.Steps != 4 || p.Usage.Cost != 4*call || p.Usage.Estimated != 1 {
 			w.Errorf("progress %+v", p)
 		}
 		data, err := w.store.Artifact(w.Context(), id, "run-1-call-"+at.UTC().Format("20060102-150405.000000000")+".json")

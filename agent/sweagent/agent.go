@@ -21,15 +21,16 @@ import (
 // Agent is SWE-agent. Safe for concurrent use.
 type Agent struct {
 	cfg      Config
-	patience time.Duration // how long it may go on after its door has closed
+	patience time.Duration
 	look     time.Duration // between two looks at the trajectory
 }
 
 var _ agent.Resident = (*Agent)(nil)
 
-// New returns the agent. The config is taken as valid.
-func New(cfg Config) *Agent {
-	return &Agent{cfg: cfg, patience: 10 * time.Second, look: time.Second}
+// New returns the agent; patience is how long it may go on after its door has closed. The
+// config is taken as valid.
+func New(cfg Config, patience time.Duration) *Agent {
+	return &Agent{cfg: cfg, patience: patience, look: time.Second}
 }
 
 // Needs implements [agent.Resident].

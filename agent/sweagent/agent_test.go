@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
@@ -199,7 +200,7 @@ func TestNotSetUp(t *testing.T) {
 		if path != "" {
 			c.Command = []string{path}
 		}
-		a := sweagent.New(c)
+		a := sweagent.New(c, time.Minute)
 		if err := a.Ready(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Error(err)
 		}

@@ -60,7 +60,7 @@ func TestRealProgram(t *testing.T) {
 	var store agenttest.Store
 	j := store.Job("The sum is wrong.", m, model.URL, agent.APIChat)
 	j.Limits = solve.Limits{CommandTime: 3 * time.Second, RunTime: 4 * time.Minute, RunSteps: 20}
-	res := sweagent.New(sweagent.Config{Command: command}).Run(t.Context(), j)
+	res := sweagent.New(sweagent.Config{Command: command}, 10*time.Second).Run(t.Context(), j)
 	text := string(store.Lines())
 	t.Log(text)
 	if res.Exit != agent.ExitSubmitted || res.Err != nil || !strings.Contains(res.Submission, "+right") {

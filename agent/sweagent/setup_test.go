@@ -58,7 +58,7 @@ func setup(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.agent = sweagent.Hasty(sweagent.New(sweagent.Config{Command: []string{exe, fakeArg}}))
+	w.agent = sweagent.Hasty(sweagent.New(sweagent.Config{Command: []string{exe, fakeArg}}, time.Minute))
 	return w
 }
 

@@ -91,11 +91,7 @@ func (d *door) end(ctx context.Context, c agent.Call) error {
 	defer cancel()
 	err := d.account.End(ctx, c)
 	d.mu.Lock()
-	d.usage.Calls += c.Usage.Calls
-	d.usage.Input += c.Usage.Input
-	d.usage.CachedRead += c.Usage.CachedRead
-	d.usage.Output += c.Usage.Output
-	d.usage.Cost += c.Usage.Cost
+	d.usage.Add(c.Usage)
 	d.mu.Unlock()
 	if err != nil {
 		d.shut(errAway)
