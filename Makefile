@@ -9,6 +9,7 @@ J ?= 3
 PAIRS ?= 300
 FUZZTIME ?= 10s
 FUZZJOBS ?= 1
+FUZZTARGETS ?= all
 comma := ,
 # A test that would skip for want of one of these fails instead.
 export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
@@ -34,7 +35,7 @@ build: ## build bin/yudai, a static binary
 .PHONY: test
 test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
 	@scripts/deps chromium npm python3-venv $(ENGINE)
-	$(GO) test -timeout 25m -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
+	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
@@ -42,12 +43,12 @@ race: deps ## run the tests under the race detector (needs a C compiler, and ins
 	$(GO) test -race -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: lint
-lint: ## formatting, vet, golangci-lint (built from source once)
+lint: ## formatting, golangci-lint with vet (built from source once)
 	@scripts/lint
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (default 1)
-	@scripts/fuzz $(FUZZTIME) $(FUZZJOBS)
+fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (default 1); FUZZTARGETS=8 runs eight, others with each commit
+	@scripts/fuzz $(FUZZTIME) $(FUZZJOBS) $(FUZZTARGETS)
 
 .PHONY: bench
 bench: deps build ## measure against the targets and print the table; ARGS=-update writes docs/benchmarks.md
@@ -106,5 +107,5 @@ race-short: deps
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
 	@for part in lint test race-short demo kill kill-mutations projects-sample fuzz; do \
-	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=1s N=30 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
+	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s FUZZTARGETS=8 N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

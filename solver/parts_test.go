@@ -145,6 +145,7 @@ type models struct {
 	calls   map[string]int
 	unready map[string]error
 	opens   map[string]error
+	silent  bool // no model has an API for agents, as a roulette
 }
 
 // set gives a model another script, for what is asked from now on.
@@ -161,9 +162,16 @@ func (m *models) set(name string, steps ...scripted.Step) {
 func (m *models) Names() []string                          { return slices.Clone(m.names) }
 func (m *models) Ready(name string) error                  { return m.unready[name] }
 func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
-func (m *models) APIs(string) []string                     { return []string{agent.APIChat} }
 func (m *models) Metered(name string) bool                 { return name != "bad" }
 func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
+
+func (m *models) APIs(string) []string {
+	if m.silent {
+		return nil
+	}
+	return []string{agent.APIChat}
+}
+
 func (m *models) Open(name string, x solve.Experiment) (agent.Model, error) {
 	if err := m.opens[name]; err != nil {
 		return nil, err

@@ -162,6 +162,7 @@ func TestResidentNeedsAPlace(t *testing.T) {
 		"The agent lodger speaks messages, and the model good offers chat. Choose another model or agent": func(_ *world, l *lodger) {
 			l.needs.APIs = []string{agent.APIMessages}
 		},
+		"and the model good offers no API that agents can call. Choose another model or agent": func(w *world, _ *lodger) { w.models.silent = true },
 		"keeps a program running in the sandbox, and the driver fake cannot do that. Choose another driver (sandbox=) or the agent mini.": func(w *world, _ *lodger) {
 			w.driver.SetTraits(func(t *sandbox.Traits) { t.Launch = false })
 		},

@@ -89,11 +89,15 @@ func python(t *testing.T, base string, env map[string]string, end string, args .
 	return nil
 }
 
-// inspect opens trajectories in the real inspector.
+// inspect opens trajectories in the real inspector, and one of ours and one of the
+// program's by the command, on a terminal.
 func inspect(t *testing.T, base string, files []string) {
 	t.Helper()
 	env := map[string]string{"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": t.TempDir()}
 	if err := python(t, base, env, "every file shows", append([]string{"testdata/pages.py"}, files...)...); err != nil {
+		t.Error(err)
+	}
+	if err := python(t, base, env, "every file opens", "testdata/terminal.py", files[0], files[1]); err != nil {
 		t.Error(err)
 	}
 }

@@ -88,8 +88,9 @@ func TestPrepare(t *testing.T) {
 	}{
 		"claude-code": {"ANTHROPIC_API_KEY", agent.APIMessages, []string{
 			"ANTHROPIC_BASE_URL=http://gw.test/y", "ANTHROPIC_DEFAULT_HAIKU_MODEL=m\"1", "--model m\"1", "--max-turns 7", "BASH_MAX_TIMEOUT_MS=90000", "IS_SANDBOX=1",
+			"CLAUDE_CODE_MAX_RETRIES=15", // the page says so, for the time that yudai is away
 		}},
-		"codex":    {"YUDAI_RUN_TOKEN", agent.APIResponses, []string{`model = "m\"1"`, `base_url = "http://gw.test/y/v1"`, `wire_api = "responses"`, "CODEX_HOME=/workspace/agent/codex"}},
+		"codex":    {"YUDAI_RUN_TOKEN", agent.APIResponses, []string{`model = "m\"1"`, `base_url = "http://gw.test/y/v1"`, `wire_api = "responses"`, "CODEX_HOME=/workspace/agent/codex", "\nrequest_max_retries = 8\n", "\nstream_max_retries = 5\n"}},
 		"opencode": {"YUDAI_RUN_TOKEN", agent.APIChat, []string{`"baseURL":"http://gw.test/y/v1"`, `gateway/m"1`, "_BASH_DEFAULT_TIMEOUT_MS=90000", `"steps":7`, "openai-compatible", "{env:YUDAI_RUN_TOKEN}"}},
 	} {
 		p := byName(t, name)

@@ -107,17 +107,21 @@ func solves(t *testing.T, p command.Program, instructions string, tidy func(stri
 	}
 }
 
-// A model that refuses ends the program by itself, and soon. (opencode is slow to
-// start; what it prints then is in TestEnded.)
+// A model that refuses ends the program by itself: at once, or, as docs/agents.md says of
+// Codex, after five more tries.
 func TestRefusedCallsEndThem(t *testing.T) {
 	t.Parallel()
-	for _, p := range []command.Program{presets.ClaudeCode(), presets.Codex()} {
+	calls := map[string]int{"claude-code": 1, "codex": 6, "opencode": 1}
+	for _, p := range presets.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			w := setup(t, p, "plays: [{steps: [{error: {status: AuthenticationError, text: the budget is used up}}]}]")
 			res := w.run(p, nil)
 			if res.Exit != "AuthenticationError" || res.Err == nil || !strings.Contains(res.Reason, "the budget is used up") {
 				t.Errorf("%+v", res)
+			}
+			if w.refused != calls[p.Name] {
+				t.Errorf("%d calls were refused, want %d", w.refused, calls[p.Name])
 			}
 		})
 	}

@@ -29,10 +29,11 @@ type world struct {
 
 	agenttest.Store
 
-	mu     sync.Mutex
-	calls  int
-	keys   map[string]bool // how the calls identified themselves
-	bodies bytes.Buffer
+	mu      sync.Mutex
+	calls   int
+	refused int             // calls that were answered with 401
+	keys    map[string]bool // how the calls identified themselves
+	bodies  bytes.Buffer
 }
 
 // setup makes a world in which the program is installed and the script is played.
@@ -61,8 +62,11 @@ func (w *world) answer(h http.Handler, rw http.ResponseWriter, r *http.Request) 
 		w.keys[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+r.Header.Get("X-Api-Key")] = true
 	}
 	w.bodies.Write(body.Bytes())
-	if rw2.code == http.StatusOK {
+	switch rw2.code {
+	case http.StatusOK:
 		w.calls++
+	case http.StatusUnauthorized:
+		w.refused++
 	}
 }
 

@@ -139,7 +139,14 @@ func (s *Server) find(id string) *box {
 // boot starts the machine of a new or paused sandbox, from files if it is new.
 func (s *Server) boot(b *box, from string) error {
 	t := b.template
-	m, err := machine.Start(machine.Options{Dir: b.dir, From: from, Hide: t.Hide, DiskBytes: t.DiskBytes, Hostname: "e2b"})
+	m, err := machine.Start(machine.Options{
+		Dir: b.dir, From: from, Hide: t.Hide, DiskBytes: t.DiskBytes, Hostname: "e2b",
+		Hosts: s.o.Hosts, Allowed: func() []string {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return b.network.AllowOut // replaced as a whole, never changed
+		},
+	})
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,13 @@
 //	s.Billed() // must be empty
 //
 // What differs from the service: machines have no network, whatever the rules say
-// (Network tells the rules); processes do not survive a fork, a snapshot or a
-// pause in the copy, they live on in the original of a fork and a snapshot; the
-// files may change while they are captured; steps of template builds that run
-// commands are noted and not run, unless Options.RunSteps asks for it.
+// (Network tells the rules), but for the names in Options.Hosts. Such a name is reached
+// where allowOut names it, and not where everything is allowed; by its own port only; what
+// is open stays open when the rules change; and the name in TLS or in the Host header is
+// not looked at. Processes do not survive a fork, a snapshot or a pause in the copy,
+// they live on in the original of a fork and a snapshot; the files may change while
+// they are captured; steps of template builds that run commands are noted and not run,
+// unless Options.RunSteps asks for it.
 package e2bsim
 
 import (
@@ -54,6 +57,9 @@ type Options struct {
 	NoFork bool
 	// RunSteps runs the RUN steps of template builds.
 	RunSteps bool
+	// Hosts are "name:port" that sandboxes reach where their rules name them, each
+	// with the address of this machine that answers; none means no network.
+	Hosts map[string]string
 }
 
 // Plan are the limits of an account; zero values are those of DefaultPlan.

@@ -144,10 +144,13 @@ func machines() string {
 	return ""
 }
 
-func e2bPlace(t *testing.T) place {
+func e2bPlace(t *testing.T) place { return e2bWith(t, nil) }
+
+// e2bWith is a stub of E2B whose sandboxes may reach these hosts.
+func e2bWith(t *testing.T, hosts map[string]string) place {
 	t.Helper()
 	needs(t, "root", machines())
-	s, err := e2bsim.New(e2bsim.Options{Dir: t.TempDir()})
+	s, err := e2bsim.New(e2bsim.Options{Dir: t.TempDir(), Hosts: hosts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,10 +170,13 @@ func e2bPlace(t *testing.T) place {
 	}
 }
 
-func primePlace(t *testing.T) place {
+func primePlace(t *testing.T) place { return primeWith(t, nil) }
+
+// primeWith is a stub of Prime whose sandboxes may reach these hosts.
+func primeWith(t *testing.T, hosts map[string]string) place {
 	t.Helper()
 	needs(t, "root", machines())
-	s, err := primesim.New(primesim.Options{Dir: t.TempDir()})
+	s, err := primesim.New(primesim.Options{Dir: t.TempDir(), Hosts: hosts})
 	if err != nil {
 		t.Fatal(err)
 	}

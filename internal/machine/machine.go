@@ -6,7 +6,7 @@
 // "root" is root of this host without the rights to leave its namespaces.
 // It needs root and bubblewrap. The writable files lie below one directory, so
 // that a machine can be copied; /usr is the host's, read-only; the only network is
-// the loopback of its own.
+// the loopback of its own, on which the hosts of Options are, if any.
 package machine
 
 import (
@@ -54,6 +54,12 @@ type Options struct {
 	DiskBytes int64
 	// Hostname is the name of the machine, "machine" if empty.
 	Hostname string
+	// Hosts are what a machine reaches beside itself: a connection inside to a
+	// "name:port" is carried to this address of the host, while Allowed names it.
+	Hosts map[string]string
+	// Allowed returns the names, also as "*.domain", that may be reached now; it is asked
+	// at every new connection. Without it none may.
+	Allowed func() []string
 }
 
 // Machine is one running machine. All methods may be called concurrently.
@@ -64,6 +70,7 @@ type Machine struct {
 	spaces []*os.File // the namespaces, in the order of namespaces
 	keeper *exec.Cmd
 	hold   io.Closer // the first process ends with it
+	cut    func()    // ends what leads out, nil if nothing does
 
 	stop    sync.Once
 	stopped atomic.Bool
@@ -105,6 +112,9 @@ func Start(o Options) (*Machine, error) {
 		if err := m.fill(); err != nil {
 			return nil, errors.Join(fmt.Errorf("fill the disk of a machine: %w", err), m.Stop())
 		}
+	}
+	if err := m.lead(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a machine: %w", err), m.Stop())
 	}
 	return m, nil
 }
@@ -173,6 +183,9 @@ func namespaces() []string { return []string{"mnt", "pid", "net", "ipc", "uts"} 
 func (m *Machine) Stop() error {
 	m.stop.Do(func() {
 		m.stopped.Store(true)
+		if m.cut != nil {
+			m.cut()
+		}
 		if m.hold != nil {
 			_ = m.hold.Close()
 		}

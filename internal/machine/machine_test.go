@@ -229,9 +229,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 	m := start(t, func(o *machine.Options) { o.Dir = dir })
 	mark := "314159" + itoa(os.Getpid())
 	run(t, m, machine.User, "(setsid sleep "+mark+" >/dev/null 2>&1 &)")
-	if out, _ := exec.Command("pgrep", "-f", "^sleep "+mark).Output(); len(out) == 0 {
-		t.Fatal("the process is not seen on the host: this test sees nothing")
-	}
+	await(t, "the process is seen on the host", func() bool {
+		out, _ := exec.Command("pgrep", "-f", "^sleep "+mark).Output()
+		return len(out) > 0
+	})
 	for range 2 {
 		if err := m.Close(); err != nil {
 			t.Fatal(err)

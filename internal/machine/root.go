@@ -37,9 +37,16 @@ func prepare(o Options) error {
 		}
 	}
 	root := filepath.Join(o.Dir, "root")
-	if _, err := os.Stat(root); err == nil {
-		return nil
+	if _, err := os.Stat(root); err != nil {
+		if err := firstFiles(o, root); err != nil {
+			return err
+		}
 	}
+	return writeHosts(o, root)
+}
+
+// firstFiles makes the root directory of a machine that has none.
+func firstFiles(o Options, root string) error {
 	if o.From != "" {
 		return copyFiles(o.From, root, false)
 	}

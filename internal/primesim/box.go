@@ -146,7 +146,10 @@ func (s *Server) alive(b *box, now time.Time) time.Time {
 
 // boot starts the machine of a sandbox.
 func (s *Server) boot(b *box) {
-	o := machine.Options{Dir: filepath.Join(s.dir, b.id), DiskBytes: s.o.DiskBytes, Hide: b.image.Hide, Hostname: b.id}
+	o := machine.Options{
+		Dir: filepath.Join(s.dir, b.id), DiskBytes: s.o.DiskBytes, Hide: b.image.Hide, Hostname: b.id,
+		Hosts: s.o.Hosts, Allowed: func() []string { return s.allowed(b) },
+	}
 	if b.from != nil {
 		o.From = b.from.dir
 	}

@@ -26,6 +26,16 @@ func (e *egress) first(req createRequest) {
 	}
 }
 
+// allowed is the allow-list in force of a sandbox, nil if there is none.
+func (s *Server) allowed(b *box) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if list := b.egress.inForce.allow; list != nil {
+		return *list
+	}
+	return nil
+}
+
 func egressView(e *egress) reply {
 	return ok(map[string]any{
 		"policy":     map[string]any{"allowlist": e.allow, "denylist": e.deny},

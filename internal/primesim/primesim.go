@@ -1,7 +1,10 @@
 // Package primesim is a stub of Prime Sandboxes: the control plane, the gateway
 // with its files, and the command stream, on one address of this host. Commands
 // are real ones in a [machine.Machine], as root, as in a virtual machine of the
-// service; there is no network inside, but the egress policies are kept and logged.
+// service. There is no network inside, but the egress policies are kept and logged, and
+// the names in [Options].Hosts are reached while the allow-list in force names them: not
+// where everything is allowed, by their own ports only, and what is open stays open when
+// the policy changes.
 //
 // It answers as the service does: statuses advance with time, tokens run out,
 // limits hold, and whatever [Server.Inject] says goes wrong. The official Python
@@ -65,6 +68,10 @@ type Options struct {
 	NoCheckpoints bool // checkpoints are not offered
 	NoBatch       bool // batches of statuses are not offered
 	InlineAuth    bool // a create also answers a gateway token
+
+	// Hosts are "name:port" that sandboxes reach where their policies name them, each
+	// with the address of this machine that answers; none means no network.
+	Hosts map[string]string
 }
 
 // Server is the stub at work. All methods may be called concurrently.

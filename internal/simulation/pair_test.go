@@ -10,7 +10,7 @@ import (
 
 // Flags of the pairs.
 var (
-	pairs = flag.Int("pairs", 60/thin, "how many pairs of ends to draw; 0 plays all pairs of crashes of the solved scenario")
+	pairs = flag.Int("pairs", 40/thin, "how many pairs of ends to draw; 0 plays all pairs of crashes of the solved scenario")
 	seed  = flag.Uint64("seed", 1, "of the draw")
 )
 

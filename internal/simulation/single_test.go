@@ -50,7 +50,7 @@ func TestPlan(t *testing.T) {
 }
 
 // TestSingles ends the first process at the boundaries of every scenario: of the
-// solved one at each, of the others at every eighth, in ways that take turns;
+// solved one at every second, of the others at every sixteenth, in ways that take turns;
 // with -every at each in all ways.
 func TestSingles(t *testing.T) {
 	t.Parallel()
@@ -86,10 +86,10 @@ func waysAt(i, k int) []byte {
 		return ways
 	case i == 0 && k%8 == 0:
 		return []byte{crashAfter, ways[1+k/8%3]}
-	case i == 0 && k%thin == 0:
+	case i == 0 && k%(2*thin) == 0:
 		return ways[:1]
-	case i > 0 && (k+i)%(8*thin) == 0:
-		return []byte{ways[(k+i)/8%4]}
+	case i > 0 && (k+i)%(16*thin) == 0:
+		return []byte{ways[(k+i)/16%4]}
 	}
 	return nil
 }

@@ -156,19 +156,6 @@ func TestDoorClosesInTheMiddle(t *testing.T) {
 	})
 }
 
-// A call that waits for leave does not hold the door up.
-func TestDoorClosesWhileACallWaits(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, model.OpenAI, func(s *setting) { s.books.waiting = make(chan struct{}) }, plain(chatBody))
-	done := make(chan said, 1)
-	go func() { done <- w.ask(path(agent.APIChat), `{}`) }()
-	await(t, "the call waits", func() bool { return strings.Contains(w.log.String(), "") && w.up.calls() == 0 })
-	w.shut()
-	if got := <-done; got.status != 401 || len(w.books.settled()) != 0 {
-		t.Errorf("%+v", got)
-	}
-}
-
 // A call that cannot be settled gives its answer to nobody, and is the last one. The run
 // is not over by that: the agent is to come again.
 func TestCallThatCannotBeSettled(t *testing.T) {

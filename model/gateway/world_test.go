@@ -128,22 +128,14 @@ func (p *provider) last() (url string, head http.Header, body string) {
 
 // books is an account that keeps what is booked.
 type books struct {
-	mu      sync.Mutex
-	refuse  error // of Begin
-	lost    error // of End
-	worst   []solve.Money
-	calls   []agent.Call
-	waiting chan struct{} // Begin waits for it, or for its context
+	mu     sync.Mutex
+	refuse error // of Begin
+	lost   error // of End
+	worst  []solve.Money
+	calls  []agent.Call
 }
 
-func (b *books) Begin(ctx context.Context, worst solve.Money) error {
-	if b.waiting != nil {
-		select {
-		case <-b.waiting:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+func (b *books) Begin(_ context.Context, worst solve.Money) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.refuse != nil {
