@@ -2,6 +2,7 @@ package docker_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -26,7 +27,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	if dockerd.Missing() == "" {
+	flag.Parse()
+	// A fuzzing worker leaves without coming back here, and the engine would live on; no
+	// fuzz target needs it.
+	fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
+	if dockerd.Missing() == "" && !fuzzing {
 		var err error
 		if engine, err = dockerd.Start(context.Background(), false); err != nil {
 			fmt.Fprintln(os.Stderr, err)
