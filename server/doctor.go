@@ -189,6 +189,8 @@ func (d *doctor) gateway() []Finding {
 	}
 	_ = g.Close()
 	switch {
+	case g.PublicHost() == "" && d.cfg.Server.PublicURL != "":
+		return []Finding{{Good, "gateway", "by sockets in " + d.cfg.Gateway.Dir + "; agents in sandboxes elsewhere cannot be let out to " + d.cfg.Server.PublicURL + ": that takes a name and the usual port", ""}}
 	case g.PublicHost() == "":
 		return []Finding{{Good, "gateway", "by sockets in " + d.cfg.Gateway.Dir + "; agents in sandboxes elsewhere need server.public_url", ""}}
 	case !strings.HasPrefix(d.cfg.Server.PublicURL, "https://"):

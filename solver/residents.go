@@ -143,7 +143,7 @@ func (e *Engine) possibleAgent(x solve.Experiment, driver string) error {
 	case !t.Launch:
 		return refusef("The agent %s keeps a program running in the sandbox, and the driver %s cannot do that. Choose another driver (sandbox=) or the agent mini.", x.Agent, t.Name)
 	case n.Inside && !t.Socket && e.Gateway.PublicHost() == "":
-		return refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and reaches the gateway by a public address only: set server.public_url to an https address of this server, or choose the agent mini.", x.Agent, t.Name)
+		return refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and reaches the gateway by a public address only: set server.public_url to an address of this server with a name and the usual port, like https://yudai.example.com, or choose the agent mini.", x.Agent, t.Name)
 	}
 	return nil
 }

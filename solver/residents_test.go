@@ -166,7 +166,7 @@ func TestResidentNeedsAPlace(t *testing.T) {
 		"keeps a program running in the sandbox, and the driver fake cannot do that. Choose another driver (sandbox=) or the agent mini.": func(w *world, _ *lodger) {
 			w.driver.SetTraits(func(t *sandbox.Traits) { t.Launch = false })
 		},
-		"set server.public_url to an https address of this server": func(w *world, _ *lodger) {
+		"set server.public_url to an address of this server with a name and the usual port": func(w *world, _ *lodger) {
 			w.driver.SetTraits(func(t *sandbox.Traits) { t.Socket = false })
 		},
 		"set swe_agent.command": func(_ *world, l *lodger) { l.unready = errors.New("the agent is not there: set swe_agent.command") },

@@ -393,6 +393,14 @@ func TestNoPublicAddress(t *testing.T) {
 	if _, _, err := g.Open("r", agent.ByPublic, solve.Experiment{Model: "gpt-5"}, &books{}); err == nil || !strings.Contains(err.Error(), "server.public_url") || g.PublicHost() != "" {
 		t.Error(err)
 	}
+	for public, want := range map[string]string{
+		"https://yudai.test/x": "yudai.test", "https://yudai.test:443": "yudai.test", "http://yudai.test:80": "yudai.test",
+		"https://yudai.test:8443": "", "https://192.0.2.7": "", "https://[2001:db8::7]": "", "http://yudai.test:443": "",
+	} {
+		if g, err := gateway.New(cfg, models, public, zerolog.Nop()); err != nil || g.PublicHost() != want {
+			t.Errorf("%s is %q to network rules, want %q (%v)", public, g.PublicHost(), want, err)
+		}
+	}
 	for _, bad := range []string{"", "secret", "a/b", "..", "A", "a.open", strings.Repeat("a", 81)} {
 		if _, err := g.Socket(bad); err == nil {
 			t.Errorf("%q is a run", bad)

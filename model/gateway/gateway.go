@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func New(c Config, models *model.Set, publicURL string, log zerolog.Logger, opts
 		if err != nil {
 			return nil, fmt.Errorf("server.public_url: %w", err)
 		}
-		g.public, g.host = strings.TrimRight(publicURL, "/"), u.Hostname()
+		g.public, g.host = strings.TrimRight(publicURL, "/"), ruled(u)
 	}
 	for _, o := range opts {
 		o(g)
@@ -108,6 +109,16 @@ func New(c Config, models *model.Set, publicURL string, log zerolog.Logger, opts
 		g.secret.Store(&known)
 	}
 	return g, nil
+}
+
+// ruled is the host by which a provider's network rules can open an address, "" if they
+// cannot: they know names, and tell names apart on the usual ports only.
+func ruled(u *url.URL) string {
+	usual := u.Port() == "" || u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80"
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil || !usual {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // make makes the directory and the secret where they are missing.
@@ -131,7 +142,8 @@ func (g *Gateway) make() error {
 	return nil
 }
 
-// PublicHost is the name under which sandboxes elsewhere reach the gateway, "" if they cannot.
+// PublicHost is the name under which sandboxes elsewhere reach the gateway, "" if they cannot:
+// there is no public address, or it has no name or a port of its own.
 func (g *Gateway) PublicHost() string { return g.host }
 
 // Socket is the directory of a run's socket, absolute; it is there when Socket returns.
