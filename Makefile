@@ -35,7 +35,7 @@ build: ## build bin/yudai, a static binary
 .PHONY: test
 test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
 	@scripts/deps chromium npm python3-venv $(ENGINE)
-	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
+	$(GO) test -timeout 25m -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
@@ -94,14 +94,15 @@ projects-sample: deps build ## the same for one project of each language, withou
 	$(GO) run ./internal/projects -yudai bin/yudai -sample
 
 # What check runs under the race detector, to stay under half an hour on two cores: the
-# packages with goroutines of ours. `make race` has all; the rest waits for sandboxes,
-# engines, agents and test runners, or is pure.
-RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/egress ./sandbox/fake ./server ./solver ./store/bolt
+# packages with goroutines of ours, without tests that compare many cases one after the
+# other. `make race` has all; the rest waits for engines, agents and test runners, or is pure.
+RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./sandbox/fake ./sandbox/inside ./sandbox/local ./sandbox/prime \
+  ./server ./solver ./store/bolt
+LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc npm python3-venv
-	$(GO) test -race -timeout 20m $(RACE)
-	$(GO) test -race -timeout 20m ./sandbox/e2b ./sandbox/prime ./sandbox/inside ./sandbox/local -skip 'Death|Billed|Promises|Replay|Conformance|Frame'
+	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
 	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check
