@@ -15,13 +15,14 @@ type Agent struct {
 	program  Program
 	patience time.Duration
 	alive    time.Duration // between two looks at whether anything runs at all
+	quiet    time.Duration // without news: collect and store all the same
 }
 
 var _ agent.Resident = (*Agent)(nil)
 
 // New returns the agent. Program and config are taken as valid.
 func New(p Program, c Config) *Agent {
-	return &Agent{program: p, patience: c.Patience, alive: 10 * time.Second}
+	return &Agent{program: p, patience: c.Patience, alive: 10 * time.Second, quiet: quiet}
 }
 
 // Needs implements [agent.Resident].

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
 )
 
 // What a program writes of itself is taken after every step, while it goes on: each step
@@ -20,8 +21,7 @@ func TestMessagesAreTakenAfterEveryStep(t *testing.T) {
 	p.Prepare = waits.Prepare
 	var group sync.WaitGroup
 	var res agent.Result
-	began := time.Now()
-	group.Go(func() { res = hasty(p).Run(t.Context(), w.job()) })
+	group.Go(func() { res = command.NewsOnly(hasty(p)).Run(t.Context(), w.job()) })
 	for i := range 3 {
 		w.awaitMessage(fmt.Sprintf("m%d", i+1))
 		if err := w.machine.Put(t.Context(), agent.File{Path: fmt.Sprintf("/workspace/agent/go%d", i+1)}); err != nil {
@@ -30,9 +30,6 @@ func TestMessagesAreTakenAfterEveryStep(t *testing.T) {
 	}
 	group.Wait()
 	w.want(res, agent.ExitSubmitted)
-	if took := time.Since(began); took > 12*time.Second { // where nobody looks for news, each takes 5
-		t.Errorf("three steps took %s", took)
-	}
 	if got := w.roles(); got != "start m1 m2 m3 exit" {
 		t.Error(got)
 	}

@@ -15,7 +15,7 @@ var errLost = fmt.Errorf("%w with the sandbox's processes", agent.ErrAgain)
 const (
 	soonest = 100 * time.Millisecond // between two looks
 	latest  = 2 * time.Second
-	quiet   = 5 * time.Second // without news: collect and store all the same
+	quiet   = 5 * time.Second // without news: nothing is to be expected soon
 	failing = 5 * time.Minute // how long a program may try a model that fails
 	tries   = 5               // a tree that is being changed may be unreadable for a moment, and a look may fail
 )
@@ -76,13 +76,13 @@ func (r *run) take(ctx context.Context, s sight) error {
 		if err := r.print(ctx, s); err != nil {
 			return err
 		}
-	} else if news || time.Since(r.watch.collected) >= quiet {
+	} else if news || time.Since(r.watch.collected) >= r.quiet {
 		r.watch.collected = time.Now()
 		if err := r.collect(ctx); errors.Is(err, agent.ErrSave) {
 			return err
 		} // else it is being written just now, and the next time tells
 	}
-	if edits != r.Progress.Edits || time.Since(r.Progress.At) >= quiet && r.Printed != r.Progress.Output {
+	if edits != r.Progress.Edits || time.Since(r.Progress.At) >= r.quiet && r.Printed != r.Progress.Output {
 		if err := r.Save(ctx, nil); err != nil {
 			return err
 		}

@@ -83,13 +83,7 @@ func TestOwnAgent(t *testing.T) {
 	w, s, ask := residents(t, "agents/quick", "tiny")
 	srv, stop := w.serve()
 	ask()
-	v := w.final(srv, time.Minute)
-	w.checkSolve(v, s)
-	w.checkTexts(s, 0)
-	w.paidOnce(v, 4)
-	if p := v.Runs[0].Progress; p.Edits != 1 || p.Usage.Cost == 0 {
-		t.Errorf("%+v", p)
-	}
+	w.tinySolves(srv, s)
 	w.gone()
 	stop()
 	w.noToken("OPENAI_API_KEY=[run token]")
@@ -180,6 +174,18 @@ func TestResidentIsCancelled(t *testing.T) {
 	}
 	w.gone()
 	stop()
+}
+
+// tinySolves waits for the solve of `tiny`: right, and paid once for its one edit.
+func (w *world) tinySolves(srv *server.Server, s scenario) {
+	w.t.Helper()
+	v := w.final(srv, time.Minute)
+	w.checkSolve(v, s)
+	w.checkTexts(s, 0)
+	w.paidOnce(v, 4)
+	if p := v.Runs[0].Progress; p.Edits != 1 || p.Usage.Cost == 0 {
+		w.t.Errorf("%+v", p)
+	}
 }
 
 // paidOnce wants one attempt with so many calls, all counted in steps, too.
