@@ -14,7 +14,7 @@ comma := ,
 # A test that would skip for want of one of these fails instead.
 export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
 # The end-to-end tests wait most of the time: they begin first, beside all others.
-FIRST = $(if $(filter ./...,$(PKGS)),./internal/e2e)
+FIRST = $(if $(filter ./...,$(PKGS)),./test/e2e)
 # Tests start a container engine of their own, which takes root.
 ENGINE = $(if $(filter 0,$(shell id -u)),dockerd)
 
@@ -52,12 +52,12 @@ fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (d
 
 .PHONY: bench
 bench: deps build ## measure against the targets and print the table; ARGS=-update writes docs/benchmarks.md
-	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./internal/bench
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./test/bench
 	@bin/bench $(ARGS)
 
 .PHONY: profile
 profile: deps build ## profile the slowest path of each row once, into build/profile
-	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./internal/bench
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./test/bench
 	@bin/bench -times 1 -cpuprofile build/profile $(ARGS)
 
 .PHONY: microbench
@@ -74,36 +74,36 @@ demo: deps build ## from a label to the champion pull request, on this machine; 
 
 .PHONY: kill
 kill: deps ## kill the program at N sampled points (default 60) and count from outside; SEED=1 chooses them
-	@$(GO) run ./internal/kill -n $(N) -seed $(SEED) -j $(J)
+	@$(GO) run ./test/kill -n $(N) -seed $(SEED) -j $(J)
 
 .PHONY: kill-mutations
 kill-mutations: deps ## five faults built in on purpose, each of which the campaign must notice
-	@$(GO) run ./internal/kill -mutation all
+	@$(GO) run ./test/kill -mutation all
 
 .PHONY: simulate
 simulate: ## crash the engine in simulated time at every boundary of every scenario, and at PAIRS pairs (default 300, or all)
-	@set -o pipefail; $(GO) test ./internal/simulation -count=1 -v -timeout 12h -every -pairs=$(if $(filter all,$(PAIRS)),0,$(PAIRS)) -seed=$(SEED) \
+	@set -o pipefail; $(GO) test ./test/simulation -count=1 -v -timeout 12h -every -pairs=$(if $(filter all,$(PAIRS)),0,$(PAIRS)) -seed=$(SEED) \
 	  | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: projects
 projects: deps build ## solve planted bugs of existing projects (needs package registries), and write docs/projects.md
-	$(GO) run ./internal/projects -yudai bin/yudai -docs docs/projects.md
+	$(GO) run ./test/projects -yudai bin/yudai -docs docs/projects.md
 
 .PHONY: projects-sample
 projects-sample: deps build ## the same for one project of each language, without the page
-	$(GO) run ./internal/projects -yudai bin/yudai -sample
+	$(GO) run ./test/projects -yudai bin/yudai -sample
 
 # What check runs under the race detector, to stay under half an hour on two cores: the
 # packages with goroutines of ours, without tests that compare many cases one after the
 # other. `make race` has all; the rest waits for engines, agents and test runners, or is pure.
-RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./sandbox/fake ./sandbox/inside ./sandbox/local ./sandbox/prime \
+RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/inside ./sandbox/local ./sandbox/prime \
   ./server ./solver ./store/bolt
 LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc npm python3-venv
 	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
-	$(GO) test -race -timeout 20m ./internal/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
+	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
-	"github.com/yudai-dev/yudai/model/played"
+	"github.com/yudai-dev/yudai/model/fakeprovider"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -60,7 +60,7 @@ func (s *Set) Upstream(name string, x solve.Experiment) (*Upstream, error) {
 	if e.Provider == Scripted {
 		u.entry.Price = s.scripts[name].PriceOf(name, e.Price)
 		u.cfg.Attempts = 1 // what a script plays is how all attempts came out
-		u.http = newHTTP(inProcess{played.Handler(func() (agent.Model, error) { return s.Open(name, x) })})
+		u.http = newHTTP(inProcess{fakeprovider.Handler(func() (agent.Model, error) { return s.Open(name, x) })})
 	}
 	return u, nil
 }

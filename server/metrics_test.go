@@ -23,11 +23,11 @@ import (
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // scrape reads the values of our metrics, by name with labels, without those that are 0.
@@ -216,7 +216,7 @@ func scrapeBroken(t *testing.T, m server.Metered) (text string) {
 
 func TestSandboxesAreCounted(t *testing.T) {
 	t.Parallel()
-	m, driver := server.NewMetered(), fake.New(nil)
+	m, driver := server.NewMetered(), fakesandbox.New(nil)
 	d := m.Driver(driver)
 	open := func(name string) sandbox.Sandbox {
 		t.Helper()

@@ -165,7 +165,7 @@ func TestSetupRegisters(t *testing.T) {
 	w.awaitCheck("Everything fits")
 	w.checkSecretsStay(secrets)
 	// A bot that cannot start says why, and the set-up stays. That it starts is the
-	// browser's test, in internal/e2e.
+	// browser's test, in test/e2e.
 	if p := w.post("/setup/done", nil); p.status != http.StatusServiceUnavailable || !strings.Contains(p.body, "no-such-driver") {
 		t.Errorf("done: %d\n%s\n%s", p.status, p.body, w.log)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // forkless drivers cannot turn one prepared sandbox into many, each for another reason.
@@ -18,8 +18,8 @@ func forkless() map[string]func(*boxes) {
 	return map[string]func(*boxes){
 		"by its traits": func(b *boxes) { b.SetTraits(func(t *sandbox.Traits) { t.Fork = false }) },
 		"as it turns out": func(b *boxes) {
-			b.SetFault(func(op fake.Op, _ string) error {
-				if op == fake.OpFreeze {
+			b.SetFault(func(op fakesandbox.Op, _ string) error {
+				if op == fakesandbox.OpFreeze {
 					return errors.ErrUnsupported
 				}
 				return nil
@@ -32,7 +32,7 @@ func forkless() map[string]func(*boxes) {
 func (w *world) online() func() []string {
 	var mu sync.Mutex
 	var words []string
-	w.machine.watch(func(word string, c fake.Call) {
+	w.machine.watch(func(word string, c fakesandbox.Call) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(c.Network.Allow) > 0 && !slices.Contains(words, word) {
@@ -115,8 +115,8 @@ func TestNeitherForkNorRestrict(t *testing.T) {
 				if !strings.Contains(s.Reason, "can neither copy a prepared sandbox nor close the network") || !strings.Contains(s.Reason, "sandbox.driver") {
 					w.Errorf("reason %q", s.Reason)
 				}
-				if name == "by its traits" && w.driver.Count(fake.OpOpen) > 0 || w.machine.count(testCommand) > 0 || w.machine.count(installCommand) > 1 {
-					w.Errorf("%d sandboxes, %d installs, %d runs of the tests", w.driver.Count(fake.OpOpen), w.machine.count(installCommand), w.machine.count(testCommand))
+				if name == "by its traits" && w.driver.Count(fakesandbox.OpOpen) > 0 || w.machine.count(testCommand) > 0 || w.machine.count(installCommand) > 1 {
+					w.Errorf("%d sandboxes, %d installs, %d runs of the tests", w.driver.Count(fakesandbox.OpOpen), w.machine.count(installCommand), w.machine.count(testCommand))
 				}
 				w.clean()
 			})
@@ -129,7 +129,7 @@ func TestNetworkThatDoesNotClose(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Tests.Install, w.cfg.Tests.Hosts = installCommand, []string{"pypi.org"}
 		w.driver.SetTraits(func(t *sandbox.Traits) { t.Fork = false })
-		w.driver.SetFault(failing(fake.OpRestrict, "-1-1"))
+		w.driver.SetFault(failing(fakesandbox.OpRestrict, "-1-1"))
 		reached := w.online()
 		w.writer()
 		w.start("a")
@@ -152,7 +152,7 @@ func TestSettledAlike(t *testing.T) {
 		w.machine.on("noted", exit(0, "/reports/\n"))
 		var mu sync.Mutex
 		noted := map[string]int{}
-		w.machine.on("note", func(_ context.Context, c fake.Call) (sandbox.Result, error) {
+		w.machine.on("note", func(_ context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			noted[c.Labels["phase"]]++
@@ -176,7 +176,7 @@ func TestForklessFallback(t *testing.T) {
 		w.pair(backed)
 		w.cfg.Tests.Install, w.cfg.Tests.Hosts = installCommand, []string{"pypi.org"}
 		w.second.SetTraits(func(t *sandbox.Traits) { t.Fork = false })
-		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fake.OpOpen, "-2-1", "-2-1-judge"))
+		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fakesandbox.OpOpen, "-2-1", "-2-1-judge"))
 		reached := w.online()
 		w.writer()
 		w.start("a")
@@ -202,8 +202,8 @@ func TestForklessAsItTurnsOut(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.pair(backed)
 		w.cfg.Tests.Install, w.cfg.Tests.Hosts = installCommand, []string{"pypi.org"}
-		w.second.SetFault(refusing(errors.ErrUnsupported, fake.OpFreeze, ""))
-		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fake.OpOpen, "-1", "-judge"))
+		w.second.SetFault(refusing(errors.ErrUnsupported, fakesandbox.OpFreeze, ""))
+		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fakesandbox.OpOpen, "-1", "-judge"))
 		w.writer()
 		w.start("a")
 		id := w.ask(times(3))

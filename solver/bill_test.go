@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // near says whether the amount is what an hour's price comes to after the time, give or
@@ -24,7 +24,7 @@ func TestSandboxesAreBooked(t *testing.T) {
 		w.cfg.Tests.Install = installCommand
 		w.driver.SetHourly(3.6) // a tenth of a cent for a second
 		w.machine.on(installCommand, sleeps(100*time.Second))
-		slow := func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+		slow := func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 			if c.Labels["phase"] == "judge" {
 				if res, err := pause(ctx, 200*time.Second); err != nil {
 					return res, err
@@ -96,7 +96,7 @@ func TestSandboxesAreBookedThroughACrash(t *testing.T) {
 func TestCarriedRunsAreNotBookedAgain(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.driver.SetHourly(3600)
-		w.machine.on(testCommand, func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+		w.machine.on(testCommand, func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 			if _, err := pause(ctx, time.Minute); err != nil {
 				return sandbox.Result{}, err
 			}

@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // boxes is the fake driver, as strict as a real one about bases that are still
 // used, with a book of what was opened.
 type boxes struct {
-	*fake.Driver
+	*fakesandbox.Driver
 	mu     sync.Mutex
 	opened []sandbox.Spec
 	frozen []string
@@ -83,7 +83,7 @@ func (d *tenant) kill() {
 
 // handle is a sandbox of a tenant.
 type handle struct {
-	*fake.Sandbox
+	*fakesandbox.Sandbox
 	owner *tenant
 }
 
@@ -148,7 +148,7 @@ func (d *tenant) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 	defer d.boxes.mu.Unlock()
 	d.opened = append(d.opened, spec)
 	d.from[spec.Name] = spec.From
-	return &handle{sb.(*fake.Sandbox), d}, nil
+	return &handle{sb.(*fakesandbox.Sandbox), d}, nil
 }
 
 func (d *tenant) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
@@ -159,7 +159,7 @@ func (d *tenant) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 	if err != nil {
 		return nil, err
 	}
-	return &handle{sb.(*fake.Sandbox), d}, nil
+	return &handle{sb.(*fakesandbox.Sandbox), d}, nil
 }
 
 func (d *tenant) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error) {

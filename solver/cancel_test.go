@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // cancel asks for it now and waits for the end, which must come within five seconds.
@@ -159,7 +159,7 @@ func TestCancelWhileHarvesting(t *testing.T) {
 // that comes back later finds its run ended and cleans up, the base too.
 func TestCancelDoesNotWaitForAStuckSandbox(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.machine.on("stage", func(context.Context, fake.Call) (sandbox.Result, error) {
+		w.machine.on("stage", func(context.Context, fakesandbox.Call) (sandbox.Result, error) {
 			return pause(context.Background(), 20*time.Second)
 		})
 		w.start("a")

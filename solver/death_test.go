@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // deaths are the moments in which a sandbox can die: before a command of that word, in a
@@ -27,7 +27,7 @@ func deaths() map[string][2]string {
 func (w *world) dies(word, suffix string, times int) func() int {
 	var mu sync.Mutex
 	died := 0
-	w.machine.watch(func(now string, c fake.Call) {
+	w.machine.watch(func(now string, c fakesandbox.Call) {
 		mu.Lock()
 		defer mu.Unlock()
 		if now == word && strings.HasSuffix(c.Sandbox, suffix) && died < times {
@@ -72,7 +72,7 @@ func TestSandboxDiesEachTime(t *testing.T) {
 				w.cfg.Tests.Install = installCommand
 				suffix := strings.Replace(at[1], "-1-1", "-1-", 1) // of any attempt
 				var mu sync.Mutex
-				w.machine.watch(func(now string, c fake.Call) {
+				w.machine.watch(func(now string, c fakesandbox.Call) {
 					mu.Lock()
 					defer mu.Unlock()
 					name := strings.Replace(c.Sandbox, "-1-2", "-1-1", 1)
@@ -121,7 +121,7 @@ func TestOwnerDiesInEachPhase(t *testing.T) {
 					reached := make(chan struct{}, 100)
 					stall := true
 					var mu sync.Mutex
-					w.machine.watch(func(now string, c fake.Call) {
+					w.machine.watch(func(now string, c fakesandbox.Call) {
 						mu.Lock()
 						wait := stall && now == at[0] && strings.HasSuffix(c.Sandbox, at[1])
 						mu.Unlock()

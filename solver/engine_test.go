@@ -16,10 +16,10 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // world is all that an engine needs, in one bubble of fake time: a real store,
@@ -63,8 +63,8 @@ func newWorld(t *testing.T, o origin) *world {
 	w.cfg.Defaults = solver.Matrix{Models: []string{"good"}, Strategies: []string{"plain"}, Agents: []string{"mini"}, Repeat: 1}
 	w.cfg.Tests.Command, w.cfg.Tests.Format = testCommand, "exit"
 	w.cfg.SweepEvery = 24 * time.Hour
-	w.machine = &machine{counts: map[string]int{}, hooks: map[string]fake.Func{}}
-	w.driver = &boxes{Driver: fake.New(w.machine.answer), from: map[string]string{}}
+	w.machine = &machine{counts: map[string]int{}, hooks: map[string]fakesandbox.Func{}}
+	w.driver = &boxes{Driver: fakesandbox.New(w.machine.answer), from: map[string]string{}}
 	w.hub = &hub{role: "write", write: true, open: true, url: o.path, sha: o.sha, calls: map[string]int{}, faults: map[string][]error{}, always: map[string]error{}}
 	w.models = &models{calls: map[string]int{}, unready: map[string]error{}, opens: map[string]error{}}
 	w.agents = map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // TestFallbackFromTheStart: with the first driver down, the second makes base and runs.
@@ -40,7 +40,7 @@ func TestFallbackInTheMiddle(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.pair(backed)
 		w.cfg.Tests.Install = installCommand
-		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fake.OpOpen, "-1", "-judge"))
+		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fakesandbox.OpOpen, "-1", "-judge"))
 		w.writer()
 		w.start("a")
 		id := w.ask(times(4))
@@ -62,7 +62,7 @@ func TestFallbackForSome(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.pair(backed)
 		w.slowly("slowly")
-		w.driver.SetFault(refusing(sandbox.ErrCapacity, fake.OpOpen, "-2-1", "-3-1", "-3-1-judge"))
+		w.driver.SetFault(refusing(sandbox.ErrCapacity, fakesandbox.OpOpen, "-2-1", "-3-1", "-3-1-judge"))
 		w.writer()
 		w.start("a")
 		id := w.ask(with("slowly"), times(3))
@@ -116,8 +116,8 @@ func TestRoomIsWaitedFor(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.cfg.Tests.Install = installCommand
 				until := time.Now().Add(5 * time.Minute)
-				full := refusing(sandbox.ErrCapacity, fake.OpOpen, suffix)
-				w.driver.SetFault(func(op fake.Op, name string) error {
+				full := refusing(sandbox.ErrCapacity, fakesandbox.OpOpen, suffix)
+				w.driver.SetFault(func(op fakesandbox.Op, name string) error {
 					if time.Now().After(until) {
 						return nil
 					}
@@ -143,7 +143,7 @@ func TestRoomIsNotWaitedForForEver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.cfg.Limits.SolveTime = limit
-				w.driver.SetFault(refusing(sandbox.ErrCapacity, fake.OpOpen, "-1-1", "-1-2"))
+				w.driver.SetFault(refusing(sandbox.ErrCapacity, fakesandbox.OpOpen, "-1-1", "-1-2"))
 				w.writer()
 				w.start("a")
 				began := time.Now()
@@ -167,7 +167,7 @@ func TestRoomIsNotWaitedForForEver(t *testing.T) {
 // TestWrongSettingsAreToldAtOnce: before any model is paid, with the provider's own words.
 func TestWrongSettingsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, op := range []fake.Op{fake.OpOpen, fake.OpAttach} {
+	for _, op := range []fakesandbox.Op{fakesandbox.OpOpen, fakesandbox.OpAttach} {
 		t.Run(string(op), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.driver.SetFault(refusing(wrongKey{}, op, "-base"))
@@ -195,8 +195,8 @@ func TestSettingRefusedInARun(t *testing.T) {
 	for _, suffix := range []string{"-1-1", "-1-1-judge"} {
 		t.Run(suffix, func(t *testing.T) {
 			bubble(t, func(w *world) {
-				asked, refuse := 0, refusing(wrongKey{}, fake.OpOpen, suffix)
-				w.driver.SetFault(func(op fake.Op, name string) error {
+				asked, refuse := 0, refusing(wrongKey{}, fakesandbox.OpOpen, suffix)
+				w.driver.SetFault(func(op fakesandbox.Op, name string) error {
 					err := refuse(op, name)
 					if err != nil {
 						asked++

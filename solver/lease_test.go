@@ -11,8 +11,8 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // steps waits until the solve's first run has stored so many.
@@ -70,7 +70,7 @@ func TestLostLeaseStopsEverything(t *testing.T) {
 				w.slowly("slowly")
 				w.writer()
 				var cut time.Time
-				w.machine.on("sleep", func(ctx context.Context, fc fake.Call) (sandbox.Result, error) {
+				w.machine.on("sleep", func(ctx context.Context, fc fakesandbox.Call) (sandbox.Result, error) {
 					res, err := w.machine.command(ctx, fc)
 					if ctx.Err() != nil {
 						cut = time.Now()

@@ -9,8 +9,8 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // lodger is an agent that lives in the sandbox: it launches a program, and calls its model
@@ -132,10 +132,10 @@ func (w *world) lodge(d time.Duration) *lodger {
 	w.doors = &doors{open: map[string]agent.Account{}, where: map[string]agent.Where{}}
 	l := &lodger{doors: w.doors, calls: 3, cost: call, needs: agent.Needs{APIs: []string{agent.APIChat}, Inside: true}}
 	w.agents["lodger"] = l
-	w.driver.SetProgram(func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+	w.driver.SetProgram(func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 		res, err := pause(ctx, d)
 		if err == nil {
-			c.Edit(func(f fake.Files) { f[answerPath] = "good" })
+			c.Edit(func(f fakesandbox.Files) { f[answerPath] = "good" })
 		}
 		return res, err
 	})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // The commands of the test repository, beside those of an agent.
@@ -36,20 +36,20 @@ const (
 type machine struct {
 	mu     sync.Mutex
 	counts map[string]int // how often each command of the repository ran
-	hooks  map[string]fake.Func
-	before func(word string, c fake.Call) // sees every command first
-	alien  []string                       // scripts nobody knows: package tree has changed
+	hooks  map[string]fakesandbox.Func
+	before func(word string, c fakesandbox.Call) // sees every command first
+	alien  []string                              // scripts nobody knows: package tree has changed
 }
 
 // on replaces the answer to a command: installCommand, testCommand, or a part of tree's ("harvest", ...).
-func (m *machine) on(word string, f fake.Func) {
+func (m *machine) on(word string, f fakesandbox.Func) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hooks[word] = f
 }
 
 // watch shows every command to f before it is answered.
-func (m *machine) watch(f func(word string, c fake.Call)) {
+func (m *machine) watch(f func(word string, c fakesandbox.Call)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = f
@@ -86,7 +86,7 @@ func (m *machine) word(c sandbox.Command) string {
 	return text
 }
 
-func (m *machine) answer(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+func (m *machine) answer(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 	word := m.word(c.Command)
 	m.mu.Lock()
 	m.counts[word]++
@@ -121,7 +121,7 @@ func (m *machine) answer(ctx context.Context, c fake.Call) (sandbox.Result, erro
 }
 
 // test is the repository's test command.
-func (m *machine) test(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+func (m *machine) test(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 	word, _, _ := strings.Cut(c.Files[answerPath], " ")
 	switch word {
 	case "good":
@@ -137,7 +137,7 @@ func (m *machine) test(ctx context.Context, c fake.Call) (sandbox.Result, error)
 }
 
 // command is one of the agent's.
-func (m *machine) command(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+func (m *machine) command(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 	word, rest, _ := strings.Cut(c.Command.Shell, " ")
 	switch word {
 	case "write":
@@ -197,21 +197,21 @@ func blob(data string) string {
 }
 
 // exit answers with a code and a text.
-func exit(code int, text string) fake.Func {
-	return func(_ context.Context, c fake.Call) (sandbox.Result, error) {
+func exit(code int, text string) fakesandbox.Func {
+	return func(_ context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 		_, _ = io.WriteString(c.Stdout, text)
 		return sandbox.Result{ExitCode: code}, nil
 	}
 }
 
 // sleeps takes its time.
-func sleeps(d time.Duration) fake.Func {
-	return func(ctx context.Context, _ fake.Call) (sandbox.Result, error) { return pause(ctx, d) }
+func sleeps(d time.Duration) fakesandbox.Func {
+	return func(ctx context.Context, _ fakesandbox.Call) (sandbox.Result, error) { return pause(ctx, d) }
 }
 
 // failing breaks an operation on the sandboxes whose name ends so.
-func failing(op fake.Op, suffix string) func(fake.Op, string) error {
-	return func(o fake.Op, name string) error {
+func failing(op fakesandbox.Op, suffix string) func(fakesandbox.Op, string) error {
+	return func(o fakesandbox.Op, name string) error {
 		if o == op && strings.HasSuffix(name, suffix) {
 			return errors.New("out of order")
 		}
@@ -220,9 +220,9 @@ func failing(op fake.Op, suffix string) func(fake.Op, string) error {
 }
 
 // firstOnly lets a fault happen once.
-func firstOnly(f func(fake.Op, string) error) func(fake.Op, string) error {
+func firstOnly(f func(fakesandbox.Op, string) error) func(fakesandbox.Op, string) error {
 	done := false // under the driver's lock
-	return func(o fake.Op, name string) error {
+	return func(o fakesandbox.Op, name string) error {
 		if done {
 			return nil
 		}

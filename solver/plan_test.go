@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/git"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // TestRefusals: what the asker can mend is said before anything is started.
@@ -46,7 +46,7 @@ func TestRefusals(t *testing.T) {
 				if !s.Refused || !strings.Contains(s.Reason, c.reason) {
 					w.Errorf("refused %t: %q, want the reason %q", s.Refused, s.Reason, c.reason)
 				}
-				if len(w.runs(s.ID)) > 0 || w.driver.Count(fake.OpOpen) > 0 || w.hub.count("clone") > 0 {
+				if len(w.runs(s.ID)) > 0 || w.driver.Count(fakesandbox.OpOpen) > 0 || w.hub.count("clone") > 0 {
 					w.Error("something was started")
 				}
 			})
@@ -268,9 +268,9 @@ func TestBaseThatCannotBePrepared(t *testing.T) {
 		"tests not known":   {func(w *world) { w.cfg.Tests.Command = "" }, "set solver.tests.command"},
 		"no repository":     {func(w *world) { w.hub.url = "/nonexistent" }, "clone octo/project"},
 		"commit gone":       {func(w *world) { w.hub.sha = strings.Repeat("0", 40) }, "commit 0000"},
-		"no sandbox":        {func(w *world) { w.driver.SetFault(failing(fake.OpOpen, "")) }, "open sandbox"},
-		"sandbox dies":      {func(w *world) { w.driver.SetFault(failing(fake.OpExec, "")) }, "exec sandbox"},
-		"base not freezing": {func(w *world) { w.driver.SetFault(failing(fake.OpFreeze, "-base")) }, "freeze sandbox"},
+		"no sandbox":        {func(w *world) { w.driver.SetFault(failing(fakesandbox.OpOpen, "")) }, "open sandbox"},
+		"sandbox dies":      {func(w *world) { w.driver.SetFault(failing(fakesandbox.OpExec, "")) }, "exec sandbox"},
+		"base not freezing": {func(w *world) { w.driver.SetFault(failing(fakesandbox.OpFreeze, "-base")) }, "freeze sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -293,9 +293,9 @@ func TestBaseThatCannotBePrepared(t *testing.T) {
 // TestPrepareIsTriedAgain: a moment of weakness of this machine costs no solve.
 func TestPrepareIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	for name, f := range map[string]func(fake.Op, string) error{
-		"install": failing(fake.OpOpen, "-install"), "open": failing(fake.OpOpen, "-base"),
-		"exec": failing(fake.OpExec, "-base"), "freeze": failing(fake.OpFreeze, "-base"),
+	for name, f := range map[string]func(fakesandbox.Op, string) error{
+		"install": failing(fakesandbox.OpOpen, "-install"), "open": failing(fakesandbox.OpOpen, "-base"),
+		"exec": failing(fakesandbox.OpExec, "-base"), "freeze": failing(fakesandbox.OpFreeze, "-base"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

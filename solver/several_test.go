@@ -11,9 +11,9 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // several are drivers by name.
@@ -35,7 +35,7 @@ func (s several) All() []sandbox.Driver { return s.all }
 
 // pair gives the world a second driver, called two; the first is one.
 func (w *world) pair(choose func(one, two sandbox.Driver) solver.Drivers) {
-	w.second = &boxes{Driver: fake.New(w.machine.answer), from: map[string]string{}}
+	w.second = &boxes{Driver: fakesandbox.New(w.machine.answer), from: map[string]string{}}
 	w.driver.SetTraits(func(t *sandbox.Traits) { t.Name = "one" })
 	w.second.SetTraits(func(t *sandbox.Traits) { t.Name = "two" })
 	w.choose = choose
@@ -52,8 +52,8 @@ func backed(one, two sandbox.Driver) solver.Drivers {
 }
 
 // refusing answers an operation on the sandboxes whose name ends so with an error.
-func refusing(err error, op fake.Op, suffixes ...string) func(fake.Op, string) error {
-	return func(o fake.Op, name string) error {
+func refusing(err error, op fakesandbox.Op, suffixes ...string) func(fakesandbox.Op, string) error {
+	return func(o fakesandbox.Op, name string) error {
 		if o == op && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {
 			return err
 		}
@@ -62,7 +62,7 @@ func refusing(err error, op fake.Op, suffixes ...string) func(fake.Op, string) e
 }
 
 // down is a driver whose provider does not answer.
-func down(fake.Op, string) error { return sandbox.ErrUnavailable }
+func down(fakesandbox.Op, string) error { return sandbox.ErrUnavailable }
 
 // opens counts the sandboxes opened for the solve in each phase, by driver.
 func (w *world) opens(phase string) (one, two int) {
@@ -111,7 +111,7 @@ func TestDriverThatIsNotOffered(t *testing.T) {
 		if !s.Refused || !strings.Contains(s.Reason, `"three" is not offered here`) || !strings.Contains(s.Reason, "one, two") {
 			w.Errorf("refused %t: %q", s.Refused, s.Reason)
 		}
-		if w.driver.Count(fake.OpOpen)+w.second.Count(fake.OpOpen) > 0 {
+		if w.driver.Count(fakesandbox.OpOpen)+w.second.Count(fakesandbox.OpOpen) > 0 {
 			w.Error("something was started")
 		}
 	})
@@ -186,12 +186,12 @@ func TestSweepOfOneFails(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.pair(both)
 		w.cfg.SweepEvery = 10 * time.Second
-		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fake.OpSweep, ""))
+		w.driver.SetFault(refusing(sandbox.ErrUnavailable, fakesandbox.OpSweep, ""))
 		d := &tenant{boxes: w.second}
 		_, err := d.Open(w.Context(), sandbox.Spec{Name: "y-old-1-1"})
 		w.must(err)
 		w.start("a")
 		w.clean()
-		w.await(time.Minute, "sweeps of the first driver", func() bool { return w.driver.Count(fake.OpSweep) > 1 })
+		w.await(time.Minute, "sweeps of the first driver", func() bool { return w.driver.Count(fakesandbox.OpSweep) > 1 })
 	})
 }

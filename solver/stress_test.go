@@ -12,8 +12,8 @@ import (
 
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // dice is a source of faults that many goroutines ask.
@@ -88,13 +88,13 @@ func TestManySolvesWithFaults(t *testing.T) {
 
 // unlucky makes sandboxes and commands fail now and then.
 func (w *world) unlucky(luck *dice) {
-	w.driver.SetFault(func(op fake.Op, _ string) error {
-		if op == fake.OpOpen && luck.one(15) || op == fake.OpClose && luck.one(25) {
+	w.driver.SetFault(func(op fakesandbox.Op, _ string) error {
+		if op == fakesandbox.OpOpen && luck.one(15) || op == fakesandbox.OpClose && luck.one(25) {
 			return errors.New("bad luck")
 		}
 		return nil
 	})
-	w.machine.on("sleep", func(ctx context.Context, c fake.Call) (sandbox.Result, error) {
+	w.machine.on("sleep", func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {
 		if luck.one(10) {
 			return sandbox.Result{}, errors.New("bad luck")
 		}

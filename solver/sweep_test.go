@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // litter opens a sandbox, or freezes a base, of that name.
@@ -78,7 +78,7 @@ func TestSweepRacesWithOpening(t *testing.T) {
 		lists := 0
 		a := w.process("a")
 		a.driver.sweep = func(ctx context.Context, keep func(sandbox.Info) bool) ([]string, error) {
-			opens := w.driver.Count(fake.OpOpen)
+			opens := w.driver.Count(fakesandbox.OpOpen)
 			mu.Lock()
 			lists++
 			mu.Unlock()
@@ -89,7 +89,7 @@ func TestSweepRacesWithOpening(t *testing.T) {
 					wait, stop := context.WithTimeout(ctx, 10*time.Second)
 					defer stop()
 					hints := w.store.Watch(wait)
-					for wait.Err() == nil && w.driver.Count(fake.OpOpen) < opens+2 {
+					for wait.Err() == nil && w.driver.Count(fakesandbox.OpOpen) < opens+2 {
 						<-hints
 					}
 				}
@@ -135,7 +135,7 @@ func TestSweepKillsNothingBlindly(t *testing.T) {
 			return nil
 		}, nil)
 		a.run()
-		w.await(time.Minute, "some sweeps", func() bool { return w.driver.Count(fake.OpSweep) > 2 })
+		w.await(time.Minute, "some sweeps", func() bool { return w.driver.Count(fakesandbox.OpSweep) > 2 })
 		if len(w.driver.leftovers()) != 1 {
 			w.Error("a sandbox was removed although nobody could tell whose it is")
 		}

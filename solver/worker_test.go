@@ -9,8 +9,8 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model/scripted"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 func many(n int, s scripted.Step) []scripted.Step {
@@ -203,7 +203,7 @@ func TestPatchTooLarge(t *testing.T) {
 // TestOpenIsTriedAgain: a sandbox that cannot be opened is another attempt, so often and no more.
 func TestOpenIsTriedAgain(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.driver.SetFault(failing(fake.OpOpen, "-1-1"))
+		w.driver.SetFault(failing(fakesandbox.OpOpen, "-1-1"))
 		w.writer()
 		w.start("a")
 		id := w.ask()
@@ -212,8 +212,8 @@ func TestOpenIsTriedAgain(t *testing.T) {
 			w.Errorf("attempt %d, want 2", r.Attempt)
 		}
 		w.clean()
-		w.driver.SetFault(func(op fake.Op, name string) error {
-			return errors.Join(failing(fake.OpOpen, "-1-1")(op, name), failing(fake.OpOpen, "-1-2")(op, name))
+		w.driver.SetFault(func(op fakesandbox.Op, name string) error {
+			return errors.Join(failing(fakesandbox.OpOpen, "-1-1")(op, name), failing(fakesandbox.OpOpen, "-1-2")(op, name))
 		})
 		id = w.ask()
 		w.final(id, solve.StateUnsolved)
@@ -225,7 +225,7 @@ func TestOpenIsTriedAgain(t *testing.T) {
 
 // TestJudgeIsTriedAgain: a paid candidate is not lost because one sandbox failed.
 func TestJudgeIsTriedAgain(t *testing.T) {
-	for _, op := range []fake.Op{fake.OpOpen, fake.OpExec} {
+	for _, op := range []fakesandbox.Op{fakesandbox.OpOpen, fakesandbox.OpExec} {
 		t.Run(string(op), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.driver.SetFault(firstOnly(failing(op, "-judge")))

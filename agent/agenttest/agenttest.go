@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
-	"github.com/yudai-dev/yudai/internal/toolcache"
-	"github.com/yudai-dev/yudai/model/played"
+	"github.com/yudai-dev/yudai/model/fakeprovider"
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
 // Token is the run's at its gateway.
@@ -88,7 +88,7 @@ func Played(t *testing.T, script string) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return played.Handler(func() (agent.Model, error) { return s.Model("m", solve.Experiment{}, agent.Price{}), nil })
+	return fakeprovider.Handler(func() (agent.Model, error) { return s.Model("m", solve.Experiment{}, agent.Price{}), nil })
 }
 
 // Store keeps what a run saves. The zero value is that of a run that did not begin.

@@ -16,8 +16,8 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 const token = agenttest.Token

@@ -17,8 +17,8 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 // gated are the commands of a run that waits twice until it is told to go on.

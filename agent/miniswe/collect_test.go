@@ -12,7 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 // written is a machine with that trajectory file.

@@ -18,11 +18,11 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/played"
+	"github.com/yudai-dev/yudai/model/fakeprovider"
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 // A scene is one script of testdata/differential.yaml.
@@ -77,7 +77,7 @@ func theatre(t *testing.T, list []scene) (url string, calls map[string]*atomic.I
 	calls = map[string]*atomic.Int64{}
 	for _, s := range list {
 		script := &scripted.Script{Plays: []scripted.Play{{Steps: s.Steps}}}
-		h := played.Handler(func() (agent.Model, error) { return script.Model("priced", solve.Experiment{}, agent.Price{}), nil })
+		h := fakeprovider.Handler(func() (agent.Model, error) { return script.Model("priced", solve.Experiment{}, agent.Price{}), nil })
 		h = http.StripPrefix("/"+s.Name, h)
 		n := new(atomic.Int64)
 		calls[s.Name] = n

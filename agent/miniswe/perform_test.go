@@ -15,7 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 // A token of the priced model costs a dollar.

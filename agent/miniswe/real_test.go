@@ -8,8 +8,8 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/internal/toolcache"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
 // installed is where the agent's own install was run, once for each lock, script and Python.

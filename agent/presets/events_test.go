@@ -12,7 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 // printed is a machine on which a program has printed something.

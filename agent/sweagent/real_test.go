@@ -14,10 +14,10 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/shell"
+	"github.com/yudai-dev/yudai/test/localtest"
 )
 
 // realEnv names the program of a SWE-agent on this machine, with its first arguments.

@@ -14,9 +14,9 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/sweagent"
-	"github.com/yudai-dev/yudai/internal/hostmachine"
 	"github.com/yudai-dev/yudai/sandbox/local"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
 func TestMain(m *testing.M) {

@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/agent/swerex"
-	"github.com/yudai-dev/yudai/internal/toolcache"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solver/shell"
+	"github.com/yudai-dev/yudai/test/localtest"
+	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
 var update = flag.Bool("update", false, "record client/real.golden from the official server")

@@ -1,4 +1,4 @@
-// Package failpoint names the places at which the campaign of internal/kill
+// Package failpoint names the places at which the campaign of test/kill
 // ends or stalls the program: before and after every commit to the store, every
 // call to GitHub, model and sandbox. Such places are marked with [Hit], and the
 // faults that the campaign must notice with [Mutated].

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/dockerd"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/docker"
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/dockerd"
 )
 
 // engine is shared by the tests of this binary; nil where there can be none.

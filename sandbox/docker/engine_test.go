@@ -7,8 +7,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/yudai-dev/yudai/internal/dockerd"
 	"github.com/yudai-dev/yudai/sandbox/docker"
+	"github.com/yudai-dev/yudai/test/dockerd"
 )
 
 // api is a client of the shared engine beside the driver's.

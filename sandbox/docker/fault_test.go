@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/dockerd"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/docker"
+	"github.com/yudai-dev/yudai/test/dockerd"
 )
 
 // TestEngineDies: an engine that is killed is unavailable, and what was frozen is

@@ -11,21 +11,21 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
-	"github.com/yudai-dev/yudai/sandbox/fake"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // two are two fakes, and the first with the second behind it.
-func two() (first, second *fake.Driver, both sandbox.Driver) {
-	first, second = fake.New(nil), fake.New(nil)
+func two() (first, second *fakesandbox.Driver, both sandbox.Driver) {
+	first, second = fakesandbox.New(nil), fakesandbox.New(nil)
 	first.SetTraits(func(t *sandbox.Traits) { t.Name = "first" })
 	second.SetTraits(func(t *sandbox.Traits) { t.Name = "second" })
 	return first, second, drivers.WithFallback(first, second, zerolog.Nop())
 }
 
 // always answers every operation of the kinds, or all, with the error.
-func always(err error, ops ...fake.Op) func(fake.Op, string) error {
-	return func(op fake.Op, _ string) error {
+func always(err error, ops ...fakesandbox.Op) func(fakesandbox.Op, string) error {
+	return func(op fakesandbox.Op, _ string) error {
 		if len(ops) == 0 || slices.Contains(ops, op) {
 			return err
 		}
@@ -47,7 +47,7 @@ func in(sb sandbox.Sandbox) string { return sb.(sandbox.Placed).Place().Driver }
 // TestFallbackKeepsTheContract: with the first driver at work, and with the second.
 func TestFallbackKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]func(fake.Op, string) error{"first": nil, "second": always(sandbox.ErrUnavailable, fake.OpOpen)} {
+	for name, fault := range map[string]func(fakesandbox.Op, string) error{"first": nil, "second": always(sandbox.ErrUnavailable, fakesandbox.OpOpen)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, _, both := two()
@@ -71,7 +71,7 @@ func TestSecondTakesOverOnlyWhenTheFirstCannot(t *testing.T) {
 		{errors.New("broken"), false},
 	} {
 		first, _, both := two()
-		first.SetFault(always(c.err, fake.OpOpen))
+		first.SetFault(always(c.err, fakesandbox.OpOpen))
 		sb, err := both.Open(t.Context(), sandbox.Spec{Name: "a"})
 		if (err == nil) != c.over || c.over && in(sb) != "second" || !c.over && !errors.Is(err, c.err) {
 			t.Errorf("%v: %v", c.err, err)
@@ -106,7 +106,7 @@ func TestBaseIsLookedForInBoth(t *testing.T) {
 	if _, err := forker.Freeze(t.Context(), open(t, both, sandbox.Spec{Name: "base"})); err != nil || !first.HasBase(t.Context(), "base") {
 		t.Errorf("not frozen in the first: %v", err)
 	}
-	first.SetFault(always(sandbox.ErrCapacity, fake.OpOpen))
+	first.SetFault(always(sandbox.ErrCapacity, fakesandbox.OpOpen))
 	if _, err := both.Open(t.Context(), fork); at(err) != second {
 		t.Error("the first is full, so the second should get a base")
 	}
@@ -133,7 +133,7 @@ func TestFreezeWhereTheSecondCannot(t *testing.T) {
 	t.Parallel()
 	first, second, both := two()
 	second.SetTraits(func(t *sandbox.Traits) { t.Fork = false })
-	first.SetFault(always(sandbox.ErrUnavailable, fake.OpOpen))
+	first.SetFault(always(sandbox.ErrUnavailable, fakesandbox.OpOpen))
 	sb := open(t, both, sandbox.Spec{Name: "base"})
 	if _, err := both.(sandbox.Forker).Freeze(t.Context(), sb); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("freeze: %v", err)
@@ -201,7 +201,7 @@ func TestSweepAndCheckOfBoth(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := both.Open(ctx, sandbox.Spec{Name: "c"}); err == nil || second.Count(fake.OpOpen) != 1 {
+	if _, err := both.Open(ctx, sandbox.Spec{Name: "c"}); err == nil || second.Count(fakesandbox.OpOpen) != 1 {
 		t.Errorf("a cancelled opening went on in the second: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yudai-dev/yudai/internal/e2bsim"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
 // builderOn builds at a stub without waiting long, and keeps what is shown.

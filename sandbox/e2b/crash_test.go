@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/e2bsim"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
 var errDead = errors.New("the process is dead")

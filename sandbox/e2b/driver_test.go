@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/e2bsim"
-	vm "github.com/yudai-dev/yudai/internal/machine"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/e2bsim"
+	vm "github.com/yudai-dev/yudai/test/machine"
 )
 
 // require skips the test where machines cannot run, and fails it where

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/e2bsim"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
 // counting prints something on both outputs for a while and ends with 7.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/e2bsim"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
 // freeze makes a base with a file in it.

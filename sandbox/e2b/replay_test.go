@@ -146,7 +146,7 @@ func means() map[string]meant {
 
 func recording(t *testing.T) []exchange {
 	t.Helper()
-	data, err := os.ReadFile("../../internal/e2bsim/testdata/envd-0.6.13-transcripts.json")
+	data, err := os.ReadFile("../../test/e2bsim/testdata/envd-0.6.13-transcripts.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/yudai-dev/yudai/internal/machine"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/test/machine"
 )
 
 // BenchmarkExec compares a command under the launcher with the bare program.

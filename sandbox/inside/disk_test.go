@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yudai-dev/yudai/internal/machine"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/test/machine"
 )
 
 // start opens a box on a machine with these options.

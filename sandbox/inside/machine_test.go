@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/machine"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/machine"
 )
 
 // require skips the test where machines cannot run, and fails it where they must.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/localtest"
 )
 
 func TestMain(m *testing.M) {

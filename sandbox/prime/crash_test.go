@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/prime"
+	"github.com/yudai-dev/yudai/test/primesim"
 )
 
 // death is a transport in which the process dies at one call: what lies on its disk

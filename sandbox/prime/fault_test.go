@@ -13,9 +13,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/prime"
+	"github.com/yudai-dev/yudai/test/primesim"
 )
 
 // open opens a sandbox that must open.

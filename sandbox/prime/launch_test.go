@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/test/primesim"
 )
 
 // TestLaunchedIsNotIdle: a sandbox in which only a launched program runs is not idle as

@@ -8,12 +8,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/machine"
-	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/prime"
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/machine"
+	"github.com/yudai-dev/yudai/test/primesim"
 )
 
 // keyEnv is a variable that holds the stub's key, and nothing else.

@@ -15,9 +15,9 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/primesim"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/prime"
+	"github.com/yudai-dev/yudai/test/primesim"
 )
 
 // TestLargeFile: what is larger than one upload goes up in parts, and comes down whole.

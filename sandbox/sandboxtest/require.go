@@ -42,7 +42,7 @@ func RequirePrograms(t *testing.T, what string, programs ...string) {
 	}
 }
 
-// RequireMachines is Require for machines of package internal/machine: it fails a test
+// RequireMachines is Require for machines of package test/machine: it fails a test
 // where what they need is listed.
 func RequireMachines(t *testing.T, unsupported error) {
 	t.Helper()

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/local/localtest"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/localtest"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 )
 
 // accept stores deliveries from a number of senders, of a small and a usual size,
-// of bytes that compression does not make fewer: internal/bench has real payloads.
+// of bytes that compression does not make fewer: test/bench has real payloads.
 func accept(b *testing.B, senders int) {
 	for _, kib := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d_KiB", kib), func(b *testing.B) {
