@@ -51,7 +51,7 @@ fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (d
 	@scripts/fuzz $(FUZZTIME) $(FUZZJOBS) $(FUZZTARGETS)
 
 .PHONY: bench
-bench: deps build ## measure against the targets and print the table; ARGS=-update writes docs/benchmarks.md
+bench: deps build ## measure against the targets and print the table; ARGS=-update writes docs/evidence/benchmarks.md
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./test/bench
 	@bin/bench $(ARGS)
 
@@ -86,8 +86,8 @@ simulate: ## crash the engine in simulated time at every boundary of every scena
 	  | grep -vE '^ *(=== |--- PASS)'
 
 .PHONY: projects
-projects: deps build ## solve planted bugs of existing projects (needs package registries), and write docs/projects.md
-	$(GO) run ./test/projects -yudai bin/yudai -docs docs/projects.md
+projects: deps build ## solve planted bugs of existing projects (needs package registries), and write docs/evidence/projects.md
+	$(GO) run ./test/projects -yudai bin/yudai -docs docs/evidence/projects.md
 
 .PHONY: projects-sample
 projects-sample: deps build ## the same for one project of each language, without the page

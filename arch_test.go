@@ -224,14 +224,17 @@ func TestTableInArchitecture(t *testing.T) {
 // TestNamedFilesExist looks for every file of ours that a page names.
 func TestNamedFilesExist(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("docs/*.md")
-	more, err2 := filepath.Glob("docs/decisions/*.md")
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
+	pages := []string{"README.md", "CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md", "docs/evidence/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(found), err)
+		}
+		pages = append(pages, found...)
 	}
 	named := regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*/[a-zA-Z0-9_./-]*|[a-zA-Z-]+\\.(?:go|md|yml|json)|Makefile|Dockerfile)`")
 	count := 0
-	for _, page := range append(append(pages, more...), "README.md", "CONTRIBUTING.md") {
+	for _, page := range pages {
 		data, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

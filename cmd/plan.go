@@ -20,7 +20,7 @@ func newPlan(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan", Short: "Show the experiments of a request, or try them on published results",
 		Long: "Show which experiments a request would make with this configuration, in which waves and within\n" +
-			"which limits. With --simulate, replay a file of published results (docs/simulate.md) under that\n" +
+			"which limits. With --simulate, replay a file of published results (docs/evidence/simulate.md) under that\n" +
 			"plan and under simpler ones, and print how much would be solved and what it would cost.\n" +
 			"Nothing is started, and no model is asked.",
 		Args: wants(0, "no arguments"),

@@ -12,7 +12,7 @@ import (
 // TestSimulatedFiguresOfTheReadme: what README.md says of the example is what it comes to.
 func TestSimulatedFiguresOfTheReadme(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../docs/simulate-swe-bench.csv")
+	data, err := os.ReadFile("../docs/evidence/simulate-swe-bench.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestSimulatedFiguresOfTheReadme(t *testing.T) {
 	if want := "that is " + figure(waves) + ", where the best of them alone reaches " + figure(best); !strings.Contains(text, want) {
 		t.Errorf("README.md does not say: %s", want)
 	}
-	if !strings.Contains(text, "plan --simulate docs/simulate-swe-bench.csv --stop waves --models "+strings.Join(models, ",")) {
+	if !strings.Contains(text, "plan --simulate docs/evidence/simulate-swe-bench.csv --stop waves --models "+strings.Join(models, ",")) {
 		t.Error("README.md has another command")
 	}
 }

@@ -64,7 +64,7 @@ func TestSimulate(t *testing.T) {
 // TestSimulateExample: the example in the docs can be replayed, and says what the page says.
 func TestSimulateExample(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../docs/simulate-swe-bench.csv")
+	data, err := os.ReadFile("../docs/evidence/simulate-swe-bench.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestSimulateExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../docs/simulate.md")
+	page, err := os.ReadFile("../docs/evidence/simulate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestSimulateExample(t *testing.T) {
 		}
 		for _, figure := range []string{fmt.Sprintf("%.1f %%", 100*sum.Share()), fmt.Sprintf("$%.2f", float64(sum.Cost)/1e6)} {
 			if !strings.Contains(string(page), figure) {
-				t.Errorf("docs/simulate.md does not have %s", figure)
+				t.Errorf("docs/evidence/simulate.md does not have %s", figure)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestEveryRowIsMeasured(t *testing.T) {
 	}
 }
 
-// TestPageHoldsTheTable: docs/benchmarks.md has the markers, a line of each row
+// TestPageHoldsTheTable: docs/evidence/benchmarks.md has the markers, a line of each row
 // between them, and an explanation of each below.
 func TestPageHoldsTheTable(t *testing.T) {
 	t.Parallel()

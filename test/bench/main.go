@@ -4,7 +4,7 @@
 // ratios, and the lowest and highest of them. Two rows are sizes of a process.
 //
 // It always exits with 0 once everything was measured: a missed target is a line
-// of the table, explained in docs/benchmarks.md, not a failed build.
+// of the table, explained in docs/evidence/benchmarks.md, not a failed build.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 
 // row is one line of the table.
 type row struct {
-	key           string // for -only, and the anchor of the explanation in docs/benchmarks.md
+	key           string // for -only, and the anchor of the explanation in docs/evidence/benchmarks.md
 	what, against string
 	target        string
 	measure       func(b *bench, ctx context.Context, dir string) (result, error)

@@ -74,7 +74,7 @@ func number(v float64) string {
 
 // page holds the table, between two lines of its own.
 const (
-	page      = "docs/benchmarks.md"
+	page      = "docs/evidence/benchmarks.md"
 	pageBegin = "<!-- table: written by make bench -->"
 	pageEnd   = "<!-- end of table -->"
 )

@@ -11,7 +11,7 @@
 //	go run ./test/kill -only 'label:store.accept.before=kill@1'
 //	go run ./test/kill -mutation no-settle   must fail
 //
-// docs/durability.md is its manual.
+// docs/evidence/durability.md is its manual.
 package main
 
 import (

@@ -2,7 +2,7 @@
 // the real program: each is fetched as its authors released it, gets a bug and
 // an issue, and is handed to "yudai solve" with a scripted model and no other
 // setting. What the solve found is compared with what the definition expects.
-// docs/projects.md holds the table.
+// docs/evidence/projects.md holds the table.
 package main
 
 import (

@@ -74,7 +74,7 @@ func TestReadNamesWhatIsMissing(t *testing.T) {
 // TestPageNamesTheDefinitions: the page is of these projects, and of no others.
 func TestPageNamesTheDefinitions(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../docs/projects.md")
+	data, err := os.ReadFile("../../docs/evidence/projects.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestPageNamesTheDefinitions(t *testing.T) {
 		got = append(got, m[1]+" "+m[2])
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/projects.md differs from test/projects/testdata (make projects writes it):\n%s", diff)
+		t.Errorf("docs/evidence/projects.md differs from test/projects/testdata (make projects writes it):\n%s", diff)
 	}
 }
 

@@ -14,5 +14,5 @@
 // outcome, or is stopped as by a signal; then the next process starts on what is
 // left, until the solve is settled and the invariants are looked at.
 //
-// The package has nothing but tests; docs/durability.md says how to run them.
+// The package has nothing but tests; docs/evidence/durability.md says how to run them.
 package simulation
