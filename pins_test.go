@@ -1,8 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,6 +43,97 @@ func TestPinnedVersions(t *testing.T) {
 			t.Errorf("%s is %q, want %s", module, have[module], version)
 		}
 	}
+}
+
+// TestLockFilesNameNoHost: a lock file pins versions and hashes, and the installer's own
+// settings say where packages come from. Otherwise a mirror is not asked.
+func TestLockFilesNameNoHost(t *testing.T) {
+	t.Parallel()
+	found := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		check := lockedHosts(d.Name())
+		if d.IsDir() || check == nil {
+			return nil
+		}
+		found++
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = check(data)
+		}
+		if err != nil {
+			t.Errorf("%s: %v; for npm, make it with --omit-lockfile-registry-resolved", path, err)
+		}
+		return nil
+	})
+	if err != nil || found < 7 {
+		t.Fatalf("%d lock files: %v", found, err)
+	}
+}
+
+func TestHostsInLockFilesAreNoticed(t *testing.T) {
+	t.Parallel()
+	for text, name := range map[string]string{
+		`{"packages":{"node_modules/a":{"version":"1.0.0","resolved":"https://npm.example/a.tgz"}}}`:          "package-lock.json",
+		`{"dependencies":{"a":{"requires":{"b":"git+ssh://git@git.example/b"}}}}`:                             "package-lock.json",
+		"a==1.0 \\\n    --hash=sha256:00\n--index-url https://pypi.example/simple\n":                          "requirements.txt",
+		"a @ https://pypi.example/a.whl\n":                                                                    "requirements.txt",
+		`{"packages":{"node_modules/a":{"funding":[{"url":"https://a.example"}],"resolved":"http://b/a.t"}}}`: "package-lock.json",
+	} {
+		if lockedHosts(name)([]byte(text)) == nil {
+			t.Errorf("not noticed: %s", text)
+		}
+	}
+	fine := `{"packages":{"node_modules/a":{"version":"1.0.0","funding":{"url":"https://a.example"}}}}`
+	if err := lockedHosts("package-lock.json")([]byte(fine)); err != nil {
+		t.Error(err)
+	}
+}
+
+// lockedHosts is the check of a lock file of that name; nil for other files.
+func lockedHosts(name string) func(data []byte) error {
+	switch name {
+	case "package-lock.json":
+		return func(data []byte) error {
+			var lock any
+			if err := json.Unmarshal(data, &lock); err != nil {
+				return err
+			}
+			return namedHost("", lock)
+		}
+	case "requirements.txt", "requirements.in":
+		return func(data []byte) error { return namedHost("", string(data)) }
+	}
+	return nil
+}
+
+// namedHost reports the first URL in a JSON value. Nothing is fetched from one that asks
+// for money.
+func namedHost(key string, value any) error {
+	switch v := value.(type) {
+	case string:
+		if at := strings.Index(v, "://"); at >= 0 {
+			return fmt.Errorf("%s names the host of %q", key, v[max(at-40, 0):min(at+40, len(v))])
+		}
+	case []any:
+		for _, one := range v {
+			if err := namedHost(key, one); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if name == "funding" {
+				continue
+			}
+			if err := namedHost(name, v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // TestDockerfile: the image holds a static binary and does not run as root.
