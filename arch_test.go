@@ -67,7 +67,7 @@ var mayImport = map[string][]string{
 	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
 	"ghapp":           {"solve", "internal/failpoint"},
-	"git":             {},
+	"git":             {"solve"},
 
 	"test/bench":                     {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "test/dockerd", "test/e2bsim", "test/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "test/fakesandbox", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "solver", "store/bolt"},
 	"test/checker":                   {"internal/githubsim", "solve", "store/bolt"},

@@ -17,8 +17,8 @@ const (
 	maxTries = 64
 	// maxEarly ends a write refused as if something just made did not exist: two minutes.
 	maxEarly = 8
-	// maxContent ends a pull request whose commit cannot be made.
-	maxContent = 8
+	// commitPause is how long a pull request waits for a commit that is not stored yet.
+	commitPause = 5 * time.Second
 )
 
 // attempt is one try to write one claimed effect.
@@ -28,7 +28,7 @@ type attempt struct {
 	e    solve.Effect
 	view solve.View
 	// commit is the champion's, for a pull request.
-	commit Commit
+	commit solve.Commit
 	// unknown: a call that makes something new may have been carried out, and it
 	// has neither been looked up in vain since, nor is its receipt stored.
 	unknown bool
@@ -72,7 +72,7 @@ func (e *againError) Error() string { return e.reason }
 // write claims an effect, makes it and stores how it went.
 func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	a := &attempt{w: w, lane: l, evictions: w.app.evicted(l.installation)}
-	contentErr := a.load(ctx, e) // before the claim: making the commit takes a while
+	commitErr := a.readCommit(ctx, e) // before the claim, whose length depends on it
 	now := w.app.now()
 	var err error
 	a.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(a.leaseTime()))
@@ -88,8 +88,8 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	a.doubtful = a.unknown
 	var receipt solve.Receipt
 	switch {
-	case contentErr != nil:
-		err = a.contentFault(contentErr)
+	case commitErr != nil:
+		err = commitErr
 	case a.unknown && now.Before(w.settled(a.e)):
 		err = &againError{after: w.settled(a.e).Sub(now), reason: a.e.Error}
 	default:
@@ -101,39 +101,32 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	}
 }
 
-// load prepares what takes long.
-func (a *attempt) load(ctx context.Context, e solve.Effect) error {
+// readCommit reads the champion's commit, for a pull request.
+func (a *attempt) readCommit(ctx context.Context, e solve.Effect) error {
 	if e.Kind != solve.EffectPull {
 		return nil
 	}
-	s, err := a.w.store.Solve(ctx, e.Solve)
-	if err != nil {
-		return fmt.Errorf("read solve: %w", err)
+	data, err := a.w.store.Artifact(ctx, e.Solve, solve.CommitArtifact)
+	if errors.Is(err, solve.ErrNotFound) {
+		return a.missingCommit(ctx, e)
 	}
-	a.commit, err = a.w.content.Champion(ctx, s)
 	if err != nil {
-		return fmt.Errorf("make the champion's commit: %w", err)
+		return fmt.Errorf("read the champion's commit: %w", err)
 	}
-	return nil
+	a.commit, err = solve.DecodeCommit(data)
+	return err
 }
 
-// contentFault waits for a GitHub that may answer later as for a write, and for
-// everything else not so long.
-func (a *attempt) contentFault(err error) error {
-	reason := Redact(err.Error())
-	var limit interface{ RetryAfter() time.Duration }
-	if errors.As(err, &limit) && limit.RetryAfter() > 0 {
-		return &againError{after: limit.RetryAfter(), reason: reason}
+// missingCommit waits while the solver may still store the commit.
+func (a *attempt) missingCommit(ctx context.Context, e solve.Effect) error {
+	s, err := a.w.store.Solve(ctx, e.Solve)
+	if err != nil && !errors.Is(err, solve.ErrNotFound) {
+		return fmt.Errorf("read solve: %w", err)
 	}
-	most := maxContent
-	var passing interface{ Temporary() bool }
-	if errors.As(err, &passing) && passing.Temporary() {
-		most = maxTries
+	if err != nil || s.State.Final() {
+		return dead("the champion's commit is not stored, and its solve has ended")
 	}
-	if n := a.fail(); n < most && !errors.Is(err, solve.ErrNotFound) {
-		return &againError{after: backoff(n), reason: reason}
-	}
-	return dead("the champion's commit could not be made: %s", reason)
+	return &againError{after: commitPause, reason: "the champion's commit is not stored yet"}
 }
 
 // leaseTime allows for the pace: a visible write may follow a git object of its

@@ -3,7 +3,6 @@ package ghapp_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -262,16 +261,14 @@ func TestPullThatIsNotListedYetIsFoundByItsRefusal(t *testing.T) {
 	})
 }
 
-func TestContentThatFailsIsTriedAgainAndGivenUp(t *testing.T) {
+func TestUnreadableCommitIsTriedAgainAndGivenUp(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 		s := w.publishing()
-		w.content.err = errors.New("disk is full")
+		w.content.set(errors.New("disk is full"))
 		stop := w.write("node-2")
 		w.await("two tries", func() bool { return w.store.given(id1, solve.EffectPull, 0).Tries == 2 })
-		w.content.mu.Lock()
-		w.content.err = nil
-		w.content.mu.Unlock()
+		w.content.set(nil)
 		w.settle()
 		stop()
 		if n := len(w.pulls(s)); n != 1 {
@@ -280,7 +277,7 @@ func TestContentThatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 	})
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 		w.publishing()
-		w.content.err = errors.New("disk is full")
+		w.content.set(errors.New("disk is full"))
 		w.runUntilSettled()
 		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectDead || !strings.Contains(e.Error, "disk is full") {
 			t.Errorf("effect is %s: %s", e.State, e.Error)
@@ -288,33 +285,36 @@ func TestContentThatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 	})
 }
 
-// limited is what a clone meets while GitHub refuses for a while.
-type limited struct{}
-
-func (limited) Error() string             { return "rate limited" }
-func (limited) Temporary() bool           { return true }
-func (limited) RetryAfter() time.Duration { return 20 * time.Minute }
-
-// TestContentWaitsForGitHub: a commit that needs a clone, which GitHub's limit
-// refuses for hours, is not given up.
-func TestContentWaitsForGitHub(t *testing.T) {
+// TestPullWaitsForItsCommit: the solver may need a clone for the commit, which GitHub's
+// limit refuses for hours. That is no reason to give up, but the end of the solve is.
+func TestPullWaitsForItsCommit(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 		s := w.publishing()
-		w.content.err = fmt.Errorf("clone: %w", limited{})
+		w.content.set(solve.ErrNotFound)
 		stop := w.write("node-2")
-		began := time.Now()
-		w.await("more tries than a broken disk gets", func() bool { return w.store.given(id1, solve.EffectPull, 0).Tries == 12 })
-		if d := time.Since(began); d < 11*20*time.Minute {
-			t.Errorf("12 tries in %s", d)
+		pass(4 * time.Hour)
+		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectPending || e.Tries < 100 {
+			t.Errorf("effect is %s after %d tries: %s", e.State, e.Tries, e.Error)
 		}
-		w.content.mu.Lock()
-		w.content.err = nil
-		w.content.mu.Unlock()
+		w.content.set(nil)
 		w.settle()
 		stop()
 		if n := len(w.pulls(s)); n != 1 {
 			t.Errorf("%d pull requests", n)
+		}
+	})
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.content.set(solve.ErrNotFound)
+		stop := w.write("node-2")
+		w.await("a try", func() bool { return w.store.given(id1, solve.EffectPull, 0).Tries > 0 })
+		s.State = solve.StateFailed
+		w.store.put(s, solve.EventFailed)
+		w.settle()
+		stop()
+		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectDead || !strings.Contains(e.Error, "not stored") {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func TestOverSocketsOnEnterpriseServer(t *testing.T) {
 	must(t, err)
 	w.base, err = w.app.Branch(t.Context(), w.repo, "main")
 	must(t, err)
-	w.content = &contentStub{commit: ghapp.Commit{Message: "fix: say hello", BaseSHA: w.base, Files: []ghapp.File{{Path: "new", Data: []byte("x")}}}}
+	w.content = &contentStub{commit: solve.Commit{Message: "fix: say hello", BaseSHA: w.base, Files: []solve.CommitFile{{Path: "new", Data: []byte("x")}}}}
 
 	ctx, cancel := context.WithCancel(zerolog.New(w.logs).WithContext(t.Context()))
 	done := make(chan error, 1)

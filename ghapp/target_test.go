@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-github/v66/github"
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -40,10 +39,10 @@ func (w *world) follow(of solve.Solve, kind solve.FollowKind) solve.Solve {
 }
 
 // another is the commit of another candidate.
-func (w *world) another(base string) ghapp.Commit {
-	return ghapp.Commit{
+func (w *world) another(base string) solve.Commit {
+	return solve.Commit{
 		Message: "fix: say hello differently\n\nFor #1.\n", BaseSHA: base,
-		Files: []ghapp.File{{Path: "hello.go", Mode: "100644", Data: []byte(strings.ReplaceAll(helloGo, "hullo", "hello there"))}},
+		Files: []solve.CommitFile{{Path: "hello.go", Mode: "100644", Data: []byte(strings.ReplaceAll(helloGo, "hullo", "hello there"))}},
 	}
 }
 

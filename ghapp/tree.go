@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // maxInline is the largest file that travels inside a tree; a larger one gets a
@@ -37,7 +39,7 @@ func (a *attempt) championTree(ctx context.Context) (string, error) {
 
 // treeEntry puts text into the tree itself and makes a blob of everything that
 // JSON would not carry as it is.
-func (a *attempt) treeEntry(ctx context.Context, f File) (*github.TreeEntry, error) {
+func (a *attempt) treeEntry(ctx context.Context, f solve.CommitFile) (*github.TreeEntry, error) {
 	entry := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: github.String("blob")}
 	if f.Mode == "" {
 		entry.Mode = github.String("100644")

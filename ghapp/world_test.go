@@ -2,6 +2,7 @@ package ghapp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -74,10 +75,10 @@ func setup(t *testing.T, opts githubsim.Options) *world {
 	w.app = w.newApp(w.traffic)
 	w.base, err = w.app.Branch(t.Context(), w.repo, "main")
 	must(t, err)
-	w.content = &contentStub{commit: ghapp.Commit{
+	w.content = &contentStub{commit: solve.Commit{
 		Message: "fix: say hello\n\nFor #1.\n\nRequested-by: ada\n",
 		BaseSHA: w.base,
-		Files: []ghapp.File{
+		Files: []solve.CommitFile{
 			{Path: "hello.go", Mode: "100644", Data: []byte(strings.ReplaceAll(helloGo, "hullo", "hello"))},
 			{Path: "bin/tool", Mode: "100755", Data: []byte("\x7fELF\x00\xff\xfe")},
 			{Path: "link", Mode: "120000", Data: []byte("hello.go")},
@@ -112,7 +113,7 @@ func (w *world) newApp(tr http.RoundTripper) *ghapp.App {
 }
 
 func (w *world) newWriter(node string) *ghapp.Writer {
-	return ghapp.NewWriter(w.app, w.store, w.content, w.cfg.Write, node)
+	return ghapp.NewWriter(w.app, commitStore{w.store, w.content}, w.cfg.Write, node)
 }
 
 // write runs a new writer until stop is called; stop waits for it.
@@ -311,19 +312,33 @@ func (w *world) checkNoSecrets() {
 	}
 }
 
-// contentStub makes the champion's commit.
+// contentStub holds the champion's commit of every solve.
 type contentStub struct {
 	mu     sync.Mutex
-	commit ghapp.Commit
+	commit solve.Commit
 	err    error
-	calls  int
 }
 
-func (c *contentStub) Champion(context.Context, solve.Solve) (ghapp.Commit, error) {
+// set changes what reading the commit ends with.
+func (c *contentStub) set(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls++
-	return c.commit, c.err
+	c.err = err
+}
+
+// commitStore is a store with the champion's commit.
+type commitStore struct {
+	*memStore
+	content *contentStub
+}
+
+func (s commitStore) Artifact(_ context.Context, _ solve.ID, name string) ([]byte, error) {
+	s.content.mu.Lock()
+	defer s.content.mu.Unlock()
+	if s.content.err != nil || name != solve.CommitArtifact {
+		return nil, cmp.Or(s.content.err, solve.ErrNotFound)
+	}
+	return s.content.commit.Encode()
 }
 
 type logBuffer struct {

@@ -27,40 +27,18 @@ type EffectStore interface {
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 	Watch(ctx context.Context) <-chan struct{}
-}
-
-// Content makes the champion's commit out of the stored patch.
-type Content interface {
-	// Champion returns the commit for the solve's decision. The same solve gives
-	// the same commit on every call: it is asked again after a crash.
-	Champion(ctx context.Context, s solve.Solve) (Commit, error)
-}
-
-// Commit is one commit on top of the base.
-type Commit struct {
-	Message string
-	BaseSHA string
-	Files   []File
-}
-
-// File is one changed file, whole. Mode is git's (100644, 100755, 120000).
-type File struct {
-	Path   string
-	Mode   string
-	Data   []byte
-	Delete bool
 }
 
 // Writer makes the visible writes: one at a time per installation, in order of
 // priority, paced, and never twice.
 type Writer struct {
-	app     *App
-	store   EffectStore
-	content Content
-	cfg     WriteConfig
-	node    string
-	began   time.Time
+	app   *App
+	store EffectStore
+	cfg   WriteConfig
+	node  string
+	began time.Time
 
 	memory *memory
 
@@ -70,8 +48,8 @@ type Writer struct {
 }
 
 // NewWriter makes a writer. node names this process in claims.
-func NewWriter(app *App, store EffectStore, content Content, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, content: content, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, memory: newMemory()}
+func NewWriter(app *App, store EffectStore, cfg WriteConfig, node string) *Writer {
+	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, memory: newMemory()}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not

@@ -8,22 +8,15 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
-// Modes of a File, as git writes them.
+// Modes of a file, as git writes them.
 const (
 	modeLink      = "120000"
 	modeSubmodule = "160000"
 )
-
-// File is one file of a tree that differs from its base.
-type File struct {
-	Path   string
-	Mode   string // "100644", "100755", "120000" (Data is the target) or "160000"; "" for a deletion
-	Data   []byte // nil for a deletion and for a submodule
-	SHA    string // the object's name; "" for a deletion
-	Delete bool
-}
 
 // maxChange bounds the content that Changes returns, in bytes.
 const maxChange = 64 << 20
@@ -64,7 +57,7 @@ func (m *Mirror) Apply(ctx context.Context, baseSHA string, patch []byte) (strin
 // Changes lists the files in which tree differs from the base commit, sorted by
 // path, with their content: what GitHub's Git Data API wants. A rename is a
 // deletion and a new file. More than 64 MiB together is ErrTooLarge.
-func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]File, error) {
+func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]solve.CommitFile, error) {
 	if err := m.need(ctx, baseSHA); err != nil {
 		return nil, err
 	}
@@ -76,16 +69,16 @@ func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]File, err
 		return nil, fmt.Errorf("changes of %s: %w", tree, err)
 	}
 	fields := strings.Split(string(out), "\x00")
-	var files []File
+	var files []solve.CommitFile
 	for i := 0; i+1 < len(fields); i += 2 {
 		// :oldmode newmode oldsha newsha status
 		f := strings.Fields(fields[i])
 		if len(f) != 5 {
 			return nil, fmt.Errorf("changes of %s: unexpected line %q", tree, fields[i])
 		}
-		file := File{Path: fields[i+1], Mode: f[1], SHA: f[3]}
+		file := solve.CommitFile{Path: fields[i+1], Mode: f[1], SHA: f[3]}
 		if f[4] == "D" {
-			file = File{Path: fields[i+1], Delete: true}
+			file = solve.CommitFile{Path: fields[i+1], Delete: true}
 		}
 		files = append(files, file)
 	}
@@ -93,9 +86,9 @@ func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]File, err
 }
 
 // load fills in the content of the files, with one cat-file for all.
-func (m *Mirror) load(ctx context.Context, files []File) error {
+func (m *Mirror) load(ctx context.Context, files []solve.CommitFile) error {
 	var names strings.Builder
-	var wanted []*File
+	var wanted []*solve.CommitFile
 	for i := range files {
 		if f := &files[i]; !f.Delete && f.Mode != modeSubmodule {
 			wanted = append(wanted, f)

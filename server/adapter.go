@@ -7,7 +7,6 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
 )
 
 // hub gives the solver what it reads from GitHub, in its own words.
@@ -23,22 +22,6 @@ func (h hub) Clone(ctx context.Context, repo solve.Repo) (string, git.Auth, func
 		return "", git.Auth{}, nil, err
 	}
 	return a.URL, git.Auth{User: "x-access-token", Password: a.Token.Reveal()}, release, nil
-}
-
-// Content gives the GitHub writer the champion's commit.
-type Content struct{ Engine *solver.Engine }
-
-// Champion implements [ghapp.Content].
-func (c Content) Champion(ctx context.Context, s solve.Solve) (ghapp.Commit, error) {
-	message, changed, err := c.Engine.Champion(ctx, s)
-	if err != nil {
-		return ghapp.Commit{}, err
-	}
-	out := ghapp.Commit{Message: message, BaseSHA: s.Base.SHA}
-	for _, f := range changed {
-		out.Files = append(out.Files, ghapp.File{Path: f.Path, Mode: f.Mode, Data: f.Data, Delete: f.Delete})
-	}
-	return out, nil
 }
 
 // modelSet gives the solver the capability table in the matrix's words.

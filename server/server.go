@@ -118,7 +118,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
 		Agents: s.cfg.agents(), Models: s.metrics.models(modelSet{models}), Gateway: s.gateway, Node: node, Log: s.log,
 	})
-	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, Content{s.engine}, s.cfg.GitHub.Write, node)
+	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, s.cfg.GitHub.Write, node)
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
 		return handlers.New(handlers.Options{
 			Accepter: s.metrics.accepter(store), Bot: who.Bot, AppID: who.ID, Evict: app.Evict,

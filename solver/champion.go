@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/yudai-dev/yudai/git"
+	"github.com/rs/zerolog"
+
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -27,6 +28,13 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 			c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}
 	}
+	if d.Champion != 0 {
+		chosen := s
+		chosen.Decision = &d
+		if err := e.storeCommit(ctx, chosen, runs); err != nil { // publish tries again
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("champion's commit not stored yet")
+		}
+	}
 	s, _, err = e.apply(ctx, c)
 	if err == nil {
 		e.thaw(ctx, s) // all runs ended, nothing forks from the base any more
@@ -34,14 +42,20 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	return s, err
 }
 
+// publishTick is how often the pull request's effect is read without a hint of the store.
+const publishTick = 10 * time.Second
+
 // publish waits until the pull request is written. The writing itself is an
 // effect: it survives this process, and is never made twice. A cancel withdraws
 // it while nobody has begun to write; after that the pull request is what there is.
 func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error) {
-	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // a cancel is looked at between two reads
+	if err := e.ensureCommit(ctx, s); err != nil && ctx.Err() == nil {
+		return s, err
+	}
+	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // reads go on after a cancel
 	defer unwatch()
-	hints := e.Store.Watch(read)
-	ticker := time.NewTicker(tick / 4)
+	hints, cancelled := e.Store.Watch(read), ctx.Done()
+	ticker := time.NewTicker(publishTick)
 	defer ticker.Stop()
 	for {
 		f, err := e.Store.Effect(read, string(s.ID)+"/"+string(solve.EffectPull))
@@ -61,6 +75,7 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 			return s, refusef("The champion was chosen, but GitHub refused the pull request: %s", f.Error)
 		}
 		if ctx.Err() != nil {
+			cancelled = nil
 			if stopping(ctx) {
 				return s, context.Cause(ctx)
 			}
@@ -72,36 +87,54 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 		select {
 		case <-ticker.C:
 		case <-hints:
+		case <-cancelled:
 		}
 	}
 }
 
-// Champion returns what the pull request's commit is made of: the files of the
-// champion's tree that differ from the base. Built from the stored patch by
-// plumbing on the host; nothing of it is run or checked out.
-func (e *Engine) Champion(ctx context.Context, s solve.Solve) (message string, changed []git.File, err error) {
-	if s.Decision == nil || s.Decision.Champion == 0 {
-		return "", nil, errors.New("the solve has no champion")
-	}
-	runs, err := e.Store.Runs(ctx, s.ID)
+// storeCommit stores what the champion's commit contains: the files of its tree that
+// differ from the base. They are made from the stored patch by plumbing on the host;
+// nothing of it is run or checked out.
+func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Run) error {
+	patch, err := e.Store.Artifact(ctx, s.ID, runs[s.Decision.Champion-1].Candidate.Artifact)
 	if err != nil {
-		return "", nil, err
-	}
-	c := runs[s.Decision.Champion-1].Candidate
-	patch, err := e.Store.Artifact(ctx, s.ID, c.Artifact)
-	if err != nil {
-		return "", nil, err
+		return err
 	}
 	m, err := e.mirror(ctx, s)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	tree, err := m.Apply(ctx, s.Base.SHA, patch)
 	if err != nil {
-		return "", nil, fmt.Errorf("apply the champion's patch to %s: %w", s.Base.SHA, err)
+		return fmt.Errorf("apply the champion's patch to %s: %w", s.Base.SHA, err)
 	}
-	changed, err = m.Changes(ctx, s.Base.SHA, tree)
-	return solve.CommitMessage(solve.View{Solve: s, Runs: runs}), changed, err
+	changed, err := m.Changes(ctx, s.Base.SHA, tree)
+	if err != nil {
+		return err
+	}
+	commit := solve.Commit{Message: solve.CommitMessage(solve.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Files: changed}
+	data, err := commit.Encode()
+	if err != nil {
+		return err
+	}
+	return e.Store.PutArtifact(ctx, s.ID, solve.CommitArtifact, data)
+}
+
+// ensureCommit stores the champion's commit if that was not done with the choice: it
+// failed then, or an older version chose.
+func (e *Engine) ensureCommit(ctx context.Context, s solve.Solve) error {
+	_, err := e.Store.Artifact(ctx, s.ID, solve.CommitArtifact)
+	if !errors.Is(err, solve.ErrNotFound) {
+		return err
+	}
+	runs, err := e.Store.Runs(ctx, s.ID)
+	if err == nil {
+		err = e.storeCommit(ctx, s, runs)
+	}
+	if err != nil {
+		return fmt.Errorf("make the champion's commit: %w", err)
+	}
+	return nil
 }
 
 // Record exports a solve with all that is needed to recompute its decision.

@@ -2,9 +2,14 @@ package solver_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/solve"
@@ -26,10 +31,10 @@ func TestBestCandidateWins(t *testing.T) {
 			w.Errorf("champion %d, pull request %+v of %d", s.Decision.Champion, s.Pull, writer.count())
 		}
 
-		message, files, err := p.engine.Champion(w.Context(), s)
-		w.must(err)
-		want := git.File{Path: answerFile, Mode: "100644", Data: []byte("good soon\n"), SHA: blob("good soon\n")}
-		if len(files) != 1 || files[0].Path != want.Path || files[0].Mode != want.Mode || string(files[0].Data) != string(want.Data) || files[0].SHA != want.SHA {
+		commit := w.commit(id)
+		message, files := commit.Message, commit.Files
+		want := solve.CommitFile{Path: answerFile, Mode: "100644", Data: []byte("good soon\n"), SHA: blob("good soon\n")}
+		if len(files) != 1 || files[0].Path != want.Path || files[0].Mode != want.Mode || string(files[0].Data) != string(want.Data) || files[0].SHA != want.SHA || commit.BaseSHA != s.Base.SHA {
 			w.Errorf("the commit changes %+v", files)
 		}
 		if !strings.Contains(message, "#1") {
@@ -60,7 +65,7 @@ func TestNoChampion(t *testing.T) {
 		if s.Reason != "None of the 3 experiments passed the tests." || writer.count() != 0 {
 			w.Errorf("%q, %d pull requests", s.Reason, writer.count())
 		}
-		if _, _, err := p.engine.Champion(w.Context(), s); err == nil {
+		if _, err := w.store.Artifact(w.Context(), s.ID, solve.CommitArtifact); !errors.Is(err, solve.ErrNotFound) {
 			w.Error("there is a champion's commit")
 		}
 		if _, err := w.store.Effect(w.Context(), string(s.ID)+"/pull"); err == nil {
@@ -101,6 +106,64 @@ func TestPublishingOutlivesTheProcess(t *testing.T) {
 			w.Errorf("%+v, %d pull requests", s.Pull, writer.count())
 		}
 	})
+}
+
+// commit is what the champion's commit of a solve contains.
+func (w *world) commit(id solve.ID) solve.Commit {
+	w.Helper()
+	data, err := w.store.Artifact(w.Context(), id, solve.CommitArtifact)
+	w.must(err)
+	c, err := solve.DecodeCommit(data)
+	w.must(err)
+	return c
+}
+
+// loseCommit removes the stored commit of a solve, as if an older version had chosen its champion.
+func (w *world) loseCommit(id solve.ID) {
+	w.Helper()
+	found, err := filepath.Glob(filepath.Join(w.dir, "*", string(id), solve.CommitArtifact))
+	w.must(err)
+	if len(found) != 1 {
+		w.Fatalf("commits of %s: %q", id, found)
+	}
+	w.must(os.Remove(found[0]))
+}
+
+// TestCommitIsMadeAtTakeOver: of a solve that was publishing when yudai was upgraded, the
+// commit is not stored. The next process makes it, however long GitHub refuses the clone.
+func TestCommitIsMadeAtTakeOver(t *testing.T) {
+	for name, lost := range map[string]bool{"mirror is there": false, "mirror is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				writer := w.writer()
+				writer.set(false, false)
+				a := w.start("a")
+				id := w.ask(budget(time.Hour))
+				w.state(id, solve.StatePublishing)
+				w.must(a.stop())
+				before := w.commit(id)
+				w.loseCommit(id)
+				if lost {
+					w.git = git.New(filepath.Join(w.TempDir(), "git"))
+					w.hub.refuse("clone", fault{passes: true, after: 20 * time.Minute})
+				}
+				w.start("b")
+				if lost {
+					w.await(4*time.Hour, "many tries", func() bool { return w.hub.count("clone") > 10 })
+					w.hub.refuse("clone", nil)
+				}
+				w.await(time.Hour, "the commit", func() bool {
+					_, err := w.store.Artifact(w.Context(), id, solve.CommitArtifact)
+					return err == nil
+				})
+				if diff := cmp.Diff(before, w.commit(id)); diff != "" {
+					w.Errorf("the commit differs from the first one:\n%s", diff)
+				}
+				writer.set(true, true)
+				w.final(id, solve.StateSolved)
+			})
+		})
+	}
 }
 
 // TestNoDeadlineWhilePublishing: the champion is paid for and only has to be written.

@@ -27,6 +27,7 @@ import (
 type world struct {
 	*testing.T
 	cfg     solver.Config
+	dir     string // of the store
 	store   *bolt.Store
 	hub     *hub
 	machine *machine
@@ -73,7 +74,8 @@ func newWorld(t *testing.T, o origin) *world {
 	}
 	w.play("idle")
 	cfg := bolt.DefaultConfig()
-	cfg.Path = filepath.Join(memory(t), "yudai.db")
+	w.dir = memory(t)
+	cfg.Path = filepath.Join(w.dir, "yudai.db")
 	var err error
 	w.store, err = bolt.Open(cfg)
 	w.must(err)

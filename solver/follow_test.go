@@ -45,7 +45,7 @@ func (w *world) asked(kind solve.AskKind, issue int, change func(*solve.Ask)) (r
 func TestRetry(t *testing.T) {
 	bubble(t, func(w *world) {
 		writer := w.writer()
-		p := w.start("a")
+		w.start("a")
 		s := w.solved()
 		before, calls := w.models.count("good"), w.models.count("bad")
 		if reply, _ := w.asked(solve.AskRetry, s.Issue.Number, nil); reply != "" {
@@ -65,8 +65,8 @@ func TestRetry(t *testing.T) {
 		if now.Decision.Champion != s.Decision.Champion {
 			w.Errorf("champion %d, was %d", now.Decision.Champion, s.Decision.Champion)
 		}
-		if _, files, err := p.engine.Champion(w.Context(), now); err != nil || len(files) != 1 {
-			w.Errorf("the carried champion's commit: %v, %v", files, err)
+		if files := w.commit(now.ID).Files; len(files) != 1 {
+			w.Errorf("the carried champion's commit: %v", files)
 		}
 		text := solve.StatusText(solve.View{Solve: now, Runs: runs})
 		if !strings.Contains(text, "carried over") || strings.Contains(text, "Cost so far: "+cost(w.runs(s.ID))) {
@@ -120,7 +120,7 @@ func TestPick(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.writer()
-				p := w.start("a")
+				w.start("a")
 				s := w.solved()
 				lays := w.machine.count("lay")
 				w.asked(solve.AskPick, s.Pull.Number, func(a *solve.Ask) { a.N = n }) // in the pull request's thread
@@ -131,9 +131,8 @@ func TestPick(t *testing.T) {
 				if w.machine.count("lay") != lays || now.Trigger.Thread != s.Pull.Number {
 					w.Errorf("%d trees were laid out, thread %d", w.machine.count("lay")-lays, now.Trigger.Thread)
 				}
-				_, files, err := p.engine.Champion(w.Context(), now)
-				if err != nil || len(files) != 1 || !strings.HasPrefix(string(files[0].Data), "good but longer") {
-					w.Errorf("%v, %v", files, err)
+				if files := w.commit(now.ID).Files; len(files) != 1 || !strings.HasPrefix(string(files[0].Data), "good but longer") {
+					w.Errorf("%v", files)
 				}
 				if _, same := solve.Explain(solve.Record{V: solve.RecordVersion, Solve: now, Runs: runs}); !same {
 					w.Error("the record does not recompute")

@@ -26,6 +26,9 @@ const (
 // very fetch. Mostly it means a limit: git does not tell the two apart.
 const authTries = 8
 
+// commitTries is how often the champion's commit may fail to be made on this machine.
+const commitTries = 8
+
 // seat is a place among the solves that one process works on at a time.
 type seat struct {
 	seats chan struct{}
@@ -103,7 +106,8 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 	}
 	var no refusal
 	var world outside
-	over := !s.Deadline.IsZero() && !now.Before(s.Deadline)
+	limited := !s.Deadline.IsZero() && s.State != solve.StatePublishing // the champion is paid for
+	over := limited && !now.Before(s.Deadline)
 	if ctx.Err() != nil || over || errors.As(err, &no) || decided(err) {
 		return 0, false
 	}
@@ -114,10 +118,12 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 		if !passing(err) || now.Add(wait).After(t.first.Add(holdPatience)) {
 			return 0, false
 		}
+	case s.State == solve.StatePublishing:
+		return wait, t.n < commitTries
 	case s.State != solve.StatePreparing, t.n >= attempts && !errors.Is(err, git.ErrAuth), t.n >= authTries:
 		return 0, false
 	}
-	if !s.Deadline.IsZero() {
+	if limited {
 		wait = min(wait, s.Deadline.Sub(now))
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Str("state", string(s.State)).Dur("duration", wait).Msg("solve waits")

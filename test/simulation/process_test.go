@@ -86,7 +86,7 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 		Vocabulary: handlers.Vocabulary{Models: w.provider.names, Strategies: []string{"plain"}, Agents: []string{"mini"}},
 	}))
 	if err == nil {
-		p.run(ctx, engine, ghapp.NewWriter(app, records, server.Content{Engine: engine}, w.github.Write, node))
+		p.run(ctx, engine, ghapp.NewWriter(app, records, w.github.Write, node))
 	}
 	return err
 }
