@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
@@ -40,7 +41,7 @@ type Solves interface {
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 }
 
-// API is the REST API. All fields but PublicURL, Token, Ready, Metrics and Gateway are required.
+// API is the REST API. All fields but PublicURL and Token are required.
 type API struct {
 	Solves Solves
 	Hub    Hub
@@ -62,8 +63,27 @@ type API struct {
 	PublicURL   string // of this server, for links; "" makes them relative
 	Now         func() time.Time
 	NewID       func() solve.ID
-	// Ready, Metrics and Gateway answer /readyz, /metrics and /gateway/; nil leaves the route out.
-	Ready, Metrics, Gateway http.Handler
+}
+
+// Register adds the operations of the API, its description and the page made from it.
+func (a API) Register(mux *http.ServeMux) error {
+	api := humago.New(mux, describe())
+	huma.Register(api, a.startOperation(api), a.start)
+	huma.Register(api, a.statusOperation(api), a.status)
+	huma.Register(api, a.recordOperation(api), a.record)
+	huma.Register(api, a.backupOperation(api), a.backup)
+	huma.Register(api, a.validateOperation(api), a.validate)
+	description, err := newDescription(api)
+	if err != nil {
+		return err
+	}
+	docs, err := newDocs(api.OpenAPI(), a.link(""))
+	if err != nil {
+		return err
+	}
+	mux.Handle("GET /openapi.json", description)
+	mux.Handle("GET /docs", docs)
+	return nil
 }
 
 // maxRequest is how many bytes the body of a request may have.

@@ -89,15 +89,3 @@ func TestHubAsksGitHub(t *testing.T) {
 		}
 	}
 }
-
-func TestTokenSettingNamesTheVariable(t *testing.T) {
-	t.Parallel()
-	l := server.Default().Server
-	if got := server.TokenSetting(l); !strings.Contains(got, "YUDAI_API_TOKEN") || !strings.Contains(got, "server.api_token_file") {
-		t.Error(got)
-	}
-	l.APITokenEnv = ""
-	if got := server.TokenSetting(l); strings.Contains(got, "variable") || !strings.Contains(got, "server.api_token_env") {
-		t.Error(got)
-	}
-}

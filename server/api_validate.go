@@ -3,12 +3,9 @@ package server
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -122,36 +119,4 @@ func viewOf(r repoconfig.Rules) effectiveRules {
 		v.Profiles = append(v.Profiles, effectiveProfile{Name: name, Label: r.Profiles[name].Label})
 	}
 	return v
-}
-
-func (v effectiveRules) profileNames() []string {
-	var names []string
-	for _, p := range v.Profiles {
-		if p.Label != "" {
-			p.Name += " (label " + p.Label + ")"
-		}
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// String names the limits in the words of the file; what has no limit is left out.
-func (l effectiveLimits) String() string {
-	var parts []string
-	add := func(key string, value float64, text string) {
-		if value > 0 {
-			parts = append(parts, key+" "+text)
-		}
-	}
-	seconds := func(s float64) string { return repoconfig.FormatTime(time.Duration(s * float64(time.Second))) }
-	add("run_time", l.RunTimeS, seconds(l.RunTimeS))
-	add("run_steps", float64(l.RunSteps), fmt.Sprint(l.RunSteps))
-	add("run_usd", l.RunUSD, fmt.Sprint(l.RunUSD))
-	add("solve_time", l.SolveTimeS, seconds(l.SolveTimeS))
-	add("solve_usd", l.SolveUSD, fmt.Sprint(l.SolveUSD))
-	add("parallel", float64(l.Parallel), fmt.Sprint(l.Parallel))
-	add("max_experiments", float64(l.MaxExperiments), fmt.Sprint(l.MaxExperiments))
-	add("solves_per_day", float64(l.SolvesPerDay), fmt.Sprint(l.SolvesPerDay))
-	add("usd_per_day", l.USDPerDay, fmt.Sprint(l.USDPerDay))
-	return strings.Join(parts, ", ")
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver"
 )
 
 // validating is an API that holds files against the built-in configuration.
 func validating(a *server.API) {
-	a.Operator, a.ReadsConfig = server.OperatorOf(server.Default()), true
+	a.Operator, a.ReadsConfig = solver.DefaultConfig().Operator(nil, nil, nil, "yudai:solve"), true
 }
 
 // validate asks and returns the status and the answer.

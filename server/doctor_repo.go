@@ -8,8 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/git"
@@ -103,23 +105,48 @@ func placed(file string, p repoconfig.Problem) string {
 
 // describeRules lists what holds beside commands and network.
 func describeRules(rules repoconfig.Rules) []Finding {
-	v := viewOf(rules)
+	var profiles []string
+	for _, name := range slices.Sorted(maps.Keys(rules.Profiles)) {
+		if label := rules.Profiles[name].Label; label != "" {
+			name += " (label " + label + ")"
+		}
+		profiles = append(profiles, name)
+	}
 	var found []Finding
-	for _, line := range []struct {
-		what string
-		list []string
-	}{{"strategies", v.Strategies}, {"profiles", v.profileNames()}, {"protected", v.Protected}} {
-		if len(line.list) > 0 {
-			found = append(found, Finding{Good, line.what, strings.Join(line.list, ", "), ""})
+	for _, line := range [][2]string{
+		{"strategies", strings.Join(slices.Sorted(maps.Keys(rules.Strategies)), ", ")},
+		{"profiles", strings.Join(profiles, ", ")},
+		{"protected", strings.Join(rules.Settings.Patch.Protected, ", ")},
+		{"sandbox", rules.Sandbox},
+		{"stop", string(rules.Stop)},
+	} {
+		if line[1] != "" {
+			found = append(found, Finding{Good, line[0], line[1], ""})
 		}
 	}
-	if v.Sandbox != "" {
-		found = append(found, Finding{Good, "sandbox", v.Sandbox, ""})
+	return append(found, Finding{Good, "limits", limitsText(rules), ""})
+}
+
+// limitsText names the limits in the words of the file; what has no limit is left out.
+func limitsText(rules repoconfig.Rules) string {
+	l, day := rules.Limits, rules.Settings.Day
+	var parts []string
+	add := func(key string, isSet bool, value any) {
+		if isSet {
+			parts = append(parts, fmt.Sprint(key, " ", value))
+		}
 	}
-	if v.Stop != "" {
-		found = append(found, Finding{Good, "stop", v.Stop, ""})
-	}
-	return append(found, Finding{Good, "limits", v.Limits.String(), ""})
+	usd := func(m solve.Money) float64 { return float64(m) / 1e6 }
+	add("run_time", l.RunTime > 0, repoconfig.FormatTime(l.RunTime))
+	add("run_steps", l.RunSteps > 0, l.RunSteps)
+	add("run_usd", l.RunMoney > 0, usd(l.RunMoney))
+	add("solve_time", l.SolveTime > 0, repoconfig.FormatTime(l.SolveTime))
+	add("solve_usd", l.SolveMoney > 0, usd(l.SolveMoney))
+	add("parallel", l.Parallel > 0, l.Parallel)
+	add("max_experiments", rules.MaxExperiments > 0, rules.MaxExperiments)
+	add("solves_per_day", day.Solves > 0, day.Solves)
+	add("usd_per_day", day.Money > 0, usd(day.Money))
+	return strings.Join(parts, ", ")
 }
 
 // peek reads a file that may not be larger than most bytes. A link out of the repository is not followed.

@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/palantir/go-githubapp/githubapp"
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
@@ -18,39 +16,28 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
+// Routes are the handlers of the server beside the REST API. All but Hook may be nil,
+// which leaves the route out.
+type Routes struct {
+	Hook, Ready, Metrics http.Handler
+	// Gateway has limits of its own: a stream may last.
+	Gateway http.Handler
+}
+
 // NewHandler returns every route of the server. Each request gets the logger in its
 // context, and each answer headers that let a browser do nothing with it but show it.
-func NewHandler(log zerolog.Logger, hook http.Handler, a API) (http.Handler, error) {
+func NewHandler(log zerolog.Logger, r Routes, a API) (http.Handler, error) {
 	mux := http.NewServeMux()
-	api := humago.New(mux, describe())
-
-	mux.Handle(githubapp.DefaultWebhookRoute, hook) // POST /api/github/hook
-	huma.Register(api, a.startOperation(api), a.start)
-	huma.Register(api, a.statusOperation(api), a.status)
-	huma.Register(api, a.recordOperation(api), a.record)
-	huma.Register(api, a.backupOperation(api), a.backup)
-	huma.Register(api, a.validateOperation(api), a.validate)
-	description, err := newDescription(api)
-	if err != nil {
+	mux.Handle(githubapp.DefaultWebhookRoute, r.Hook) // POST /api/github/hook
+	if err := a.Register(mux); err != nil {
 		return nil, err
 	}
-	docs, err := newDocs(api.OpenAPI(), a.link(""))
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("GET /openapi.json", description)
-	mux.Handle("GET /docs", docs)
 	mux.HandleFunc("GET /healthz", healthz)
-	if a.Ready != nil {
-		mux.Handle("GET /readyz", a.Ready)
+	for pattern, h := range map[string]http.Handler{"GET /readyz": r.Ready, "GET /metrics": r.Metrics, gateway.PublicPath: r.Gateway} {
+		if h != nil {
+			mux.Handle(pattern, h)
+		}
 	}
-	if a.Metrics != nil {
-		mux.Handle("GET /metrics", a.Metrics)
-	}
-	if a.Gateway != nil { // it has its own limits: a stream may last
-		mux.Handle(gateway.PublicPath, a.Gateway)
-	}
-
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
@@ -75,8 +62,8 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 	if err != nil {
 		return nil, err
 	}
-	return NewHandler(s.log, s.metrics.intake(hook, events), API{
-		Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway,
+	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway}
+	return NewHandler(s.log, all, API{
 		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read, WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
