@@ -21,6 +21,7 @@ import (
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -48,7 +49,7 @@ func (r LocalRepo) Fetch(ctx context.Context, from, branch string) error {
 
 // Ask stores a solve for this machine's own user, who needs no right on GitHub.
 func (s *Server) Ask(ctx context.Context, owner, name string, number int, req solve.Request) (solve.Solve, error) {
-	h := apiHub{s.app}
+	h := api.AppReader{App: s.app}
 	repo, err := h.Repo(ctx, owner, name)
 	if err != nil {
 		return solve.Solve{}, err
@@ -58,7 +59,7 @@ func (s *Server) Ask(ctx context.Context, owner, name string, number int, req so
 		return solve.Solve{}, err
 	}
 	id := solve.ID(xid.New().String())
-	wanted := newSolve(id, repo, issue, req, "local:"+string(id))
+	wanted := api.NewSolve(id, repo, issue, req, "local:"+string(id))
 	wanted.Trigger.Kind = solve.TriggerLocal
 	stored, _, err := s.store.Create(ctx, wanted)
 	return stored, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -26,7 +27,7 @@ type Routes struct {
 
 // NewHandler returns every route of the server. Each request gets the logger in its
 // context, and each answer headers that let a browser do nothing with it but show it.
-func NewHandler(log zerolog.Logger, r Routes, a API) (http.Handler, error) {
+func NewHandler(log zerolog.Logger, r Routes, a api.API) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(githubapp.DefaultWebhookRoute, r.Hook) // POST /api/github/hook
 	if err := a.Register(mux); err != nil {
@@ -63,8 +64,8 @@ func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, 
 		return nil, err
 	}
 	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway}
-	return NewHandler(s.log, all, API{
-		Solves: s.store, Hub: apiHub{app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
+	return NewHandler(s.log, all, api.API{
+		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Backup: s.store.Backup, Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read, WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
 	})

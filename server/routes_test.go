@@ -8,13 +8,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/server/api"
 )
 
 // handle answers one request with all routes, of which some are given.
 func handle(t *testing.T, r server.Routes, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	r.Hook = http.NotFoundHandler()
-	h, err := server.NewHandler(zerolog.Nop(), r, server.API{})
+	h, err := server.NewHandler(zerolog.Nop(), r, api.API{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,46 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
-
-// TestStatusTellsTheWaves: where the solve stands, and what was not needed.
-func TestStatusTellsTheWaves(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, nil)
-	plan := solve.Plan{Stop: solve.StopWaves, Experiments: []solve.Experiment{{Model: "a", Wave: 1, Repeat: 2}, {Model: "a", Wave: 3, Repeat: 1}}}
-	s.solves = []solve.Solve{{ID: "cnv8q5k6n88s73a1e0h0", State: solve.StateReducing, Plan: plan, Wave: 1, Created: noon()}}
-	s.runs = []solve.Run{
-		{N: 1, Experiment: plan.Experiments[0], State: solve.RunPassed, Attempt: 1, Progress: solve.Progress{Usage: solve.Usage{Calls: 1, Cost: 250_000}}},
-		{N: 2, Experiment: plan.Experiments[1], State: solve.RunCancelled, NotNeeded: true, Reason: "not needed: run 1 passed in wave 1"},
-	}
-	var got struct {
-		Stop        string
-		Wave, Waves int
-		Saved       map[string]any
-		Experiments []map[string]any
-	}
-	s.call(t, "GET", "/solve/cnv8q5k6n88s73a1e0h0/status", "", nil, &got)
-	if got.Stop != "waves" || got.Wave != 1 || got.Waves != 3 {
-		t.Errorf("%+v", got)
-	}
-	if diff := cmp.Diff(map[string]any{"not_run": 1.0, "stopped": 0.0, "usd": 0.25}, got.Saved); diff != "" {
-		t.Error(diff)
-	}
-	for i, want := range []map[string]any{
-		{"wave": 1.0, "repeat": 2.0, "state": "passed", "not_needed": nil},
-		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "reason": "not needed: run 1 passed in wave 1"},
-	} {
-		for key, value := range want {
-			if got.Experiments[i][key] != value {
-				t.Errorf("run %d: %s is %v, want %v", i+1, key, got.Experiments[i][key], value)
-			}
-		}
-	}
-}
 
 func TestWavesOfTheConfigurationAreChecked(t *testing.T) {
 	t.Parallel()

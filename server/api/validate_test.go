@@ -1,4 +1,4 @@
-package server_test
+package api_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 )
 
 // validating is an API that holds files against the built-in configuration.
-func validating(a *server.API) {
+func validating(a *api.API) {
 	a.Operator, a.ReadsConfig = solver.DefaultConfig().Operator(nil, nil, nil, "yudai:solve"), true
 }
 

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -92,11 +92,11 @@ func (a API) start(ctx context.Context, in *startInput) (*startOutput, error) {
 	if len(problems) > 0 {
 		return nil, huma.Error422UnprocessableEntity("validation failed", problems...)
 	}
-	repo, err := a.Hub.Repo(ctx, owner, name)
+	repo, err := a.GitHub.Repo(ctx, owner, name)
 	if err != nil {
 		return nil, a.hubError(ctx, err, "body.repo_url", in.Body.RepoURL)
 	}
-	issue, err := a.Hub.Issue(ctx, repo, in.Body.IssueNumber)
+	issue, err := a.GitHub.Issue(ctx, repo, in.Body.IssueNumber)
 	if err != nil {
 		return nil, a.hubError(ctx, err, "body.issue_number", in.Body.IssueNumber)
 	}
@@ -105,7 +105,7 @@ func (a API) start(ctx context.Context, in *startInput) (*startOutput, error) {
 	if in.Key != "" {
 		key = "api:" + in.Key
 	}
-	wanted := newSolve(id, repo, issue, req, key)
+	wanted := NewSolve(id, repo, issue, req, key)
 	wanted.Trigger.At, wanted.Created = a.Now(), a.Now()
 	stored, created, err := a.Solves.Create(ctx, wanted)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a API) started(s solve.Solve, created bool) *startOutput {
 
 // newSolve is a solve that the operator asked for: it names no person, so nobody's
 // rights are looked up for it.
-func newSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request, key string) solve.Solve {
+func NewSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request, key string) solve.Solve {
 	now := time.Now()
 	return solve.Solve{
 		V: 1, ID: id, Repo: repo, Issue: issue.Pinned(), Request: req, State: solve.StateQueued, Created: now,

@@ -1,6 +1,7 @@
-package server_test
+package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
-	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -65,40 +66,58 @@ func (s *shelf) Runs(context.Context, solve.ID) ([]solve.Run, error) { return s.
 
 func (s *shelf) Repo(_ context.Context, owner, name string) (solve.Repo, error) {
 	if owner+"/"+name != "octo/hello" {
-		return solve.Repo{}, server.Refusal("the GitHub App is not installed on the repository")
+		return solve.Repo{}, api.Refusal("the GitHub App is not installed on the repository")
 	}
 	return solve.Repo{Installation: 7, ID: 1, Owner: owner, Name: name, DefaultBranch: "main"}, s.github
 }
 
 func (s *shelf) Issue(_ context.Context, _ solve.Repo, number int) (solve.Issue, error) {
 	if number > 9 {
-		return solve.Issue{}, server.Refusal("there is no such issue")
+		return solve.Issue{}, api.Refusal("there is no such issue")
 	}
 	return solve.Issue{Number: number, Title: "It breaks", Body: "always", Author: "kim"}, nil
 }
 
-// site is the whole handler behind a listener.
+// safeLog is a log that requests write and the test reads.
+type safeLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *safeLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// site is the API behind a listener.
 type site struct {
 	*shelf
 	url string
 	log *safeLog
 }
 
-func newSite(t *testing.T, change func(*server.API)) site {
+func newSite(t *testing.T, change func(*api.API)) site {
 	t.Helper()
 	s := site{shelf: &shelf{}, log: &safeLog{}}
 	ids := 0
-	api := server.API{
-		Solves: s.shelf, Hub: s.shelf, Token: ghapp.NewSecret(token), TokenSetting: "YUDAI_API_TOKEN",
+	a := api.API{
+		Solves: s.shelf, GitHub: s.shelf, Token: ghapp.NewSecret(token), TokenSetting: "YUDAI_API_TOKEN",
 		Vocabulary: handlers.Vocabulary{Models: []string{"gpt-5-mini"}, Strategies: []string{"test-first"}, Agents: []string{"mini"}},
 		WebURL:     "https://github.com", PublicURL: "https://yudai.example.com/", Now: noon,
 		NewID: func() solve.ID { ids++; return solve.ID(fmt.Sprintf("cnv8q5k6n88s73a1e0h%d", ids)) },
 	}
 	if change != nil {
-		change(&api)
+		change(&a)
 	}
 	mux, log := http.NewServeMux(), zerolog.New(s.log)
-	if err := api.Register(mux); err != nil {
+	if err := a.Register(mux); err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -250,7 +269,7 @@ func TestAPIAcceptsRepositoriesOfTheConfiguredHost(t *testing.T) {
 		"octo/hello":                           true,
 		"https://github.com/octo/hello":        false,
 	} {
-		s := newSite(t, func(a *server.API) { a.WebURL = "https://ghe.example/base/" })
+		s := newSite(t, func(a *api.API) { a.WebURL = "https://ghe.example/base/" })
 		res := s.call(t, "POST", "/solve", fmt.Sprintf(`{"repo_url": %q, "issue_number": 1}`, url), nil, nil)
 		if (res.StatusCode == 202) != ok {
 			t.Errorf("%s: %d", url, res.StatusCode)
@@ -304,7 +323,7 @@ func TestAPINeedsTheToken(t *testing.T) {
 
 func TestAPIWithoutATokenSaysWhichSetting(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(a *server.API) { a.Token = ghapp.Secret{} })
+	s := newSite(t, func(a *api.API) { a.Token = ghapp.Secret{} })
 	for _, header := range []string{"", "Bearer", "Bearer ", "Bearer x"} {
 		var p problem
 		res := s.call(t, "GET", "/solve/cnv8q5k6n88s73a1e0h1/status", "", map[string]string{"Authorization": header}, &p)
@@ -407,6 +426,41 @@ func TestDescriptionIsValidOpenAPI(t *testing.T) {
 	for _, status := range []string{"200", "202"} {
 		if doc.Paths.Value("/solve").Post.Responses.Value(status).Value.Content["application/json"].Schema.Value.Properties["solve_id"] == nil {
 			t.Errorf("POST /solve %s has no content", status)
+		}
+	}
+}
+
+// TestStatusTellsTheWaves: where the solve stands, and what was not needed.
+func TestStatusTellsTheWaves(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	plan := solve.Plan{Stop: solve.StopWaves, Experiments: []solve.Experiment{{Model: "a", Wave: 1, Repeat: 2}, {Model: "a", Wave: 3, Repeat: 1}}}
+	s.solves = []solve.Solve{{ID: "cnv8q5k6n88s73a1e0h0", State: solve.StateReducing, Plan: plan, Wave: 1, Created: noon()}}
+	s.runs = []solve.Run{
+		{N: 1, Experiment: plan.Experiments[0], State: solve.RunPassed, Attempt: 1, Progress: solve.Progress{Usage: solve.Usage{Calls: 1, Cost: 250_000}}},
+		{N: 2, Experiment: plan.Experiments[1], State: solve.RunCancelled, NotNeeded: true, Reason: "not needed: run 1 passed in wave 1"},
+	}
+	var got struct {
+		Stop        string
+		Wave, Waves int
+		Saved       map[string]any
+		Experiments []map[string]any
+	}
+	s.call(t, "GET", "/solve/cnv8q5k6n88s73a1e0h0/status", "", nil, &got)
+	if got.Stop != "waves" || got.Wave != 1 || got.Waves != 3 {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(map[string]any{"not_run": 1.0, "stopped": 0.0, "usd": 0.25}, got.Saved); diff != "" {
+		t.Error(diff)
+	}
+	for i, want := range []map[string]any{
+		{"wave": 1.0, "repeat": 2.0, "state": "passed", "not_needed": nil},
+		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "reason": "not needed: run 1 passed in wave 1"},
+	} {
+		for key, value := range want {
+			if got.Experiments[i][key] != value {
+				t.Errorf("run %d: %s is %v, want %v", i+1, key, got.Experiments[i][key], value)
+			}
 		}
 	}
 }

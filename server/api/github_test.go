@@ -1,4 +1,4 @@
-package server_test
+package api_test
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/ghapp"
-	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// newHub is the program's Hub before a GitHub with one repository and four issues.
-func newHub(t *testing.T) server.Hub {
+// newReader is the program's GitHubReader before a GitHub with one repository and four issues.
+func newReader(t *testing.T) api.GitHubReader {
 	t.Helper()
 	answers := map[string]string{
 		"GET /repos/octo/hello/installation":      `{"id": 7}`,
@@ -58,12 +58,12 @@ func newHub(t *testing.T) server.Hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server.HubOf(app)
+	return api.AppReader{App: app}
 }
 
 func TestHubAsksGitHub(t *testing.T) {
 	t.Parallel()
-	hub, ctx := newHub(t), context.Background()
+	hub, ctx := newReader(t), context.Background()
 	repo, err := hub.Repo(ctx, "octo", "hello")
 	want := solve.Repo{Installation: 7, ID: 1, Owner: "octo", Name: "hello", DefaultBranch: "main"}
 	if diff := cmp.Diff(want, repo); diff != "" || err != nil {
@@ -74,7 +74,7 @@ func TestHubAsksGitHub(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	refusal := func(err error) string {
-		var r server.Refusal
+		var r api.Refusal
 		errors.As(err, &r)
 		return string(r)
 	}

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -8,19 +8,21 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// apiHub is the [Hub] that asks GitHub.
-type apiHub struct{ app *ghapp.App }
+// AppReader is the [GitHubReader] that asks GitHub.
+type AppReader struct{ App *ghapp.App }
 
-func (h apiHub) Repo(ctx context.Context, owner, name string) (solve.Repo, error) {
-	repo, err := h.app.Repo(ctx, owner, name)
+// Repo implements [GitHubReader].
+func (r AppReader) Repo(ctx context.Context, owner, name string) (solve.Repo, error) {
+	repo, err := r.App.Repo(ctx, owner, name)
 	if errors.Is(err, ghapp.ErrNotInstalled) {
 		return solve.Repo{}, Refusal(ghapp.ErrNotInstalled.Error())
 	}
 	return repo, err
 }
 
-func (h apiHub) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Issue, error) {
-	issue, err := h.app.Issue(ctx, repo, number)
+// Issue implements [GitHubReader].
+func (r AppReader) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Issue, error) {
+	issue, err := r.App.Issue(ctx, repo, number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
 		return solve.Issue{}, Refusal("there is no such issue")

@@ -1,4 +1,6 @@
-package server
+// Package api is the REST API: ask for a solve, follow it, export it, back up the store, check
+// the settings of a repository; with its OpenAPI description and the page made from it.
+package api
 
 import (
 	"context"
@@ -19,8 +21,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Hub is what the REST API asks GitHub, live, at every call.
-type Hub interface {
+// GitHubReader is what the REST API asks GitHub, live, at every call.
+type GitHubReader interface {
 	// Repo finds a repository that the App is installed on; a [Refusal] if it is not.
 	Repo(ctx context.Context, owner, name string) (solve.Repo, error)
 	// Issue reads an issue that can be solved; a [Refusal] if there is none of that
@@ -44,7 +46,7 @@ type Solves interface {
 // API is the REST API. All fields but PublicURL and Token are required.
 type API struct {
 	Solves Solves
-	Hub    Hub
+	GitHub GitHubReader
 	// Record exports a solve; solve.ErrNotFound if there is none.
 	Record func(ctx context.Context, id solve.ID) (solve.Record, error)
 	// Backup writes a copy of everything stored, as a tar.
