@@ -18,10 +18,11 @@ func TestLifecycleDocument(t *testing.T) {
 	t.Parallel()
 	meaning := comments(t, "state.go")
 	var b strings.Builder
-	b.WriteString("# Lifecycle\n\nMade by `go test ./solve -update` from the transition table in `solve/table.go` and the comments in\n" +
-		"`solve/state.go`. Do not edit it by hand.\n\n" +
-		"Nothing else than these steps ever happens: one method of each store engine asks the table, and no other code\n" +
-		"assigns a state. The event is stored with the new state.\n")
+	b.WriteString("# Lifecycle\n\n[Solve](#solve) · [Run](#run)\n\n" +
+		"`go test ./solve -update` writes this page from the transition table in `solve/table.go` and the comments in\n" +
+		"`solve/state.go`. Do not edit it by hand. An arrow is named after its event.\n\n" +
+		"A state changes only by these steps: the store engines ask the table, and no other code\n" +
+		"assigns a state. The store keeps the event with the new state.\n")
 	chapter(&b, "Solve", solve.States(), solve.SolveSteps(), meaning, "State")
 	chapter(&b, "Run", solve.RunStates(), solve.RunSteps(), meaning, "RunState")
 	golden(t, "../docs/lifecycle.md", b.String())
@@ -50,10 +51,6 @@ func chapter[S ~string](b *strings.Builder, title string, states []S, steps []so
 	b.WriteString("```\n\n| State | Meaning |\n| --- | --- |\n")
 	for _, s := range states {
 		fmt.Fprintf(b, "| `%s` | %s |\n", s, meaning[kind+" "+string(s)])
-	}
-	b.WriteString("\n| State | Event | Next |\n| --- | --- | --- |\n")
-	for _, s := range steps {
-		fmt.Fprintf(b, "| `%s` | `%s` | `%s` |\n", s.From, s.On, s.To)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestSimulatedFiguresOfTheReadme(t *testing.T) {
 		return fmt.Sprintf("%.1f %% for $%.2f", 100*s.Share(), float64(s.Cost)/1e6)
 	}
 	text := strings.Join(strings.Fields(string(page)), " ")
-	if want := "that is " + figure(waves) + ", where the best of them alone reaches " + figure(best); !strings.Contains(text, want) {
+	if want := "this plan solves " + figure(waves) + ", if every candidate is judged correctly; the best of them alone solves " + figure(best); !strings.Contains(text, want) {
 		t.Errorf("README.md does not say: %s", want)
 	}
 	if !strings.Contains(text, "plan --simulate docs/evidence/simulate-swe-bench.csv --stop waves --models "+strings.Join(models, ",")) {
