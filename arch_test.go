@@ -256,6 +256,63 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
+// manual are the pages that people read to use, run and change yudai. Pages
+// that a program writes from the code alone, and docs/evidence, are not in it.
+func manual() []string {
+	return []string{
+		"README.md", "docs/setup.md", "docs/commands.md", "docs/repository-config.md", "docs/operations.md", "docs/drivers.md",
+		"docs/agents.md", "docs/gateway.md", "docs/architecture.md", "docs/lifecycle.md",
+	}
+}
+
+// TestManualIsShort counts the words of the manual as `wc -w` does.
+func TestManualIsShort(t *testing.T) {
+	t.Parallel()
+	const most = 16_000
+	words := 0
+	for _, page := range manual() {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(strings.Fields(string(data)))
+		t.Logf("%6d %s", n, page)
+		words += n
+	}
+	if words > most {
+		t.Errorf("the manual has %d words, more than %d: move what nobody needs to run yudai to docs/evidence, or shorten it", words, most)
+	}
+}
+
+// TestLongPagesHaveContents: a page of more than 800 words begins with a link
+// to each of its chapters.
+func TestLongPagesHaveContents(t *testing.T) {
+	t.Parallel()
+	chapter := regexp.MustCompile(`(?m)^## (.+)$`)
+	dropped := regexp.MustCompile("[^a-z0-9 _-]")
+	for _, page := range append(manual(), "docs/glossary.md") {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		if len(strings.Fields(text)) <= 800 || contentsToCome[page] {
+			continue
+		}
+		for _, m := range chapter.FindAllStringSubmatch(text, -1) {
+			anchor := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")
+			if !strings.Contains(text, "](#"+anchor+")") {
+				t.Errorf("%s has more than 800 words: its table of contents lacks [%s](#%s)", page, m[1], anchor)
+			}
+		}
+	}
+}
+
+// contentsToCome are the pages that have no table of contents yet.
+var contentsToCome = map[string]bool{
+	"docs/setup.md": true, "docs/repository-config.md": true, "docs/operations.md": true, "docs/agents.md": true, "docs/gateway.md": true,
+}
+
 // foreignFile are names in the pages that are not files of this repository.
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
