@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"solver/judge": {"solve", "sandbox", "solver/tree"},
 
 	"agent":              {"solve"},
-	"agent/agenttest":    {"solve", "agent", "test/hostmachine", "test/toolcache", "model/fakeprovider", "model/scripted", "sandbox/sandboxtest"},
+	"agent/agenttest":    {"solve", "agent", "test/hostmachine", "test/toolcache", "model/fakeprovider", "model/scripted", "sandbox/sandboxtest", "test/require"},
 	"agent/command":      {"solve", "agent"},
 	"agent/miniswe":      {"solve", "agent", "agent/command"},
 	"agent/presets":      {"solve", "agent", "agent/command"},
@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 
 	"sandbox":             {},
 	"sandbox/local":       {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
-	"test/localtest":      {"sandbox", "sandbox/local", "sandbox/sandboxtest"},
+	"test/localtest":      {"sandbox", "sandbox/local", "sandbox/sandboxtest", "test/require"},
 	"sandbox/docker":      {"sandbox", "sandbox/egress", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/e2b":         {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/prime":       {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
@@ -83,6 +83,7 @@ var mayImport = map[string][]string{
 	"test/hostmachine":               {"agent"},
 	"test/simulation":                {},
 	"internal/githubsim":             {},
+	"test/require":                   {},
 	"test/machine":                   {},
 	"test/e2bsim":                    {"test/machine", "sandbox/e2b/envd"},
 	"sandbox/e2b/envd":               {},
@@ -388,7 +389,7 @@ func exportedReceiver(fn *ast.FuncDecl) bool {
 // want of a sandbox to a proof that they fail instead where it is required.
 func TestRequiredDriversMustNotSkip(t *testing.T) {
 	t.Parallel()
-	requires := regexp.MustCompile(`YUDAI_TEST_REQUIRE|sandboxtest\.Require|localtest\.(Driver|Open)|agenttest\.Installed`)
+	requires := regexp.MustCompile(`YUDAI_TEST_REQUIRE|require\.(Need|Programs|Machines)|localtest\.(Driver|Open)|agenttest\.Installed`)
 	proofs := 0
 	for _, s := range sources(t) {
 		if !s.test || s.name == "require_test.go" || s.pkg == "." {
@@ -398,7 +399,7 @@ func TestRequiredDriversMustNotSkip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !requires.Match(data) || strings.Contains(string(data), "sandboxtest.SkipFails") { // the proof is beside it
+		if !requires.Match(data) || strings.Contains(string(data), "require.SkipFails") { // the proof is beside it
 			continue
 		}
 		proofs++

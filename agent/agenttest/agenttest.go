@@ -16,9 +16,9 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model/fakeprovider"
 	"github.com/yudai-dev/yudai/model/scripted"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
@@ -47,7 +47,7 @@ func Machine(t *testing.T) *hostmachine.Machine {
 
 // Installed returns a directory that is for a machine's [agent.InstallDir], in which the
 // agent's own install was run. What the test needs for it is named as for
-// [sandboxtest.Require]; with says which one of that the install finds.
+// [require.Need]; with says which one of that the install finds.
 func Installed(t *testing.T, need, name string, in agent.Installation, with []byte) string {
 	t.Helper()
 	var key []byte
@@ -67,7 +67,7 @@ func Installed(t *testing.T, need, name string, in agent.Installation, with []by
 		_, err := toolcache.Run(t.Context(), dir, "bash", "-c", strings.ReplaceAll(in.Command, agent.InstallDir, dir))
 		return err
 	})
-	sandboxtest.Require(t, need, err)
+	require.Need(t, need, err)
 	return dir
 }
 

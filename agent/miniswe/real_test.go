@@ -8,7 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
@@ -16,7 +16,7 @@ import (
 func installed(t *testing.T) string {
 	t.Helper()
 	_, python, err := toolcache.Python(t.Context())
-	sandboxtest.Require(t, "pip", err)
+	require.Need(t, "pip", err)
 	return agenttest.Installed(t, "pip", "miniswe", miniswe.Program().Install, python)
 }
 

@@ -3,11 +3,11 @@ package miniswe_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredPipMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "pip", "TestSolves")
-	sandboxtest.SkipFailsWithout(t, "pip", "TestSameAsNative")
+	require.SkipFailsWithout(t, "pip", "TestSolves")
+	require.SkipFailsWithout(t, "pip", "TestSameAsNative")
 }

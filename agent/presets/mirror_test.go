@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // A lock file without hosts lets npm install from any mirror, and npm refuses a package
@@ -24,7 +24,7 @@ import (
 func TestInstallFromMirror(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("npm")
-	sandboxtest.Require(t, "npm", err)
+	require.Need(t, "npm", err)
 	good := pack(t, "module.exports = 1")
 	for name, served := range map[string][]byte{"same content": good, "other content": pack(t, "module.exports = 2")} {
 		t.Run(name, func(t *testing.T) {

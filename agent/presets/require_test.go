@@ -3,10 +3,10 @@ package presets_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredNPMMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "npm", "TestCodexSolves")
+	require.SkipFailsWithout(t, "npm", "TestCodexSolves")
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 const token = agenttest.Token
@@ -39,7 +39,7 @@ type world struct {
 // setup makes a world in which the program is installed and the script is played.
 func setup(t *testing.T, p command.Program, script string) *world {
 	t.Helper()
-	sandboxtest.RequirePrograms(t, "npm", "node", "npm")
+	require.Programs(t, "npm", "node", "npm")
 	m := agenttest.With(t, agenttest.Installed(t, "npm", p.Name, p.Install, nil))
 	w := &world{t: t, machine: m, keys: map[string]bool{}}
 	h := agenttest.Played(t, script)

@@ -14,10 +14,10 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/shell"
 	"github.com/yudai-dev/yudai/test/localtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // realEnv names the program of a SWE-agent on this machine, with its first arguments.
@@ -48,7 +48,7 @@ func TestRealProgram(t *testing.T) {
 	t.Parallel()
 	command := strings.Fields(os.Getenv(realEnv))
 	if len(command) == 0 {
-		sandboxtest.Require(t, "swe-agent", errors.New(realEnv+" is not set to the program of SWE-agent"))
+		require.Need(t, "swe-agent", errors.New(realEnv+" is not set to the program of SWE-agent"))
 	}
 	model := httptest.NewServer(agenttest.Played(t, script))
 	defer model.Close()

@@ -3,10 +3,10 @@ package sweagent_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredProgramMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "swe-agent", "TestRealProgram")
+	require.SkipFailsWithout(t, "swe-agent", "TestRealProgram")
 }

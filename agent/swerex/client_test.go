@@ -18,9 +18,9 @@ import (
 
 	"github.com/yudai-dev/yudai/agent/swerex"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solver/shell"
 	"github.com/yudai-dev/yudai/test/localtest"
+	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
@@ -70,7 +70,7 @@ type python string
 func official(t *testing.T) python {
 	t.Helper()
 	bin, err := toolcache.Venv(t.Context(), "swerex", toolcache.Lock{File: "client/requirements.txt", Options: []string{"--only-binary=:all:"}})
-	sandboxtest.Require(t, "pip", err)
+	require.Need(t, "pip", err)
 	return python(bin)
 }
 

@@ -3,10 +3,10 @@ package swerex_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredClientMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "pip", "TestClient")
+	require.SkipFailsWithout(t, "pip", "TestClient")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/dockerd"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // engine is shared by the tests of this binary; nil where there can be none.
@@ -53,7 +54,7 @@ func config(t *testing.T) docker.Config {
 	t.Helper()
 	if engine == nil {
 		why := dockerd.Missing()
-		if slices.Contains(strings.Split(os.Getenv(sandboxtest.RequireEnv), ","), "docker") {
+		if slices.Contains(strings.Split(os.Getenv(require.Env), ","), "docker") {
 			t.Fatal("docker is required: " + why)
 		}
 		t.Skip(why)

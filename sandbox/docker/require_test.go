@@ -3,10 +3,10 @@ package docker_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredEngineMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "docker", "TestPromises")
+	require.SkipFailsWithout(t, "docker", "TestPromises")
 }

@@ -19,19 +19,20 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 	vm "github.com/yudai-dev/yudai/test/machine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
-// require skips the test where machines cannot run, and fails it where
+// requireMachines skips the test where machines cannot run, and fails it where
 // YUDAI_TEST_REQUIRE names what is missing.
-func require(t *testing.T) {
+func requireMachines(t *testing.T) {
 	t.Helper()
-	sandboxtest.RequireMachines(t, vm.Supported())
+	require.Machines(t, vm.Supported())
 }
 
 // service starts a stub of the service with our template in it.
 func service(t *testing.T, change ...func(*e2bsim.Options)) *e2bsim.Server {
 	t.Helper()
-	require(t)
+	requireMachines(t)
 	o := e2bsim.Options{Dir: t.TempDir(), Templates: []e2bsim.Template{{Name: "yudai"}}, Plan: e2bsim.Plan{Concurrent: 100}}
 	for _, f := range change {
 		f(&o)

@@ -15,7 +15,7 @@ import (
 // start opens a box on a machine with these options.
 func start(t *testing.T, o machine.Options) (*inside.Box, error) {
 	t.Helper()
-	require(t)
+	requireMachines(t)
 	o.Dir = filepath.Join(t.TempDir(), "m")
 	h := &held{}
 	var err error

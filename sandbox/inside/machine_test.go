@@ -17,17 +17,18 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/inside"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/machine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
-// require skips the test where machines cannot run, and fails it where they must.
-func require(t *testing.T) {
+// requireMachines skips the test where machines cannot run, and fails it where they must.
+func requireMachines(t *testing.T) {
 	t.Helper()
-	sandboxtest.RequireMachines(t, machine.Supported())
+	require.Machines(t, machine.Supported())
 }
 
 func TestRequiredMachineMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestConformance")
+	require.SkipFails(t, "TestConformance")
 }
 
 // far is a machine as a provider would offer it.
@@ -165,7 +166,7 @@ type box struct {
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
-	require(t)
+	requireMachines(t)
 	p := &provider{dir: t.TempDir(), live: map[string]*held{}, bases: map[string]bool{}}
 	t.Cleanup(func() {
 		for _, h := range p.live {

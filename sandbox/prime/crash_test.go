@@ -158,7 +158,7 @@ func die(t *testing.T, s *primesim.Server, at int, effect bool, life func(contex
 // TestDeathAtAnyCallThenSweep: whatever the process was doing, the next one's sweep leaves nothing that costs money.
 func TestDeathAtAnyCallThenSweep(t *testing.T) {
 	t.Parallel()
-	require(t)
+	requireMachines(t)
 	each(t, []bool{true, false}, func(t *testing.T, _ *primesim.Server, d *prime.Driver) {
 		t.Helper()
 		if _, err := d.Sweep(t.Context(), func(sandbox.Info) bool { return false }); err != nil {
@@ -171,7 +171,7 @@ func TestDeathAtAnyCallThenSweep(t *testing.T) {
 // in nobody's way.
 func TestDeathAtAnyCallThenOn(t *testing.T) {
 	t.Parallel()
-	require(t)
+	requireMachines(t)
 	each(t, []bool{true}, func(t *testing.T, _ *primesim.Server, d *prime.Driver) {
 		t.Helper()
 		ctx := t.Context()

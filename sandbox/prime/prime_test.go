@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/machine"
 	"github.com/yudai-dev/yudai/test/primesim"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // keyEnv is a variable that holds the stub's key, and nothing else.
@@ -26,16 +27,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// require skips the test where machines cannot run, and fails it where they must.
-func require(t *testing.T) {
+// requireMachines skips the test where machines cannot run, and fails it where they must.
+func requireMachines(t *testing.T) {
 	t.Helper()
-	sandboxtest.RequireMachines(t, machine.Supported())
+	require.Machines(t, machine.Supported())
 }
 
 // service starts the stub.
 func service(t *testing.T, o primesim.Options) *primesim.Server {
 	t.Helper()
-	require(t)
+	requireMachines(t)
 	o.Dir = t.TempDir()
 	s, err := primesim.New(o)
 	if err != nil {

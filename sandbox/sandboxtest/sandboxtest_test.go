@@ -9,6 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/local"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/localtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 // own test says so).
 func TestEveryPromiseCatchesItsBreak(t *testing.T) {
 	t.Parallel()
-	sandboxtest.RequirePrograms(t, "bubblewrap", "bwrap")
+	require.Programs(t, "bubblewrap", "bwrap")
 	all := breaks()
 	for _, p := range sandboxtest.Promises() {
 		make := all[p.Name]

@@ -18,10 +18,10 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/solver/tree"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -58,7 +58,7 @@ var driver = sync.OnceValues(func() (*boxes, error) {
 func open(t *testing.T, from string) sandbox.Sandbox {
 	t.Helper()
 	d, err := driver()
-	sandboxtest.Require(t, "bubblewrap", err)
+	require.Need(t, "bubblewrap", err)
 	sb, err := d.Open(context.Background(), sandbox.Spec{Name: fmt.Sprint("j", d.count.Add(1)), From: from})
 	must(t, err)
 	t.Cleanup(func() { must(t, sb.Close(context.Background())) })

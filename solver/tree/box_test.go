@@ -17,8 +17,8 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solver/tree"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ type box struct {
 func open(t *testing.T, from string) sandbox.Sandbox {
 	t.Helper()
 	d, err := driver()
-	sandboxtest.Require(t, "bubblewrap", err)
+	require.Need(t, "bubblewrap", err)
 	sb, err := d.Open(t.Context(), sandbox.Spec{Name: fmt.Sprint("t", d.count.Add(1)), From: from})
 	must(t, err)
 	t.Cleanup(func() { must(t, sb.Close(context.Background())) })

@@ -3,10 +3,10 @@ package tree_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredSandboxMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestFingerprint")
+	require.SkipFails(t, "TestFingerprint")
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func TestRequiredSandboxMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestOpenSandboxIsFound")
+	require.SkipFails(t, "TestOpenSandboxIsFound")
 }
 
 // TestLeftovers leaves one thing of every kind on the machine.
@@ -106,7 +106,7 @@ func process(t *testing.T, change func(*exec.Cmd)) {
 // found, and nothing once it is closed. So the names here are the driver's.
 func TestOpenSandboxIsFound(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv(sandboxtest.RequireEnv), "bubblewrap") {
+	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv(require.Env), "bubblewrap") {
 		t.Skip("bubblewrap is not installed")
 	}
 	w := newWorld(t)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 	"github.com/yudai-dev/yudai/test/machine"
+	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
@@ -17,8 +17,8 @@ import (
 // stub as jssdk/check.mjs says, and leaves nothing behind.
 func TestOfficialSDK(t *testing.T) {
 	t.Parallel()
-	sandboxtest.RequirePrograms(t, "npm", "node", "npm")
-	sandboxtest.RequireMachines(t, machine.Supported())
+	require.Programs(t, "npm", "node", "npm")
+	require.Machines(t, machine.Supported())
 	dir := installSDK(t)
 	s := start(t)
 	c := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "check.mjs"))
@@ -57,6 +57,6 @@ func installSDK(t *testing.T) string {
 		_, err := toolcache.Run(t.Context(), dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		return err
 	})
-	sandboxtest.Require(t, "npm", err)
+	require.Need(t, "npm", err)
 	return dir
 }

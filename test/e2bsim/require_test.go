@@ -3,15 +3,15 @@ package e2bsim_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredMachineMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestCommand")
+	require.SkipFails(t, "TestCommand")
 }
 
 func TestRequiredNPMMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "npm", "TestOfficialSDK")
+	require.SkipFailsWithout(t, "npm", "TestOfficialSDK")
 }

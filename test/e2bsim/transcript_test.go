@@ -21,9 +21,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 	"github.com/yudai-dev/yudai/test/machine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // exchange is one recorded request and what the real daemon answered.
@@ -58,7 +58,7 @@ func (e exchange) stream() bool { return e.Response.Frames != nil }
 // request, and compares status, headers, bodies and frames. No exchange is left out.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	sandboxtest.RequireMachines(t, machine.Supported())
+	require.Machines(t, machine.Supported())
 	data, err := os.ReadFile("testdata/envd-0.6.13-transcripts.json")
 	if err != nil {
 		t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/dockerd"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 	"github.com/yudai-dev/yudai/test/machine"
 	"github.com/yudai-dev/yudai/test/primesim"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // place is one sandbox driver with what it needs, for worlds to use.
@@ -80,7 +80,7 @@ func needs(t *testing.T, what, missing string) {
 	if missing == "" {
 		return
 	}
-	required := strings.Split(os.Getenv(sandboxtest.RequireEnv), ",")
+	required := strings.Split(os.Getenv(require.Env), ",")
 	if slices.Contains(required, what) {
 		t.Fatal(missing)
 	}

@@ -3,15 +3,15 @@ package e2e_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredSandboxMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestStatusAndHelp")
+	require.SkipFails(t, "TestStatusAndHelp")
 }
 
 func TestRequiredBrowserMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "browser", "TestSetupInABrowser")
+	require.SkipFailsWithout(t, "browser", "TestSetupInABrowser")
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // Config is for tests: a state directory of their own, and weaker limits accepted where
@@ -26,7 +26,7 @@ func Config(t *testing.T) local.Config {
 // bubblewrap the test is skipped, or fails where it is required.
 func Driver(t *testing.T, change ...func(*local.Config)) *local.Driver {
 	t.Helper()
-	sandboxtest.RequirePrograms(t, "bubblewrap", "bwrap")
+	require.Programs(t, "bubblewrap", "bwrap")
 	c := Config(t)
 	for _, f := range change {
 		f(&c)

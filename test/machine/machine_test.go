@@ -18,7 +18,7 @@ import (
 // start starts a machine that the test closes.
 func start(t *testing.T, change ...func(*machine.Options)) *machine.Machine {
 	t.Helper()
-	require(t)
+	requireMachines(t)
 	o := machine.Options{Dir: filepath.Join(t.TempDir(), "machine")}
 	for _, c := range change {
 		c(&o)

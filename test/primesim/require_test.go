@@ -3,16 +3,16 @@ package primesim_test
 import (
 	"testing"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestRequiredBubblewrapMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFails(t, "TestCommands")
+	require.SkipFails(t, "TestCommands")
 }
 
 func TestRequiredPipMustNotSkip(t *testing.T) {
 	t.Parallel()
-	sandboxtest.SkipFailsWithout(t, "pip", "TestPythonSDK")
-	sandboxtest.SkipFailsWithout(t, "pip", "TestCommandLine")
+	require.SkipFailsWithout(t, "pip", "TestPythonSDK")
+	require.SkipFailsWithout(t, "pip", "TestCommandLine")
 }

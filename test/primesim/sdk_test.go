@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/primesim"
+	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
 )
 
@@ -71,7 +71,7 @@ func official(t *testing.T) python {
 	bin, err := toolcache.Venv(t.Context(), "primesim",
 		toolcache.Lock{File: "pysdk/build.txt", Options: []string{"--only-binary=:all:"}},
 		toolcache.Lock{File: "pysdk/requirements.txt", Options: []string{"--no-build-isolation"}}) // one of them is there as source only
-	sandboxtest.Require(t, "pip", err)
+	require.Need(t, "pip", err)
 	return python(bin)
 }
 

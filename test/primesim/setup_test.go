@@ -19,15 +19,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/yudai-dev/yudai/sandbox/prime/command"
-	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/machine"
 	"github.com/yudai-dev/yudai/test/primesim"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // setup starts a stub and a small client of it.
 func setup(t *testing.T, o primesim.Options) *client {
 	t.Helper()
-	sandboxtest.RequireMachines(t, machine.Supported())
+	require.Machines(t, machine.Supported())
 	o.Dir = t.TempDir()
 	s, err := primesim.New(o)
 	if err != nil {
