@@ -144,7 +144,7 @@ func (h *healer) injectAll(ctx context.Context, missed []ghapp.Logged, until tim
 func (h *healer) missed(ctx context.Context, log []ghapp.Logged) ([]ghapp.Logged, error) {
 	var guids []string
 	for _, d := range log {
-		if _, known := h.seen[d.GUID]; !known && guidShape.MatchString(d.GUID) {
+		if _, known := h.seen[d.GUID]; !known && handlers.ValidGUID(d.GUID) {
 			guids = append(guids, d.GUID)
 		}
 	}
@@ -177,12 +177,12 @@ func (h *healer) forget(since time.Time) {
 // inject gives a delivery to the handlers. One that they refuse is not asked for again:
 // its payload will not change.
 func (h *healer) inject(ctx context.Context, d ghapp.Logged, payload []byte) error {
-	err := inject(ctx, h.events(late{h, d}), d.Event, d.GUID, payload)
-	if !errors.Is(err, errPanic) && !errors.Is(err, handlers.ErrPayload) {
+	err := handlers.Deliver(ctx, h.events(late{h, d}), d.Event, d.GUID, payload)
+	if !errors.Is(err, handlers.ErrPanic) && !errors.Is(err, handlers.ErrPayload) {
 		return err
 	}
 	level := zerolog.WarnLevel
-	if errors.Is(err, errPanic) {
+	if errors.Is(err, handlers.ErrPanic) {
 		level = zerolog.ErrorLevel
 	}
 	zerolog.Ctx(ctx).WithLevel(level).Str("delivery_id", d.GUID).Str("event", d.Event+"."+d.Action).Err(err).Msg("missed delivery refused")

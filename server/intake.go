@@ -3,12 +3,9 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"regexp"
-	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/palantir/go-githubapp/githubapp"
@@ -22,13 +19,9 @@ import (
 const maxDelivery = 25<<20 + 64<<10
 
 var (
-	guidShape      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	signatureShape = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 	eventShape     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 )
-
-// errPanic says that a handler panicked; the stack is in the log.
-var errPanic = errors.New("handler panicked")
 
 // NewIntake returns the handler for GitHub's webhooks. It answers 2xx only after
 // the handler of the event returned nil: what the delivery asks for is then stored.
@@ -66,7 +59,7 @@ func (i intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !signatureShape.MatchString(r.Header.Get("X-Hub-Signature-256")):
 		// The library would go on with SHA-1, from the older header or from this one.
 		bad(http.StatusBadRequest, "no SHA-256 signature: set a secret for the webhook")
-	case !guidShape.MatchString(guid):
+	case !handlers.ValidGUID(guid):
 		bad(http.StatusBadRequest, "X-GitHub-Delivery is not a GUID")
 	case !eventShape.MatchString(r.Header.Get("X-GitHub-Event")):
 		bad(http.StatusBadRequest, "X-GitHub-Event is not an event")
@@ -101,32 +94,12 @@ type stored struct{}
 
 // Schedule implements [githubapp.Scheduler]. A panic is an error like any other.
 func (stored) Schedule(ctx context.Context, d githubapp.Dispatch) (err error) {
-	defer recovered(&err)
+	defer handlers.Recover(&err)
 	if failpoint.Mutated(failpoint.AnswerBeforeCommit) {
 		go d.Execute(context.WithoutCancel(ctx)) //nolint:errcheck // the fault that this mutation is
 		return nil
 	}
 	return d.Execute(ctx)
-}
-
-// recovered makes a panic an error.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
-	}
-}
-
-// inject gives a delivery that was read from GitHub's own log to the handler that its
-// webhook would have reached. The dispatcher cannot take it: the log encodes payloads
-// anew, so that no signature fits. That GitHub's API gave it to the App stands in for one.
-func inject(ctx context.Context, events []githubapp.EventHandler, event, guid string, payload []byte) (err error) {
-	defer recovered(&err)
-	for _, h := range events {
-		if slices.Contains(h.Handles(), event) {
-			return h.Handle(ctx, event, strings.ToLower(guid), payload)
-		}
-	}
-	return nil
 }
 
 // refuse answers a delivery that was not taken. GitHub keeps the answer in its
@@ -145,7 +118,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	case errors.Is(err, handlers.ErrPayload):
 		status, text = http.StatusBadRequest, "the payload is not what this event carries"
-	case errors.Is(err, errPanic):
+	case errors.Is(err, handlers.ErrPanic):
 		status, text = http.StatusInternalServerError, "the handler broke: see the log"
 	}
 	if status >= http.StatusInternalServerError {
