@@ -25,7 +25,8 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":          {"cmd"},
 	"cmd":        {"server", "solve", "internal/durable", "internal/githubsim"},
-	"server":     {"handlers", "server/api", "solve", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"server":     {"handlers", "server/api", "reconcile", "solve", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "sandbox/local", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"reconcile":  {"handlers", "solve", "ghapp"},
 	"server/api": {"handlers", "solve", "repoconfig", "ghapp"},
 	"handlers":   {"solve"},
 	"solve":      {},

@@ -23,6 +23,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/reconcile"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
@@ -40,20 +41,20 @@ type Options struct {
 
 // Server is the whole program, listening. Run serves until its context ends.
 type Server struct {
-	cfg     Config
-	log     zerolog.Logger
-	store   *bolt.Store
-	drivers *drivers.Set
-	app     *ghapp.App
-	engine  *solver.Engine
-	gateway *gateway.Gateway
-	writer  *ghapp.Writer
-	healer  *healer
-	metrics *metrics
-	ready   *readiness
-	scraped net.Listener // of server.metrics_address; nil if there is none
-	front   *front
-	handler http.Handler
+	cfg        Config
+	log        zerolog.Logger
+	store      *bolt.Store
+	drivers    *drivers.Set
+	app        *ghapp.App
+	engine     *solver.Engine
+	gateway    *gateway.Gateway
+	writer     *ghapp.Writer
+	reconciler *reconcile.Reconciler
+	metrics    *metrics
+	ready      *readiness
+	scraped    net.Listener // of server.metrics_address; nil if there is none
+	front      *front
+	handler    http.Handler
 }
 
 // Stage must be the first thing a program that opens sandboxes does: a process
@@ -126,9 +127,9 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 			ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
 		})
 	}
-	s.healer = &healer{
-		cfg: s.cfg.GitHub.Heal, settle: s.cfg.GitHub.Write.Settle, app: app, store: s.store, writer: s.writer,
-		events: events, labels: s.cfg.labels(), branch: s.cfg.Solver.Branch, seen: map[string]time.Time{},
+	s.reconciler = &reconcile.Reconciler{
+		Config: s.cfg.GitHub.Heal, Lag: s.cfg.GitHub.Write.Settle, App: app, Store: s.store, Writer: s.writer,
+		Handlers: events, Labels: s.cfg.labels(), Branch: s.cfg.Solver.Branch,
 	}
 	s.ready = &readiness{store: s.store, engine: s.engine}
 	s.metrics.add(&stateMetrics{store: s.store, app: app, writer: s.writer})
@@ -206,7 +207,7 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error { return s.ready.write(func() error { return s.writer.Run(s.log.WithContext(gctx)) }) })
 	group.Go(func() error { return s.housekeep(gctx) })
 	group.Go(func() error { return s.serveMetrics(gctx) })
-	group.Go(func() error { return s.healer.run(s.log.WithContext(gctx)) })
+	group.Go(func() error { return s.reconciler.Run(s.log.WithContext(gctx)) })
 	group.Go(func() error {
 		select {
 		case <-ctx.Done():

@@ -1,4 +1,5 @@
-package server
+// Package reconcile finds what webhooks did not tell, by comparing GitHub with the store.
+package reconcile
 
 import (
 	"context"
@@ -13,7 +14,6 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/store/bolt"
 )
 
 const (
@@ -26,19 +26,48 @@ const (
 	maxSeen = 20_000
 )
 
-// healer repairs what was missed: deliveries that never arrived, comments of ours that
-// somebody deleted, labels nobody heard of, branches left behind. Nothing waits for it,
-// and what it cannot do now it tries again at its next turn.
-type healer struct {
-	cfg    ghapp.HealConfig
-	settle time.Duration // how long GitHub may not show what was just written
-	app    *ghapp.App
-	store  *bolt.Store
-	writer *ghapp.Writer
-	// events are the handlers of webhooks, with somebody else in the store's place.
-	events func(handlers.Accepter) []githubapp.EventHandler
-	labels map[string]string // trigger label: profile
-	branch string            // the template of solves' branches
+// DeliveryStore knows which deliveries arrived.
+type DeliveryStore interface {
+	handlers.Accepter
+	UnknownDeliveries(ctx context.Context, guids []string) ([]string, error)
+	Healed(ctx context.Context) (time.Time, error)
+	SetHealed(ctx context.Context, at time.Time) error
+}
+
+// SolveStore holds the solves.
+type SolveStore interface {
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
+}
+
+// EffectStore holds what was written to GitHub.
+type EffectStore interface {
+	Effect(ctx context.Context, key string) (solve.Effect, error)
+	RenewEffect(ctx context.Context, key string, at time.Time) error
+}
+
+// Store is what a [Reconciler] needs of the store.
+type Store interface {
+	DeliveryStore
+	SolveStore
+	EffectStore
+}
+
+// Reconciler recovers what was missed: deliveries that never arrived, progress comments
+// that somebody deleted, labels without a solve, orphan branches. Nothing waits for it, and
+// what it cannot do now it tries again at its next turn. All exported fields are required.
+type Reconciler struct {
+	Config ghapp.HealConfig
+	Lag    time.Duration // how long GitHub may not show what was just written
+	App    *ghapp.App
+	Store  Store
+	Writer *ghapp.Writer
+	// Handlers are those of webhooks; what they ask for goes to the accepter.
+	Handlers func(handlers.Accepter) []githubapp.EventHandler
+	Labels   map[string]string // trigger label: profile
+	Branch   string            // the template of solves' branches
 
 	// seen are deliveries that were read and need not be read again, by when they were sent.
 	seen map[string]time.Time
@@ -48,21 +77,22 @@ type healer struct {
 	walk    time.Time // when the next walk is due
 }
 
-// run heals at once and at each tick until ctx ends, and waits for the walk under way.
-func (h *healer) run(ctx context.Context) error {
-	if h.cfg.Every == 0 {
+// Run looks at once and at each tick until ctx ends, and waits for the scan under way.
+func (r *Reconciler) Run(ctx context.Context) error {
+	if r.Config.Every == 0 {
 		return nil
 	}
+	r.seen = map[string]time.Time{}
 	var walks sync.WaitGroup
 	defer walks.Wait()
-	ticker := time.NewTicker(h.cfg.Every)
+	ticker := time.NewTicker(r.Config.Every)
 	defer ticker.Stop()
 	for {
-		looked, err := h.deliveries(ctx)
+		looked, err := r.deliveries(ctx)
 		complain(ctx, err, "missed deliveries not all looked for")
-		complain(ctx, h.comments(ctx), "progress comments not all looked for")
-		if looked && h.startWalk() { // what the log still shows is not for the walk to find
-			walks.Go(func() { h.endWalk(h.patrol(ctx), ctx) })
+		complain(ctx, r.comments(ctx), "progress comments not all looked for")
+		if looked && r.startWalk() { // what the log still shows is not for the walk to find
+			walks.Go(func() { r.endWalk(r.patrol(ctx), ctx) })
 		}
 		select {
 		case <-ctx.Done():
@@ -83,50 +113,50 @@ func complain(ctx context.Context, err error, message string) {
 // in as if it had just arrived. Only GUIDs count: what the log says of an attempt's
 // success is not asked, for a store may have come back from a backup. looked says that the
 // log was read, whether or not all of it could be taken.
-func (h *healer) deliveries(ctx context.Context) (looked bool, err error) {
+func (r *Reconciler) deliveries(ctx context.Context) (looked bool, err error) {
 	began := time.Now()
-	last, err := h.store.Healed(ctx)
+	last, err := r.Store.Healed(ctx)
 	if err != nil {
 		return false, err
 	}
-	since := began.Add(-h.cfg.Window)
+	since := began.Add(-r.Config.Window)
 	if last.After(began.Add(slack)) { // this machine's clock was wrong: the note means nothing
 		last = time.Time{}
 	}
 	if from := last.Add(-overlap); from.After(since) {
 		since = from
 	}
-	log, err := h.app.Deliveries(ctx, since, handlers.Wanted)
+	log, err := r.App.Deliveries(ctx, since, handlers.Wanted)
 	if err != nil {
 		return false, err
 	}
-	missed, err := h.missed(ctx, log)
+	missed, err := r.missed(ctx, log)
 	if err != nil {
 		return false, err
 	}
-	until, err := h.injectAll(ctx, missed, began)
-	h.forget(since)
+	until, err := r.injectAll(ctx, missed, began)
+	r.forget(since)
 	if until.After(last) {
-		err = errors.Join(err, h.store.SetHealed(ctx, until))
+		err = errors.Join(err, r.Store.SetHealed(ctx, until))
 	}
 	return true, err
 }
 
 // injectAll takes what was missed, and says until when the log is done with. What cannot
 // be taken now stands in nobody's way: its installation may be suspended for days.
-func (h *healer) injectAll(ctx context.Context, missed []ghapp.Logged, until time.Time) (time.Time, error) {
+func (r *Reconciler) injectAll(ctx context.Context, missed []ghapp.Logged, until time.Time) (time.Time, error) {
 	if len(missed) > maxReads {
 		missed = missed[:maxReads]
 		until = missed[maxReads-1].At
 	}
 	var failed []error
 	for _, d := range missed {
-		payload, err := h.app.Payload(ctx, d.ID)
+		payload, err := r.App.Payload(ctx, d.ID)
 		if err == nil {
-			err = h.inject(ctx, d, payload)
+			err = r.inject(ctx, d, payload)
 		}
 		if err == nil || errors.Is(err, solve.ErrNotFound) { // not found: too old by now
-			h.seen[d.GUID] = d.At
+			r.seen[d.GUID] = d.At
 			continue
 		}
 		if d.At.Before(until) {
@@ -141,14 +171,14 @@ func (h *healer) injectAll(ctx context.Context, missed []ghapp.Logged, until tim
 }
 
 // missed are the deliveries that neither the store nor the memory knows.
-func (h *healer) missed(ctx context.Context, log []ghapp.Logged) ([]ghapp.Logged, error) {
+func (r *Reconciler) missed(ctx context.Context, log []ghapp.Logged) ([]ghapp.Logged, error) {
 	var guids []string
 	for _, d := range log {
-		if _, known := h.seen[d.GUID]; !known && handlers.ValidGUID(d.GUID) {
+		if _, known := r.seen[d.GUID]; !known && handlers.ValidGUID(d.GUID) {
 			guids = append(guids, d.GUID)
 		}
 	}
-	unknown, err := h.store.UnknownDeliveries(ctx, guids)
+	unknown, err := r.Store.UnknownDeliveries(ctx, guids)
 	if err != nil {
 		return nil, err
 	}
@@ -166,18 +196,18 @@ func (h *healer) missed(ctx context.Context, log []ghapp.Logged) ([]ghapp.Logged
 }
 
 // forget drops what no later look can find in the log.
-func (h *healer) forget(since time.Time) {
-	for guid, at := range h.seen {
-		if at.Before(since) || len(h.seen) > maxSeen {
-			delete(h.seen, guid)
+func (r *Reconciler) forget(since time.Time) {
+	for guid, at := range r.seen {
+		if at.Before(since) || len(r.seen) > maxSeen {
+			delete(r.seen, guid)
 		}
 	}
 }
 
 // inject gives a delivery to the handlers. One that they refuse is not asked for again:
 // its payload will not change.
-func (h *healer) inject(ctx context.Context, d ghapp.Logged, payload []byte) error {
-	err := handlers.Deliver(ctx, h.events(late{h, d}), d.Event, d.GUID, payload)
+func (r *Reconciler) inject(ctx context.Context, d ghapp.Logged, payload []byte) error {
+	err := handlers.Deliver(ctx, r.Handlers(staleFilter{r, d}), d.Event, d.GUID, payload)
 	if !errors.Is(err, handlers.ErrPanic) && !errors.Is(err, handlers.ErrPayload) {
 		return err
 	}
@@ -191,22 +221,22 @@ func (h *healer) inject(ctx context.Context, d ghapp.Logged, payload []byte) err
 
 // comments has the progress comments of live solves written anew that are not there any
 // more, and whose deletion nobody told.
-func (h *healer) comments(ctx context.Context) error {
-	live, err := h.store.LiveSolves(ctx)
+func (r *Reconciler) comments(ctx context.Context) error {
+	live, err := r.Store.LiveSolves(ctx)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for _, s := range live {
 		key := string(s.ID) + "/" + string(solve.EffectNotice)
-		e, err := h.store.Effect(ctx, key)
-		if err != nil || e.State != solve.EffectApplied || e.Receipt.ID == 0 || time.Since(e.Done) < h.settle {
+		e, err := r.Store.Effect(ctx, key)
+		if err != nil || e.State != solve.EffectApplied || e.Receipt.ID == 0 || time.Since(e.Done) < r.Lag {
 			continue // to be written, or written a moment ago
 		}
-		gone, err := h.app.CommentGone(ctx, s.Repo, e.Receipt.ID)
+		gone, err := r.App.CommentGone(ctx, s.Repo, e.Receipt.ID)
 		if err == nil && gone {
 			zerolog.Ctx(ctx).Info().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Msg("progress comment is gone, writing it anew")
-			err = h.store.RenewEffect(ctx, key, time.Now())
+			err = r.Store.RenewEffect(ctx, key, time.Now())
 		}
 		failed = append(failed, err)
 	}

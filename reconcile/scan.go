@@ -1,4 +1,4 @@
-package server
+package reconcile
 
 import (
 	"context"
@@ -29,25 +29,25 @@ const (
 var idInName = regexp.MustCompile(`(?:^|[^0-9a-v])([0-9a-v]{20})(?:$|[^0-9a-v])`)
 
 // startWalk says whether a walk is due, and notes that it has begun.
-func (h *healer) startWalk() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cfg.ScanEvery == 0 || h.walking || time.Now().Before(h.walk) {
+func (r *Reconciler) startWalk() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Config.ScanEvery == 0 || r.walking || time.Now().Before(r.walk) {
 		return false
 	}
-	h.walking = true
+	r.walking = true
 	return true
 }
 
 // endWalk decides when the next walk begins: at the next turn if this one met a fault
 // that may pass.
-func (h *healer) endWalk(err error, ctx context.Context) {
+func (r *Reconciler) endWalk(err error, ctx context.Context) {
 	complain(ctx, err, "repositories not all walked through")
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.walking = false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.walking = false
 	if !passing(err) {
-		h.walk = time.Now().Add(h.cfg.ScanEvery)
+		r.walk = time.Now().Add(r.Config.ScanEvery)
 	}
 }
 
@@ -60,17 +60,17 @@ func passing(err error) bool {
 
 // patrol walks through all repositories of all installations. What fails in one
 // installation is no reason to leave out the next.
-func (h *healer) patrol(ctx context.Context) error {
-	installations, err := h.app.Installations(ctx)
+func (r *Reconciler) patrol(ctx context.Context) error {
+	installations, err := r.App.Installations(ctx)
 	failed := []error{err}
 	for _, installation := range installations {
-		failed = append(failed, h.visit(ctx, installation))
+		failed = append(failed, r.visit(ctx, installation))
 	}
 	return errors.Join(failed...)
 }
 
-func (h *healer) visit(ctx context.Context, installation int64) error {
-	repos, err := h.app.Repos(ctx, installation)
+func (r *Reconciler) visit(ctx context.Context, installation int64) error {
+	repos, err := r.App.Repos(ctx, installation)
 	if err != nil {
 		return fmt.Errorf("installation %d: %w", installation, err)
 	}
@@ -83,7 +83,7 @@ func (h *healer) visit(ctx context.Context, installation int64) error {
 			case <-time.After(stroll):
 			}
 		}
-		err := errors.Join(h.labelled(ctx, repo), h.strays(ctx, repo))
+		err := errors.Join(r.labelled(ctx, repo), r.strays(ctx, repo))
 		if err == nil {
 			continue
 		}
@@ -97,16 +97,16 @@ func (h *healer) visit(ctx context.Context, installation int64) error {
 
 // labelled finds open issues that carry a trigger label and have no solve: the event is
 // beyond what GitHub logs, but the label is still there.
-func (h *healer) labelled(ctx context.Context, repo solve.Repo) error {
-	for _, label := range slices.Sorted(maps.Keys(h.labels)) {
-		issues, err := h.app.Labelled(ctx, repo, label)
+func (r *Reconciler) labelled(ctx context.Context, repo solve.Repo) error {
+	for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
+		issues, err := r.App.Labelled(ctx, repo, label)
 		if err != nil {
 			return err
 		}
 		for _, issue := range issues {
-			_, err := h.store.LatestSolve(ctx, repo.ID, issue.Number)
+			_, err := r.Store.LatestSolve(ctx, repo.ID, issue.Number)
 			if errors.Is(err, solve.ErrNotFound) {
-				err = h.take(ctx, repo, issue, label)
+				err = r.take(ctx, repo, issue, label)
 			}
 			if err != nil {
 				return err
@@ -118,9 +118,9 @@ func (h *healer) labelled(ctx context.Context, repo solve.Repo) error {
 
 // take queues a solve of a labelled issue for the person who set the label; whether they
 // may is looked up as always.
-func (h *healer) take(ctx context.Context, repo solve.Repo, issue solve.Issue, label string) error {
+func (r *Reconciler) take(ctx context.Context, repo solve.Repo, issue solve.Issue, label string) error {
 	log := zerolog.Ctx(ctx).With().Str("repo", repo.String()).Logger()
-	actor, at, err := h.app.LabelledBy(ctx, repo, issue.Number, label)
+	actor, at, err := r.App.LabelledBy(ctx, repo, issue.Number, label)
 	if err != nil {
 		return err
 	}
@@ -128,18 +128,18 @@ func (h *healer) take(ctx context.Context, repo solve.Repo, issue solve.Issue, l
 		log.Info().Msg("label left alone: no person is known to have set it")
 		return nil
 	}
-	healed, err := h.store.Healed(ctx)
+	healed, err := r.Store.Healed(ctx)
 	if err != nil || !at.Before(healed.Add(-overlap)) {
 		return err // its delivery can still arrive, or be found in the log
 	}
-	answered, err := h.app.Answered(ctx, repo, issue.Number, at)
+	answered, err := r.App.Answered(ctx, repo, issue.Number, at)
 	if err != nil || answered {
 		return err // by a process whose store this is not
 	}
 	now := time.Now()
-	s, created, err := h.store.Create(ctx, solve.Solve{
+	s, created, err := r.Store.Create(ctx, solve.Solve{
 		ID: solve.ID(xid.New().String()), Repo: repo, Issue: issue.Pinned(), State: solve.StateQueued, Created: now,
-		Request: solve.Request{Profile: h.labels[label]},
+		Request: solve.Request{Profile: r.Labels[label]},
 		Trigger: solve.Trigger{
 			Kind: solve.TriggerLabel, Label: label, Actor: actor, At: at,
 			Key: fmt.Sprintf("scan:%d:%d:%s", repo.ID, issue.Number, strings.ToLower(label)),
@@ -152,9 +152,9 @@ func (h *healer) take(ctx context.Context, repo solve.Repo, issue solve.Issue, l
 }
 
 // strays deletes claim branches whose solve is unknown here, or over without a pull request.
-func (h *healer) strays(ctx context.Context, repo solve.Repo) error {
-	prefix, _, _ := strings.Cut(h.branch, "{")
-	heads, err := h.app.Heads(ctx, repo, prefix)
+func (r *Reconciler) strays(ctx context.Context, repo solve.Repo) error {
+	prefix, _, _ := strings.Cut(r.Branch, "{")
+	heads, err := r.App.Heads(ctx, repo, prefix)
 	if err != nil {
 		return err
 	}
@@ -163,10 +163,10 @@ func (h *healer) strays(ctx context.Context, repo solve.Repo) error {
 		if m == nil || head.Name == repo.DefaultBranch {
 			continue
 		}
-		stray, err := h.stray(ctx, repo, head, solve.ID(m[1]))
+		stray, err := r.stray(ctx, repo, head, solve.ID(m[1]))
 		if err == nil && stray {
 			zerolog.Ctx(ctx).Info().Str("repo", repo.String()).Str("solve_id", m[1]).Str("sha", head.SHA).Msg("claim branch left behind, deleting it")
-			err = h.writer.RemoveStray(ctx, repo, head)
+			err = r.Writer.RemoveStray(ctx, repo, head)
 		}
 		if err != nil {
 			return err
@@ -176,8 +176,8 @@ func (h *healer) strays(ctx context.Context, repo solve.Repo) error {
 }
 
 // stray says whether a branch is nothing but the claim of a solve that needs it no more.
-func (h *healer) stray(ctx context.Context, repo solve.Repo, head ghapp.Head, id solve.ID) (bool, error) {
-	s, err := h.store.Solve(ctx, id)
+func (r *Reconciler) stray(ctx context.Context, repo solve.Repo, head ghapp.Head, id solve.ID) (bool, error) {
+	s, err := r.Store.Solve(ctx, id)
 	unknown := errors.Is(err, solve.ErrNotFound)
 	switch {
 	case unknown:
@@ -186,10 +186,10 @@ func (h *healer) stray(ctx context.Context, repo solve.Repo, head ghapp.Head, id
 	case s.Repo.ID != repo.ID, !s.State.Final(), s.State == solve.StateSolved, s.Pull != nil, s.Target() != nil, time.Since(s.Ended) < strayAge:
 		return false, nil
 	}
-	live, err := h.store.LiveSolves(ctx)
+	live, err := r.Store.LiveSolves(ctx)
 	if err != nil || slices.ContainsFunc(live, func(s solve.Solve) bool { return s.Repo.ID == repo.ID && s.Branch == head.Name }) {
 		return false, err
 	}
-	since, err := h.app.ClaimSince(ctx, repo, head.SHA, id)
+	since, err := r.App.ClaimSince(ctx, repo, head.SHA, id)
 	return err == nil && !since.IsZero() && time.Since(since) >= strayAge, err
 }
