@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,63 +12,55 @@ import (
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-const (
-	// stroll is the time between two repositories: a walk takes little of what the
-	// installation may ask for in an hour.
-	stroll = time.Second
-	// strayAge is how old a claim, and how long over its solve, must be before its branch goes.
-	strayAge = time.Hour
-)
+// repoPause is the time between two repositories, so that a scan uses little of the
+// requests that the installation may make in an hour.
+const repoPause = time.Second
 
-// idInName finds the solve that a branch is named after.
-var idInName = regexp.MustCompile(`(?:^|[^0-9a-v])([0-9a-v]{20})(?:$|[^0-9a-v])`)
-
-// startWalk says whether a walk is due, and notes that it has begun.
-func (r *Reconciler) startWalk() bool {
+// startScan says whether a scan is due, and notes that it has begun.
+func (r *Reconciler) startScan() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Config.ScanEvery == 0 || r.walking || time.Now().Before(r.walk) {
+	if r.Config.ScanEvery == 0 || r.scanning || time.Now().Before(r.nextScan) {
 		return false
 	}
-	r.walking = true
+	r.scanning = true
 	return true
 }
 
-// endWalk decides when the next walk begins: at the next turn if this one met a fault
-// that may pass.
-func (r *Reconciler) endWalk(err error, ctx context.Context) {
-	complain(ctx, err, "repositories not all walked through")
+// endScan decides when the next scan begins: at the next turn if this one met a temporary
+// fault.
+func (r *Reconciler) endScan(err error, ctx context.Context) {
+	warn(ctx, err, "repositories not all scanned")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.walking = false
-	if !passing(err) {
-		r.walk = time.Now().Add(r.Config.ScanEvery)
+	r.scanning = false
+	if !temporary(err) {
+		r.nextScan = time.Now().Add(r.Config.ScanEvery)
 	}
 }
 
-// passing says whether asking again soon can help.
-func passing(err error) bool {
+// temporary says whether asking again soon can help.
+func temporary(err error) bool {
 	var limit interface{ RetryAfter() time.Duration }
 	var fault interface{ Temporary() bool }
 	return errors.As(err, &limit) || errors.As(err, &fault) && fault.Temporary()
 }
 
-// patrol walks through all repositories of all installations. What fails in one
-// installation is no reason to leave out the next.
-func (r *Reconciler) patrol(ctx context.Context) error {
+// scan looks at all repositories of all installations, one after the other. If one
+// installation fails, the others are still scanned.
+func (r *Reconciler) scan(ctx context.Context) error {
 	installations, err := r.App.Installations(ctx)
 	failed := []error{err}
 	for _, installation := range installations {
-		failed = append(failed, r.visit(ctx, installation))
+		failed = append(failed, r.scanInstallation(ctx, installation))
 	}
 	return errors.Join(failed...)
 }
 
-func (r *Reconciler) visit(ctx context.Context, installation int64) error {
+func (r *Reconciler) scanInstallation(ctx context.Context, installation int64) error {
 	repos, err := r.App.Repos(ctx, installation)
 	if err != nil {
 		return fmt.Errorf("installation %d: %w", installation, err)
@@ -80,24 +71,24 @@ func (r *Reconciler) visit(ctx context.Context, installation int64) error {
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-time.After(stroll):
+			case <-time.After(repoPause):
 			}
 		}
-		err := errors.Join(r.labelled(ctx, repo), r.strays(ctx, repo))
+		err := errors.Join(r.missedLabels(ctx, repo), r.removeOrphans(ctx, repo))
 		if err == nil {
 			continue
 		}
 		failed = append(failed, fmt.Errorf("%s: %w", repo, err))
-		if passing(err) {
+		if temporary(err) {
 			break // the same for its other repositories
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// labelled finds open issues that carry a trigger label and have no solve: the event is
-// beyond what GitHub logs, but the label is still there.
-func (r *Reconciler) labelled(ctx context.Context, repo solve.Repo) error {
+// missedLabels queues a solve for each open issue that has a trigger label and no solve:
+// GitHub's log does not reach back to the event, but the label is still there.
+func (r *Reconciler) missedLabels(ctx context.Context, repo solve.Repo) error {
 	for _, label := range slices.Sorted(maps.Keys(r.Labels)) {
 		issues, err := r.App.Labelled(ctx, repo, label)
 		if err != nil {
@@ -106,7 +97,7 @@ func (r *Reconciler) labelled(ctx context.Context, repo solve.Repo) error {
 		for _, issue := range issues {
 			_, err := r.Store.LatestSolve(ctx, repo.ID, issue.Number)
 			if errors.Is(err, solve.ErrNotFound) {
-				err = r.take(ctx, repo, issue, label)
+				err = r.queueSolve(ctx, repo, issue, label)
 			}
 			if err != nil {
 				return err
@@ -116,16 +107,16 @@ func (r *Reconciler) labelled(ctx context.Context, repo solve.Repo) error {
 	return nil
 }
 
-// take queues a solve of a labelled issue for the person who set the label; whether they
-// may is looked up as always.
-func (r *Reconciler) take(ctx context.Context, repo solve.Repo, issue solve.Issue, label string) error {
+// queueSolve queues a solve for the person who set the label. Their permission is checked
+// as always.
+func (r *Reconciler) queueSolve(ctx context.Context, repo solve.Repo, issue solve.Issue, label string) error {
 	log := zerolog.Ctx(ctx).With().Str("repo", repo.String()).Logger()
 	actor, at, err := r.App.LabelledBy(ctx, repo, issue.Number, label)
 	if err != nil {
 		return err
 	}
 	if actor == "" {
-		log.Info().Msg("label left alone: no person is known to have set it")
+		log.Info().Msg("label ignored: GitHub does not tell who set it")
 		return nil
 	}
 	healed, err := r.Store.Healed(ctx)
@@ -149,47 +140,4 @@ func (r *Reconciler) take(ctx context.Context, repo solve.Repo, issue solve.Issu
 		log.Info().Str("solve_id", string(s.ID)).Msg("label without a solve found")
 	}
 	return err
-}
-
-// strays deletes claim branches whose solve is unknown here, or over without a pull request.
-func (r *Reconciler) strays(ctx context.Context, repo solve.Repo) error {
-	prefix, _, _ := strings.Cut(r.Branch, "{")
-	heads, err := r.App.Heads(ctx, repo, prefix)
-	if err != nil {
-		return err
-	}
-	for _, head := range heads {
-		m := idInName.FindStringSubmatch(head.Name)
-		if m == nil || head.Name == repo.DefaultBranch {
-			continue
-		}
-		stray, err := r.stray(ctx, repo, head, solve.ID(m[1]))
-		if err == nil && stray {
-			zerolog.Ctx(ctx).Info().Str("repo", repo.String()).Str("solve_id", m[1]).Str("sha", head.SHA).Msg("claim branch left behind, deleting it")
-			err = r.Writer.RemoveStray(ctx, repo, head)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stray says whether a branch is nothing but the claim of a solve that needs it no more.
-func (r *Reconciler) stray(ctx context.Context, repo solve.Repo, head ghapp.Head, id solve.ID) (bool, error) {
-	s, err := r.Store.Solve(ctx, id)
-	unknown := errors.Is(err, solve.ErrNotFound)
-	switch {
-	case unknown:
-	case err != nil:
-		return false, err
-	case s.Repo.ID != repo.ID, !s.State.Final(), s.State == solve.StateSolved, s.Pull != nil, s.Target() != nil, time.Since(s.Ended) < strayAge:
-		return false, nil
-	}
-	live, err := r.Store.LiveSolves(ctx)
-	if err != nil || slices.ContainsFunc(live, func(s solve.Solve) bool { return s.Repo.ID == repo.ID && s.Branch == head.Name }) {
-		return false, err
-	}
-	since, err := r.App.ClaimSince(ctx, repo, head.SHA, id)
-	return err == nil && !since.IsZero() && time.Since(since) >= strayAge, err
 }

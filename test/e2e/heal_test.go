@@ -209,7 +209,7 @@ func TestLateDeliveries(t *testing.T) {
 	w.must(w.hub.AwaitIdle(t.Context()))
 	srv, stop := w.serve()
 	began := time.Now()
-	w.logged("asks for nothing any more", 3)
+	w.logged("missed delivery is stale", 3)
 
 	// Of a solve that lives: a cancel from before it was asked for, a suspension that is
 	// over, and a repository that was out of the installation for a moment.
@@ -229,7 +229,7 @@ func TestLateDeliveries(t *testing.T) {
 	w.must(w.hub.RemoveRepos(w.install, w.repo.Name))
 	w.must(w.hub.AddRepos(w.install, w.repo.Name))
 	w.logged("the repository is in the installation again", 1)
-	w.logged("the solve that it is about is over", 1)
+	w.logged("the solve that it means is over", 1)
 	w.logged("the installation is not suspended any more", 1)
 	w.turns(1)
 	w.releasePermissions()
@@ -284,7 +284,7 @@ func TestLostStore(t *testing.T) {
 	w.label(second)
 	w.must(w.hub.AwaitIdle(t.Context()))
 	srv, _ = w.serve()
-	w.logged("asks for nothing any more", 1)
+	w.logged("missed delivery is stale", 1)
 	w.solved(srv, second)
 	if _, err := srv.Latest(t.Context(), w.repo.ID, first); !errors.Is(err, solve.ErrNotFound) {
 		t.Errorf("what was solved is solved again: %v", err)

@@ -13,8 +13,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// staleFilter stands in the store's place for a delivery that arrives hours or days after its
-// event. What it asks for is looked at again before it is stored: things may have moved on.
+// staleFilter takes the store's place for a delivery that arrives hours or days after its
+// event. It checks whether what the delivery asks for still makes sense, and stores it.
 type staleFilter struct {
 	r *Reconciler
 	d ghapp.Logged
@@ -23,16 +23,16 @@ type staleFilter struct {
 // slack allows for clocks that differ from GitHub's.
 const slack = time.Minute
 
-// Accept implements [handlers.Accepter]. What has become pointless is stored without
-// its wish, so that it is known from then on.
+// Accept implements [handlers.Accepter]. A stale delivery is stored without its wish, so
+// that it is known from then on.
 func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
-	why, err := f.pointless(ctx, w)
+	why, err := f.stale(ctx, w)
 	if err != nil {
 		return false, err
 	}
 	log := zerolog.Ctx(ctx).Info().Str("delivery_id", d.GUID).Str("event", d.Event+"."+d.Action)
 	if why != "" {
-		log.Str("err", why).Msg("missed delivery asks for nothing any more")
+		log.Str("err", why).Msg("missed delivery is stale")
 		_, err := f.r.Store.Accept(ctx, d, solve.Wish{})
 		return false, err
 	}
@@ -40,30 +40,30 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish)
 	return f.r.Store.Accept(ctx, d, w)
 }
 
-// pointless says why a wish that comes late is none any more; "" if it still is one.
-func (f staleFilter) pointless(ctx context.Context, w solve.Wish) (string, error) {
+// stale says why a wish is out of date; "" if it is not.
+func (f staleFilter) stale(ctx context.Context, w solve.Wish) (string, error) {
 	switch {
 	case w.Solve != nil && w.Solve.Trigger.Kind == solve.TriggerLabel:
-		if why, err := f.unlabelled(ctx, *w.Solve); why != "" || err != nil {
+		if why, err := f.labelGone(ctx, *w.Solve); why != "" || err != nil {
 			return why, err
 		}
-		return f.answered(ctx, w.Solve.Repo, w.Solve.Issue.Number)
+		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
 	case w.Solve != nil:
-		return f.answered(ctx, w.Solve.Repo, w.Solve.Issue.Number)
+		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
 	case w.Ask == nil || w.Ask.Kind == solve.AskRenew:
 		return "", nil
 	case w.Ask.Kind == solve.AskStop:
-		return f.undone(ctx, w.Ask)
+		return f.stopOutdated(ctx, w.Ask)
 	case w.Ask.Kind == solve.AskCancel:
-		if why, err := f.outlived(ctx, *w.Ask); why != "" || err != nil {
+		if why, err := f.solveIsNewer(ctx, *w.Ask); why != "" || err != nil {
 			return why, err
 		}
 	}
-	return f.answered(ctx, w.Ask.Repo, w.Ask.Issue)
+	return f.answeredBefore(ctx, w.Ask.Repo, w.Ask.Issue)
 }
 
-// unlabelled: an issue that was closed since, or lost the label, wants no solve.
-func (f staleFilter) unlabelled(ctx context.Context, s solve.Solve) (string, error) {
+// labelGone says why the issue needs no solve any more: it was closed or lost the label.
+func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, error) {
 	now, err := f.r.App.Issue(ctx, s.Repo, s.Issue.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
@@ -78,9 +78,9 @@ func (f staleFilter) unlabelled(ctx context.Context, s solve.Solve) (string, err
 	return "", nil
 }
 
-// undone: an installation that works again, or has the repository again, has nothing to
-// stop. Whether an issue is closed is looked at by who stops its solve.
-func (f staleFilter) undone(ctx context.Context, a *solve.Ask) (string, error) {
+// stopOutdated says why nothing must stop: the installation works again, or has the
+// repository again. Whether an issue is closed is checked where its solve is stopped.
+func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Ask) (string, error) {
 	switch {
 	case a.Stop == solve.StopSuspended:
 		suspended, err := f.r.App.Suspended(ctx, a.Repo.Installation)
@@ -94,7 +94,7 @@ func (f staleFilter) undone(ctx context.Context, a *solve.Ask) (string, error) {
 	return "", nil
 }
 
-// reinstalled leaves the repositories out that the installation has again.
+// reinstalled drops the repositories that the installation has again from a stop.
 func (f staleFilter) reinstalled(ctx context.Context, a *solve.Ask) (string, error) {
 	now, err := f.r.App.Repos(ctx, a.Repo.Installation)
 	if errors.Is(err, solve.ErrNotFound) {
@@ -112,8 +112,8 @@ func (f staleFilter) reinstalled(ctx context.Context, a *solve.Ask) (string, err
 	return "", nil
 }
 
-// outlived: a cancel is about the solve of its time, not about one that was asked for later.
-func (f staleFilter) outlived(ctx context.Context, a solve.Ask) (string, error) {
+// solveIsNewer says whether a cancel is older than the present solve, which it does not mean.
+func (f staleFilter) solveIsNewer(ctx context.Context, a solve.Ask) (string, error) {
 	if a.Solve != "" {
 		return "", nil
 	}
@@ -126,18 +126,18 @@ func (f staleFilter) outlived(ctx context.Context, a solve.Ask) (string, error) 
 	}
 	began := s.Created.Add(-slack)
 	if sent, ours := f.r.seen[s.Trigger.Delivery]; ours {
-		began = sent // it came late, too
+		began = sent // its own delivery was late, too
 	}
 	if began.After(f.d.At) {
-		return "the solve that it is about is over", nil
+		return "the solve that it means is over", nil
 	}
 	return "", nil
 }
 
-// answered: a delivery that was acknowledged and is not known here went to a store that
-// is lost, or newer than the backup this one was. Where people got their answer, nothing
-// is done a second time.
-func (f staleFilter) answered(ctx context.Context, repo solve.Repo, issue int) (string, error) {
+// answeredBefore says whether an earlier process answered the delivery. A delivery that was
+// acknowledged and is not known here went to a store that was lost, or is newer than the
+// backup that this store comes from. Nothing is done a second time.
+func (f staleFilter) answeredBefore(ctx context.Context, repo solve.Repo, issue int) (string, error) {
 	if !f.d.Acknowledged || issue == 0 { // a button names its solve, which a lost store does not know
 		return "", nil
 	}
@@ -145,5 +145,5 @@ func (f staleFilter) answered(ctx context.Context, repo solve.Repo, issue int) (
 	if err != nil || !done {
 		return "", err
 	}
-	return "it was answered by an earlier process whose store this is not", nil
+	return "an earlier process, which used another store, answered it", nil
 }
