@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -170,7 +171,7 @@ func unknownVerb(word string) string {
 	for _, v := range verbs() {
 		valid = append(valid, string(v))
 	}
-	near := solve.Nearest(word, valid)
+	near := spelling.Nearest(word, valid)
 	if strings.Contains(word, "=") {
 		near = string(VerbSolve) // an argument without its verb
 	}
@@ -201,7 +202,7 @@ func request(args []argument) (r solve.Request, problem string) {
 // meant is the key that an unknown one was most likely meant as: a near one, or one
 // that it holds, as in max_edits or temperature.
 func meant(key string) string {
-	if near := solve.Nearest(key, keys()); near != "" {
+	if near := spelling.Nearest(key, keys()); near != "" {
 		return near
 	}
 	for _, k := range keys() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -115,7 +116,7 @@ func checkNames(key, noun string, list, valid []string, report func(Problem)) {
 	}
 	withNearest := func(p Problem) {
 		if p.Text == unknown {
-			if p.Nearest = solve.Nearest(p.Word, valid); p.Nearest == "" && len(valid) > 0 {
+			if p.Nearest = spelling.Nearest(p.Word, valid); p.Nearest == "" && len(valid) > 0 {
 				p.Text += " (" + strings.Join(valid[:min(len(valid), 12)], ", ") + ")"
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -294,7 +295,7 @@ func dollars(usd float64) solve.Money { return solve.Money(usd*1e6 + 0.5) }
 
 // meant asks whether the nearest valid word was meant, "" if none is near.
 func meant(word string, valid []string) string {
-	if near := solve.Nearest(word, valid); near != "" {
+	if near := spelling.Nearest(word, valid); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -84,7 +85,7 @@ func (r Rules) UnknownProfile(wanted string) string {
 	}
 	ask := ""
 	_, word, _ := strings.Cut(wanted, ":")
-	if near := solve.Nearest(cmp.Or(word, wanted), names); near != "" {
+	if near := spelling.Nearest(cmp.Or(word, wanted), names); near != "" {
 		ask = fmt.Sprintf(" Did you mean %q?", near)
 	}
 	return fmt.Sprintf("There is no profile %q here.%s The profiles are %s.", wanted, ask, strings.Join(names[:min(len(names), 20)], ", "))

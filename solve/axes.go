@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/yudai-dev/yudai/internal/spelling"
 )
 
 // axes are the values of each axis, without repeats.
@@ -82,7 +84,7 @@ func unknown(kind string, words, valid []string) []error {
 			continue
 		}
 		hint := "valid are " + strings.Join(valid, ", ")
-		switch near := Nearest(w, valid); {
+		switch near := spelling.Nearest(w, valid); {
 		case near != "":
 			hint = fmt.Sprintf("did you mean %q?", near)
 		case len(valid) == 0:

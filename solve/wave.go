@@ -1,6 +1,10 @@
 package solve
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/yudai-dev/yudai/internal/spelling"
+)
 
 // StopRule says when a solve has enough of its experiments.
 type StopRule string
@@ -29,7 +33,7 @@ func BadStopRule(r StopRule) (text, near string) {
 		}
 		valid = append(valid, string(one))
 	}
-	return "is no stop rule: it takes all, first_green or waves", Nearest(string(r), valid)
+	return "is no stop rule: it takes all, first_green or waves", spelling.Nearest(string(r), valid)
 }
 
 // Waves is how many waves a plan has; 1 where it knows none.

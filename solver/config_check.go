@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -151,7 +152,7 @@ func (c Config) checkNames(report func(key, problem string)) {
 			continue
 		}
 		text := fmt.Sprintf("%q is not one of solver.strategies", name)
-		if near := solve.Nearest(name, slices.Sorted(maps.Keys(c.Strategies))); near != "" {
+		if near := spelling.Nearest(name, slices.Sorted(maps.Keys(c.Strategies))); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		report(fmt.Sprintf("defaults.strategies.%d", i), text)

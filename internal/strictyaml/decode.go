@@ -15,7 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/internal/spelling"
 )
 
 // maxDepth is how many brackets may be open at a time: the time to parse them grows
@@ -146,7 +146,7 @@ func (d decoder) fields(path string, node ast.Node, v reflect.Value) {
 		field, ok := known[key]
 		if !ok {
 			text := "unknown key"
-			if near := solve.Nearest(key, names); near != "" {
+			if near := spelling.Nearest(key, names); near != "" {
 				text += "; did you mean " + near + "?"
 			}
 			d.Add(at, join(path, key), text)

@@ -1,4 +1,5 @@
-package solve
+// Package spelling finds what a mistyped word most likely means.
+package spelling
 
 import "strings"
 
