@@ -32,10 +32,18 @@ deps: ## install what yudai needs on this machine (bubblewrap)
 build: ## build bin/yudai, a static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/yudai .
 
+.PHONY: short
+short: ## run the tests that take a minute in all, and need nothing but Go, git and bubblewrap
+	$(GO) test -short $(GOFLAGS_TEST) $(PKGS)
+
 .PHONY: test
 test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
 	@scripts/deps chromium npm python3-venv $(ENGINE)
 	$(GO) test -timeout 25m -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
+
+.PHONY: test-long
+test-long: ## the same with the tests that take long; `make check` runs them
+	@YUDAI_TEST_LONG=1 $(MAKE) --no-print-directory test
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
@@ -107,6 +115,6 @@ race-short: deps
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
-	@for part in lint test race-short demo kill kill-mutations projects-sample fuzz; do \
+	@for part in lint test-long race-short demo kill kill-mutations projects-sample fuzz; do \
 	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s FUZZTARGETS=8 N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

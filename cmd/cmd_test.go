@@ -48,6 +48,9 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "bwrap":
+				if testing.Short() {
+					return false, nil
+				}
 				_, err := exec.LookPath("bwrap")
 				required := strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap")
 				return err == nil || required, nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/cmd"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // demoBot is a demo that was left running, and a person at its pages.
@@ -121,6 +122,7 @@ func (d *demoBot) shows(path, text string, before int) {
 // TestDemoAnswersEveryCommand types every command into the pages of the demo's GitHub.
 func TestDemoAnswersEveryCommand(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is not installed")
 	}

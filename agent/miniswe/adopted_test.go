@@ -19,6 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/miniswe"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // gated are the commands of a run that waits twice until it is told to go on.
@@ -112,6 +113,7 @@ func (l *life) open(gate string) {
 // next process follows it to its end, with every step in the transcript once.
 func TestAdopted(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	l := begin(t)
 	stopping := errors.New("the process stops")
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -23,6 +23,7 @@ import (
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // A scene is one script of testdata/differential.yaml.
@@ -107,6 +108,7 @@ func TestSameAsNative(t *testing.T) {
 	t.Parallel()
 	base := installed(t)
 	list := scenes(t)
+	list = list[:require.Sample(len(list), 12)]
 	url, calls := theatre(t, list)
 	var takes []take
 	for _, s := range list {

@@ -15,6 +15,7 @@ import (
 // installed is where the agent's own install was run, once for each lock, script and Python.
 func installed(t *testing.T) string {
 	t.Helper()
+	require.Daily(t)
 	_, python, err := toolcache.Python(t.Context())
 	require.Need(t, "pip", err)
 	return agenttest.Installed(t, "pip", "miniswe", miniswe.Program().Install, python)

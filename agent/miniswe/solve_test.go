@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 const token = agenttest.Token
@@ -20,6 +21,7 @@ const token = agenttest.Token
 // TestSolves runs the real program, installed from the lock, through each API.
 func TestSolves(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	base := installed(t)
 	// Names that litellm knows, and treats each in its own way.
 	for api, name := range map[string]string{agent.APIChat: "gpt-5-mini", agent.APIMessages: "claude-sonnet-5-5", agent.APIResponses: "gpt-5"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // printed is a machine on which a program has printed something.
@@ -163,6 +164,7 @@ func TestCollectGoesOn(t *testing.T) {
 // Long texts are cut, and an event without measure is left out; what follows is not lost.
 func TestLongEvents(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	p := byName(t, "codex")
 	say := func(n int) string {
 		return `{"type":"item.completed","item":{"type":"agent_message","text":"` + strings.Repeat("ü", n/2) + `"}}` + "\n"
@@ -184,6 +186,7 @@ func TestLongEvents(t *testing.T) {
 // TestManyEvents: however much a program has written, not all of it is held at once.
 func TestManyEvents(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	const events, size = 200, 200_000
 	p := byName(t, "opencode")
 	m := printed(t, strings.Repeat(`{"type":"text","part":{"text":"`+strings.Repeat("x", size)+`"}}`+"\n", events), "")

@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/presets"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // fix changes a file in two steps and ends.
@@ -65,6 +66,7 @@ func TestCodexSolves(t *testing.T) {
 
 func TestOpencodeSolves(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	solves(t, presets.Opencode(), "Instructions of agents", nil)
 }
 
@@ -146,6 +148,7 @@ func TestRefusedCallsEndThem(t *testing.T) {
 
 func TestClaudeCodeKeepsToItsSteps(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	p := presets.ClaudeCode()
 	w := setup(t, p, fix)
 	res := w.run(p, func(j *agent.Job) { j.Limits.RunSteps = 2 })
@@ -156,6 +159,7 @@ func TestClaudeCodeKeepsToItsSteps(t *testing.T) {
 
 func TestClaudeCodeKeepsToTheTimeOfACommand(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	p := presets.ClaudeCode()
 	w := setup(t, p, "plays: [{steps: [{run: sleep 600}]}]")
 	res := w.run(p, func(j *agent.Job) { j.Limits.CommandTime = time.Second })

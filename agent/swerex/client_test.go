@@ -35,6 +35,7 @@ var differs = map[string]string{
 // Every step has to come to what it comes to at the official server.
 func TestClient(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	p := official(t)
 	if *update {
 		p.record(t)

@@ -32,7 +32,7 @@ func run(m *testing.M) int {
 	// A fuzzing worker leaves without coming back here, and the engine would live on; no
 	// fuzz target needs it.
 	fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
-	if dockerd.Missing() == "" && !fuzzing {
+	if dockerd.Missing() == "" && !fuzzing && !testing.Short() {
 		var err error
 		if engine, err = dockerd.Start(context.Background(), false); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -52,6 +52,7 @@ func run(m *testing.M) int {
 // config is for tests: small limits, a private directory.
 func config(t *testing.T) docker.Config {
 	t.Helper()
+	require.Daily(t)
 	if engine == nil {
 		why := dockerd.Missing()
 		if slices.Contains(strings.Split(os.Getenv(require.Env), ","), "docker") {

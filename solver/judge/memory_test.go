@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // flood is a sandbox whose test command prints much more than may be kept of it,
@@ -66,6 +67,7 @@ func (f *flood) pour(w io.Writer, text string, size int) {
 // However much tests print, the memory it takes is bounded. Not parallel: it
 // looks at the heap of the whole process.
 func TestMemoryStaysFlat(t *testing.T) {
+	require.Long(t)
 	const one = `<testsuite><testcase name="a"><system-out>`
 	event := `{"Action":"output","Package":"p","Test":"T","Output":"` + strings.Repeat("x", 500) + `\n"}` + "\n"
 	for name, f := range map[string]*flood{

@@ -19,6 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // tinyAgent is the agent that docs/agents.md shows.
@@ -93,6 +94,7 @@ func TestOwnAgent(t *testing.T) {
 // but the gateway: each solves the sample.
 func TestRealAgents(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	for _, program := range []string{"npm", "pip3"} {
 		if _, err := exec.LookPath(program); err != nil {

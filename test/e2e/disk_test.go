@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // smallDisk mounts a disk of that many bytes at the directory. It takes root;
@@ -128,6 +129,7 @@ func TestFullDiskOfTheStore(t *testing.T) {
 // again the next one is solved.
 func TestFullDiskOfTheSandboxes(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)
@@ -156,6 +158,7 @@ func TestFullDiskOfTheSandboxes(t *testing.T) {
 // begins: it waits, and is solved with room.
 func TestFullDiskOfTheMirrors(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	a, s := load(t, "crash/slow")
 	w := newWorld(t, a)

@@ -253,6 +253,9 @@ func TestDrivers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "same champion everywhere" {
+				require.Long(t)
+			}
 			test(t)
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // world is the emulator with one repository, and what yudai needs to serve it.
@@ -79,6 +80,7 @@ const (
 // newWorld builds the emulator with the archive's files below repo/.
 func newWorld(t *testing.T, archive *txtar.Archive) *world {
 	t.Helper()
+	require.Daily(t)
 	w := &world{t: t, dir: t.TempDir()}
 	var err error
 	w.hub = githubsim.New(githubsim.Options{

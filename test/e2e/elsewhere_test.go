@@ -15,12 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // An agent of the operator's own, as in TestOwnAgent, in machines elsewhere: their rules
 // open the public address and nothing else, and the program calls its model there.
 func TestOwnAgentElsewhere(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	const public = "yudai.example.org"
 	for name, stub := range map[string]func(*testing.T, map[string]string) place{"e2b": e2bWith, "prime": primeWith} {

@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestGoingOn picks, retries and revises by buttons and comments, after a first
@@ -22,6 +23,9 @@ func TestGoingOn(t *testing.T) {
 	for _, name := range []string{"whole", "lossy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "whole" {
+				require.Long(t)
+			}
 			w, a := faultRow{}.world(t)
 			if name == "whole" {
 				w.github = described(t)

@@ -19,6 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 const triggerLabel = "yudai:solve"
@@ -172,6 +173,7 @@ func TestMissedDeliveries(t *testing.T) {
 // while they are looked for. That delays them, and loses none.
 func TestDroppedWhileItRuns(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	w, _ := healing(t)
 	first := w.issue
 	srv, stop := w.serve()
@@ -195,6 +197,7 @@ func TestDroppedWhileItRuns(t *testing.T) {
 // TestLateDeliveries: what has become pointless by the time it is found is not done.
 func TestLateDeliveries(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	w, _ := healing(t)
 	full := w.repo.FullName()
 	w.counted()
@@ -270,6 +273,7 @@ func TestMalformedDeliveryIsReadOnce(t *testing.T) {
 // asked for. Where people got their answer nothing is done a second time.
 func TestLostStore(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	w, _ := healing(t)
 	w.counted()
 	first := w.issue
@@ -298,6 +302,7 @@ func TestLostStore(t *testing.T) {
 // there, and reads nothing twice.
 func TestManyMissedDeliveries(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	w, _ := healing(t)
 	requests := w.counted()
 	const many = 310

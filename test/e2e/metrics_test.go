@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // page reads a page of the server.
@@ -59,6 +60,7 @@ func (w *world) numbers(addr string) map[string]float64 {
 // numbers that fit what the store and GitHub say.
 func TestMetricsOfASolve(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	a, s := load(t, "01_label")
 	w := newWorld(t, a)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestRestoredBackupFinishes takes a backup of a running server in the middle
@@ -21,7 +22,7 @@ import (
 func TestRestoredBackupFinishes(t *testing.T) {
 	t.Parallel()
 	requireSandbox(t)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name string
 		at   string                     // state of the backup
 		then func(w *world, p *process) // what happens before the end of the first process
@@ -34,6 +35,9 @@ func TestRestoredBackupFinishes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // mostly waiting
+			if i > 0 {
+				require.Long(t)
+			}
 			a, s := load(t, "crash/slow")
 			w := newWorld(t, a)
 			first := w.startProcess()

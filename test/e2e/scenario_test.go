@@ -15,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestScenarios plays each file of testdata against the whole program: real
@@ -26,10 +27,13 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scenarios", err)
 	}
-	for _, f := range files {
+	for i, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if i > 2 && i%3 != 0 {
+				require.Long(t)
+			}
 			a, s := load(t, name)
 			play(t, a, s)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // stormSeedsEnv is how many storms are played; each is repeated by its number.
@@ -19,6 +20,7 @@ const stormSeedsEnv = "YUDAI_STORM_SEEDS"
 // solved, with one of everything.
 func TestStorms(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	requireSandbox(t)
 	seeds := 20
 	if text := os.Getenv(stormSeedsEnv); text != "" {

@@ -58,10 +58,13 @@ func Needs(what string) bool {
 }
 
 // Need skips a test that cannot run for the reason err, and fails it where
-// what is listed in [Env]. A nil err means that nothing is missing.
+// what is listed in [Env]. A nil err means that nothing is missing. At the level
+// "short" nothing but bubblewrap is needed.
 func Need(t *testing.T, what string, err error) {
 	t.Helper()
 	switch {
+	case testing.Short() && what != "bubblewrap":
+		t.Skipf("needs %s: runs without -short", what)
 	case err == nil:
 	case Needs(what):
 		t.Fatalf("%s is required: %v", what, err)
@@ -82,6 +85,7 @@ func Programs(t *testing.T, what string, programs ...string) {
 // Machines is Need for the machines of package test/machine, which take root and bubblewrap.
 func Machines(t *testing.T, unsupported error) {
 	t.Helper()
+	Daily(t)
 	if unsupported != nil && Needs("bubblewrap") && (os.Geteuid() == 0 || Needs("root")) {
 		t.Fatal(unsupported)
 	}

@@ -1,11 +1,16 @@
 package simulation_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/yudai-dev/yudai/test/require"
+)
 
 // TestMutations breaks one safeguard at a time. The simulation must notice it at
 // a crash that the whole program survives.
 func TestMutations(t *testing.T) {
 	t.Parallel()
+	require.Daily(t)
 	const newComment = "POST /repos/octo/project/issues/1/comments"
 	for mut, at := range map[mutation]struct {
 		scenario string

@@ -6,17 +6,20 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // Flags of the pairs.
 var (
-	pairs = flag.Int("pairs", 40/thin, "how many pairs of ends to draw; 0 plays all pairs of crashes of the solved scenario")
+	pairs = flag.Int("pairs", 40/raceThin, "how many pairs of ends to draw; 0 plays all pairs of crashes of the solved scenario")
 	seed  = flag.Uint64("seed", 1, "of the draw")
 )
 
 // TestPairs ends the first process and then, wherever that left things, the second.
 func TestPairs(t *testing.T) {
 	t.Parallel()
+	require.Long(t)
 	var met atomic.Int32
 	t.Cleanup(func() { t.Logf("%d pairs", met.Load()) })
 	play := func(t *testing.T, s scenario, plan ...point) {

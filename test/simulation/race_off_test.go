@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// thin is by how much fewer cases are played by default.
-const thin = 1
+// raceThin is by how much fewer cases are played by default.
+const raceThin = 1

@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// thin is by how much fewer cases are played by default: the race detector makes each ten times slower.
-const thin = 8
+// raceThin is by how much fewer cases are played by default: the race detector makes each ten times slower.
+const raceThin = 8

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // Flags of these tests.
@@ -28,6 +30,7 @@ func report(t *testing.T, s scenario, plan []point, out outcome) {
 // TestPlan plays what -plan says, or every scenario without any crash.
 func TestPlan(t *testing.T) {
 	t.Parallel()
+	require.Daily(t)
 	name, text, _ := strings.Cut(*onePlan, ":")
 	for _, s := range scenarios() {
 		if name != "" && name != s.name {
@@ -50,10 +53,12 @@ func TestPlan(t *testing.T) {
 }
 
 // TestSingles ends the first process at the boundaries of every scenario: of the
-// solved one at every second, of the others at every sixteenth, in ways that take turns;
+// solved one at every second, of the others at every sixteenth, in ways that take turns
+// (a sixth of that where the long tests do not run);
 // with -every at each in all ways.
 func TestSingles(t *testing.T) {
 	t.Parallel()
+	require.Daily(t)
 	for i, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,17 +83,25 @@ func TestSingles(t *testing.T) {
 	}
 }
 
+// thin is by how much fewer cases are played than could be.
+func thin() int {
+	if require.AtLong() {
+		return raceThin
+	}
+	return 6 * raceThin
+}
+
 // waysAt is how the process of the ith scenario ends at its kth boundary.
 func waysAt(i, k int) []byte {
 	ways := []byte{crashAfter, crashBefore, stopAt, stallAt}
 	switch {
 	case *every:
 		return ways
-	case i == 0 && k%8 == 0:
+	case i == 0 && k%8 == 0 && require.AtLong():
 		return []byte{crashAfter, ways[1+k/8%3]}
-	case i == 0 && k%(2*thin) == 0:
+	case i == 0 && k%(2*thin()) == 0:
 		return ways[:1]
-	case i > 0 && (k+i)%(16*thin) == 0:
+	case i > 0 && (k+i)%(16*thin()) == 0:
 		return []byte{ways[(k+i)/16%4]}
 	}
 	return nil
