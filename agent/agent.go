@@ -1,7 +1,6 @@
 // Package agent turns an issue and a sandbox into a changed tree. Mini is the
 // native agent: the loop of mini-SWE-agent, run on the host, each command in the
-// sandbox. The package declares what it needs of a model and of a sandbox
-// ([Model], [Shell]) and imports neither.
+// sandbox. The package declares what it needs of a model ([Model]) and imports none.
 package agent
 
 import (
@@ -10,6 +9,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -74,22 +74,6 @@ type Reply struct {
 	Raw          json.RawMessage // the provider's whole response, for the trajectory
 }
 
-// Shell runs one command of the agent in its sandbox: bash -c, in the work
-// tree, stdout and stderr merged, stdin empty.
-type Shell interface {
-	Run(ctx context.Context, command string, timeout time.Duration) (Output, error)
-	// Tree returns a fingerprint of the work tree's content; equal means unchanged.
-	Tree(ctx context.Context) (string, error)
-}
-
-// Output of one command.
-type Output struct {
-	Text      string // valid UTF-8
-	ExitCode  int    // -1 when it timed out
-	TimedOut  bool
-	Truncated bool // the sandbox cut it
-}
-
 // Job is one run of an agent.
 type Job struct {
 	Task     string // issue title and text, already cleaned
@@ -99,10 +83,12 @@ type Job struct {
 	MaxEdits    int // 0: no limit
 	Limits      solve.Limits
 	Model       Model // nil for a Resident
-	Shell       Shell
-	// Machine and Door are for a Resident: its sandbox, and the way to its model.
-	Machine Machine
-	Door    *Door
+	// Sandbox holds the work tree. For a Resident it is a [sandbox.Launcher], too.
+	Sandbox sandbox.Sandbox
+	// Tree returns a fingerprint of the work tree's content; equal means unchanged.
+	Tree func(ctx context.Context) (string, error)
+	// Door is a Resident's way to its model.
+	Door *Door
 	// Name of the run, [a-z0-9-], the same for all owners of an attempt.
 	Name string
 	// Resume is the stored transcript of an earlier owner; nil for a fresh run.

@@ -5,12 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -86,12 +87,21 @@ func replies(list ...agent.Reply) *model {
 	}}
 }
 
+// answer is what a command comes to.
+type answer struct {
+	Text                string
+	ExitCode            int
+	TimedOut, Truncated bool
+}
+
 // shell is a tiny world: "write X" appends X to the tree, "echo X" prints, "false"
 // fails, "hang" times out after printing. Everything else is a lookup.
 type shell struct {
+	sandbox.Sandbox // for the methods that no test calls
+
 	ran    []string
 	files  string
-	output map[string]agent.Output
+	output map[string]answer
 	before func(ctx context.Context, command string) error
 }
 
@@ -99,10 +109,18 @@ func (s *shell) Tree(ctx context.Context) (string, error) {
 	return "tree:" + s.files, ctx.Err()
 }
 
-func (s *shell) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
+func (s *shell) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	a, err := s.run(ctx, c.Shell)
+	if err == nil && c.Stdout != nil {
+		_, err = io.WriteString(c.Stdout, a.Text)
+	}
+	return sandbox.Result{ExitCode: a.ExitCode, TimedOut: a.TimedOut, Truncated: a.Truncated}, err
+}
+
+func (s *shell) run(ctx context.Context, command string) (answer, error) {
 	if s.before != nil {
 		if err := s.before(ctx, command); err != nil {
-			return agent.Output{}, err
+			return answer{}, err
 		}
 	}
 	s.ran = append(s.ran, command)
@@ -114,13 +132,13 @@ func (s *shell) Run(ctx context.Context, command string, timeout time.Duration) 
 	case "write":
 		s.files += rest + ";"
 	case "echo":
-		return agent.Output{Text: rest + "\n"}, nil
+		return answer{Text: rest + "\n"}, nil
 	case "false":
-		return agent.Output{Text: "it failed\n", ExitCode: 1}, nil
+		return answer{Text: "it failed\n", ExitCode: 1}, nil
 	case "hang":
-		return agent.Output{Text: "partial output", ExitCode: -1, TimedOut: true}, nil
+		return answer{Text: "partial output", ExitCode: -1, TimedOut: true}, nil
 	}
-	return agent.Output{}, nil
+	return answer{}, nil
 }
 
 // log is a transcript in memory.
@@ -172,7 +190,7 @@ type bench struct {
 func setup(mode string, m agent.Model) *bench {
 	b := &bench{cfg: agent.DefaultConfig(), shell: &shell{}, log: &log{}}
 	b.cfg.Mode = mode
-	b.job = agent.Job{Task: "Fix it.", Model: m, Shell: b.shell, Save: b.log.save}
+	b.job = agent.Job{Task: "Fix it.", Model: m, Sandbox: b.shell, Tree: b.shell.Tree, Save: b.log.save}
 	return b
 }
 

@@ -51,7 +51,7 @@ func (l *Ledger) Introduce(ctx context.Context) (Message, error) {
 
 // Compare looks at the work tree, and counts an edit if it has changed.
 func (l *Ledger) Compare(ctx context.Context) error {
-	tree, err := l.Job.Machine.Tree(ctx)
+	tree, err := l.Job.Tree(ctx)
 	if err != nil {
 		return fmt.Errorf("read work tree: %w", err)
 	}

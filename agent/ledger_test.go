@@ -13,18 +13,15 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// grown is a machine of which only the work tree is looked at.
-type grown struct {
-	agent.Machine
-	tree string
-}
+// grown is a work tree.
+type grown struct{ tree string }
 
 func (g *grown) Tree(ctx context.Context) (string, error) { return g.tree, ctx.Err() }
 
 // kept is a job with a door that has booked five calls, three of them before this owner.
-func kept(l *log, m agent.Machine) agent.Job {
+func kept(l *log, m *grown) agent.Job {
 	return agent.Job{
-		Task: "Sum of an empty list", Machine: m, Save: l.save, Progress: solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 3}},
+		Task: "Sum of an empty list", Tree: m.Tree, Save: l.save, Progress: solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 3}},
 		Door: &agent.Door{
 			Token: "the-token", Trouble: func() error { return nil },
 			Usage: func() solve.Usage { return solve.Usage{Calls: 5} },

@@ -166,12 +166,12 @@ func (r *run) execute(ctx context.Context, actions []action) *ending {
 			r.skip(actions[i:])
 			break
 		}
-		out, err := r.job.Shell.Run(ctx, a.Command, r.job.Limits.CommandTime)
+		output, res, err := r.job.runCommand(ctx, a.Command)
 		if err != nil {
 			return r.sandboxEnding(ctx, "run command", err)
 		}
-		r.progress.Output += int64(len(out.Text))
-		o := observe(out, r.job.Limits.CommandTime)
+		r.progress.Output += int64(len(output))
+		o := observe(output, res, r.job.Limits.CommandTime)
 		if submission, ok := o.submission(); ok {
 			return r.submit(ctx, actions[i:], submission)
 		}
@@ -199,7 +199,7 @@ func (r *run) submit(ctx context.Context, left []action, submission string) *end
 
 // look counts the step as an edit if it changed the tree.
 func (r *run) look(ctx context.Context) *ending {
-	tree, err := r.job.Shell.Tree(ctx)
+	tree, err := r.job.Tree(ctx)
 	if err != nil {
 		return r.sandboxEnding(ctx, "read work tree", err)
 	}

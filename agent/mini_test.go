@@ -19,7 +19,7 @@ func TestSubmission(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, mode string) {
 		b := setup(mode, replies(call(mode, "echo hello"), call(mode, "final")))
-		b.shell.output = map[string]agent.Output{"final": {Text: "\n " + agent.SubmitMarker + " \nline 1\n  line 2\n"}}
+		b.shell.output = map[string]answer{"final": {Text: "\n " + agent.SubmitMarker + " \nline 1\n  line 2\n"}}
 		r := b.run(t.Context())
 		wantExit(t, r, agent.ExitSubmitted)
 		if r.Submission != "line 1\n  line 2\n" {
@@ -72,7 +72,7 @@ func TestSubmissionForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(agent.ModeTools, replies(call(agent.ModeTools, "x"), call(agent.ModeTools, submit)))
-			b.shell.output = map[string]agent.Output{"x": {Text: c.text, ExitCode: c.code, TimedOut: c.timedOut}}
+			b.shell.output = map[string]answer{"x": {Text: c.text, ExitCode: c.code, TimedOut: c.timedOut}}
 			r := b.run(t.Context())
 			wantExit(t, r, agent.ExitSubmitted)
 			if got := r.Progress.Steps == 1; got != c.submits || r.Submission != c.want {

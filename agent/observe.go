@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -34,9 +35,9 @@ type observation struct {
 	truncated       bool
 }
 
-func observe(out Output, timeout time.Duration) observation {
-	o := observation{output: strings.ToValidUTF8(out.Text, "\uFFFD"), returncode: out.ExitCode, truncated: out.Truncated}
-	if out.TimedOut {
+func observe(output string, res sandbox.Result, timeout time.Duration) observation {
+	o := observation{output: output, returncode: res.ExitCode, truncated: res.Truncated}
+	if res.TimedOut {
 		o.returncode = -1
 		o.exception = fmt.Sprintf("the command was stopped after its time limit of %s; the output is what it had printed by then", timeout)
 		o.kind = "TimeoutExpired"

@@ -119,21 +119,21 @@ func TestObservationJSON(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		out    agent.Output
+		out    answer
 		want   map[string]any
 		elided any
 	}{
-		{name: "plain", out: agent.Output{Text: "a <b> & c\n", ExitCode: 3}, want: map[string]any{"returncode": 3.0, "output": "a <b> & c\n"}},
+		{name: "plain", out: answer{Text: "a <b> & c\n", ExitCode: 3}, want: map[string]any{"returncode": 3.0, "output": "a <b> & c\n"}},
 		{name: "empty", want: map[string]any{"returncode": 0.0, "output": ""}},
-		{name: "8000 whole", out: agent.Output{Text: strings.Repeat("é", 8000)}, want: map[string]any{"returncode": 0.0, "output": strings.Repeat("é", 8000)}},
-		{name: "9999 whole", out: agent.Output{Text: strings.Repeat("é", 9999)}, want: map[string]any{"returncode": 0.0, "output": strings.Repeat("é", 9999)}},
-		{name: "10000 cut with nothing left out", out: agent.Output{Text: strings.Repeat("é", 5000) + strings.Repeat("ü", 5000)}, elided: 0.0},
-		{name: "11000 cut", out: agent.Output{Text: strings.Repeat("é", 5000) + strings.Repeat("x", 1000) + strings.Repeat("ü", 5000)}, elided: 1000.0},
+		{name: "8000 whole", out: answer{Text: strings.Repeat("é", 8000)}, want: map[string]any{"returncode": 0.0, "output": strings.Repeat("é", 8000)}},
+		{name: "9999 whole", out: answer{Text: strings.Repeat("é", 9999)}, want: map[string]any{"returncode": 0.0, "output": strings.Repeat("é", 9999)}},
+		{name: "10000 cut with nothing left out", out: answer{Text: strings.Repeat("é", 5000) + strings.Repeat("ü", 5000)}, elided: 0.0},
+		{name: "11000 cut", out: answer{Text: strings.Repeat("é", 5000) + strings.Repeat("x", 1000) + strings.Repeat("ü", 5000)}, elided: 1000.0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(agent.ModeTools, replies(call(agent.ModeTools, "x"), call(agent.ModeTools, submit)))
-			b.shell.output = map[string]agent.Output{"x": c.out}
+			b.shell.output = map[string]answer{"x": c.out}
 			wantExit(t, b.run(t.Context()), agent.ExitSubmitted)
 			m := b.log.messages(t)[3]
 			var got map[string]any
@@ -162,16 +162,16 @@ func TestObservationJSON(t *testing.T) {
 
 func TestObservationTags(t *testing.T) {
 	t.Parallel()
-	run := func(out agent.Output) string {
+	run := func(out answer) string {
 		b := setup(agent.ModeText, replies(call(agent.ModeText, "x"), call(agent.ModeText, submit)))
-		b.shell.output = map[string]agent.Output{"x": out}
+		b.shell.output = map[string]answer{"x": out}
 		wantExit(t, b.run(t.Context()), agent.ExitSubmitted)
 		return b.log.messages(t)[3].Content
 	}
-	if diff := cmp.Diff("<returncode>2</returncode>\n<output>\na\nb\n</output>", run(agent.Output{Text: "a\nb\n", ExitCode: 2})); diff != "" {
+	if diff := cmp.Diff("<returncode>2</returncode>\n<output>\na\nb\n</output>", run(answer{Text: "a\nb\n", ExitCode: 2})); diff != "" {
 		t.Error(diff)
 	}
-	got := run(agent.Output{Text: strings.Repeat("a", 5000) + "MIDDLE" + strings.Repeat("b", 5000), TimedOut: true})
+	got := run(answer{Text: strings.Repeat("a", 5000) + "MIDDLE" + strings.Repeat("b", 5000), TimedOut: true})
 	for _, want := range []string{"<exception>", "<returncode>-1</returncode>", "<warning>", "<output_head>\naaa", "<elided_chars>6</elided_chars>", "bbb\n</output_tail>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
@@ -185,7 +185,7 @@ func TestObservationTags(t *testing.T) {
 func TestForeignBytesBecomeUTF8(t *testing.T) {
 	t.Parallel()
 	b := setup(agent.ModeTools, replies(call(agent.ModeTools, "x"), call(agent.ModeTools, submit)))
-	b.shell.output = map[string]agent.Output{"x": {Text: "a\xff\xfeb", Truncated: true}}
+	b.shell.output = map[string]answer{"x": {Text: "a\xff\xfeb", Truncated: true}}
 	wantExit(t, b.run(t.Context()), agent.ExitSubmitted)
 	m := b.log.messages(t)[3]
 	if !strings.Contains(m.Content, "a\uFFFDb") || !utf8.ValidString(m.Content) {
@@ -200,7 +200,7 @@ func TestKeepOutput(t *testing.T) {
 	t.Parallel()
 	b := setup(agent.ModeTools, replies(call(agent.ModeTools, "x"), call(agent.ModeTools, submit)))
 	b.cfg.KeepOutput = 5
-	b.shell.output = map[string]agent.Output{"x": {Text: "aaaaéé"}}
+	b.shell.output = map[string]answer{"x": {Text: "aaaaéé"}}
 	wantExit(t, b.run(t.Context()), agent.ExitSubmitted)
 	m := b.log.messages(t)[3]
 	if m.Extra["raw_output"] != "aaaa" || m.Extra["raw_output_cut"] != true || !strings.Contains(m.Content, "aaaaéé") {

@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"io"
-	"io/fs"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -49,7 +47,7 @@ type Needs struct {
 	// APIs are those it speaks, the preferred one first; the model must offer one.
 	APIs []string
 	// Inside says that it lives in the sandbox, which then reaches the gateway. Otherwise
-	// it runs beside yudai and works on the sandbox from there. Job.Machine can launch
+	// it runs beside yudai and works on the sandbox from there. Job.Sandbox can launch
 	// either way.
 	Inside bool
 	// Install makes what it needs in the base; the zero value is nothing.
@@ -65,49 +63,6 @@ type Installation struct {
 	Command string
 	// Hosts may be reached meanwhile, beside the operator's mirrors.
 	Hosts []string
-}
-
-// File is one file in a sandbox; Path is absolute.
-type File struct {
-	Path string
-	Data []byte
-	Mode fs.FileMode
-}
-
-// Machine is the sandbox of a Resident. Paths are absolute, below /workspace or /tmp.
-type Machine interface {
-	Shell
-	// Exec runs a program to its end; each stream is cut at most bytes.
-	Exec(ctx context.Context, p Program, most int64) (Ran, error)
-	// Put writes a file and makes its directories.
-	Put(ctx context.Context, f File) error
-	// Get opens a file; fs.ErrNotExist if there is none.
-	Get(ctx context.Context, path string) (io.ReadCloser, error)
-	// Launch starts a program that outlives this process; see sandbox.Launcher.
-	Launch(ctx context.Context, p Program) error
-	// Launched reports whether anything of it still runs.
-	Launched(ctx context.Context) (bool, error)
-	// Halt kills all of it.
-	Halt(ctx context.Context) error
-}
-
-// Program is a program to run in the sandbox: either Argv or Shell (for bash -c) is set.
-type Program struct {
-	Argv    []string
-	Shell   string
-	Env     map[string]string // added to the sandbox's small fixed environment
-	Path    []string          // directories that are looked in first
-	Dir     string            // default: the work tree
-	Stdin   io.Reader         // nil is empty; not for Launch
-	Timeout time.Duration     // 0: none
-}
-
-// Ran is a program that ended.
-type Ran struct {
-	Stdout, Stderr []byte
-	ExitCode       int // -1 when it timed out
-	TimedOut       bool
-	Truncated      bool
 }
 
 // Door is a run's way to its model, through the gateway. It closes with the run.

@@ -13,7 +13,7 @@ func (r *run) open(ctx context.Context) *ending {
 	if n := len(history); n > 0 && history[n-1].Role == RoleExit {
 		return nil
 	}
-	if r.tree, err = r.job.Shell.Tree(ctx); err != nil {
+	if r.tree, err = r.job.Tree(ctx); err != nil {
 		return r.sandboxEnding(ctx, "read work tree", err)
 	}
 	if err := r.introduce(); err != nil {

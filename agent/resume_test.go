@@ -32,7 +32,7 @@ func careful(script ...agent.Reply) *model {
 // replay rebuilds the world as it was when the given messages were stored: all
 // observed commands took effect, the others did not.
 func replay(history []agent.Message) *shell {
-	s := &shell{output: map[string]agent.Output{"final": {Text: agent.SubmitMarker + "\nresult"}}}
+	s := &shell{output: map[string]answer{"final": {Text: agent.SubmitMarker + "\nresult"}}}
 	var open []string
 	for _, m := range history {
 		switch {
@@ -42,7 +42,7 @@ func replay(history []agent.Message) *shell {
 				open = append(open, a.(map[string]any)["command"].(string))
 			}
 		case len(open) > 0 && m.Extra["returncode"] != nil:
-			_, _ = s.Run(context.Background(), open[0], 0)
+			_, _ = s.run(context.Background(), open[0])
 			open = open[1:]
 		}
 	}
@@ -85,7 +85,7 @@ func TestResumeAtEveryPrefix(t *testing.T) {
 			}
 			b := setup(mode, careful(script...))
 			b.shell = replay(prefix.messages(t))
-			b.job.Shell, b.job.Save, b.log = b.shell, stored.save, stored
+			b.job.Sandbox, b.job.Tree, b.job.Save, b.log = b.shell, b.shell.Tree, stored.save, stored
 			b.job.Resume = full[:cut]
 			got := b.run(t.Context())
 			// One call more where the reply was stored and what came of it was not.

@@ -63,7 +63,7 @@ func TestTrajectoryShapes(t *testing.T) {
 		}
 		silent.Message.Native = json.RawMessage(`[{"type":"thinking"}]`)
 		b := setup(mode, replies(costing(0.5, silent), costing(0.25, malformed()), call(mode, "hang"), call(mode, "final")))
-		b.shell.output = map[string]agent.Output{"final": {Text: agent.SubmitMarker + "\nresult\n"}}
+		b.shell.output = map[string]answer{"final": {Text: agent.SubmitMarker + "\nresult\n"}}
 		r := b.run(t.Context())
 		wantExit(t, r, agent.ExitSubmitted)
 		temp := 0.7

@@ -319,6 +319,29 @@ type Traits struct {
 	Notes []string
 }
 
+// Launching is the sandbox's ability to launch a program. The error wraps
+// errors.ErrUnsupported where it has none.
+func Launching(sb Sandbox) (Launcher, error) {
+	if l, ok := sb.(Launcher); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("launch in sandbox %s: %w", sb.Name(), errors.ErrUnsupported)
+}
+
+// Captured is a command that ran, with what it printed.
+type Captured struct {
+	Result
+	Stdout, Stderr []byte
+}
+
+// Capture runs a command and returns its two streams.
+func Capture(ctx context.Context, sb Sandbox, c Command) (Captured, error) {
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	res, err := sb.Exec(ctx, c)
+	return Captured{res, stdout.Bytes(), stderr.Bytes()}, err
+}
+
 // Output runs a command and returns stdout and stderr merged, in order.
 func Output(ctx context.Context, sb Sandbox, c Command) (string, Result, error) {
 	var buf bytes.Buffer

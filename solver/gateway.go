@@ -13,7 +13,6 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/shell"
 )
 
 // Gateway lets agents that are programs of their own call their models.
@@ -202,7 +201,7 @@ func (w *worker) enter(job *agent.Job, a *account) (func(), error) {
 		defer w.steps.Unlock()
 		return w.run.Progress.Usage
 	}
-	job.Door, job.Machine = &door, shell.New(w.box)
+	job.Door = &door
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
 		return w.progress(ctx, lines, func(now *solve.Progress) { now.Edits, now.Output = p.Edits, p.Output })
 	}

@@ -34,9 +34,13 @@ func (l *lodger) Run(ctx context.Context, j agent.Job) agent.Result {
 		r.Exit, r.Err = exit, err
 		return r
 	}
+	box, err := sandbox.Launching(j.Sandbox)
+	if err != nil {
+		return end(agent.ExitSandbox, err)
+	}
 	if j.Resume == nil {
 		line, _ := json.Marshal(agent.Message{Role: agent.RoleSystem, Content: "begun"})
-		if err := errors.Join(j.Machine.Launch(ctx, agent.Program{Shell: "work"}), j.Save(ctx, append(line, '\n'), solve.Progress{Edits: 1})); err != nil {
+		if err := errors.Join(box.Launch(ctx, sandbox.Command{Shell: "work"}), j.Save(ctx, append(line, '\n'), solve.Progress{Edits: 1})); err != nil {
 			return end(agent.ExitSandbox, err)
 		}
 		l.mu.Lock()
@@ -44,10 +48,10 @@ func (l *lodger) Run(ctx context.Context, j agent.Job) agent.Result {
 		l.mu.Unlock()
 	}
 	for {
-		runs, err := j.Machine.Launched(ctx)
+		runs, err := box.Launched(ctx)
 		switch {
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), agent.ErrCancelled):
-			return end(agent.ExitCancelled, j.Machine.Halt(context.WithoutCancel(ctx)))
+			return end(agent.ExitCancelled, box.Halt(context.WithoutCancel(ctx)))
 		case ctx.Err() != nil:
 			return end(agent.ExitCancelled, context.Cause(ctx))
 		case err != nil:
@@ -61,9 +65,9 @@ func (l *lodger) Run(ctx context.Context, j agent.Job) agent.Result {
 			err := l.doors.call(ctx, j.Door.Token, solve.Usage{Calls: 1, Input: 5, Cost: l.cost})
 			switch {
 			case errors.Is(err, agent.ErrBudget):
-				return end(agent.ExitBudget, j.Machine.Halt(ctx))
+				return end(agent.ExitBudget, box.Halt(ctx))
 			case errors.Is(err, agent.ErrLimit):
-				return end(agent.ExitLimits, j.Machine.Halt(ctx))
+				return end(agent.ExitLimits, box.Halt(ctx))
 			case err != nil && ctx.Err() == nil:
 				return end(agent.ExitModel, err)
 			}

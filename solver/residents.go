@@ -9,7 +9,6 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/shell"
 )
 
 // agentLog is the artifact with the output of an agent's install.
@@ -86,9 +85,8 @@ func (p *preparation) installAgents(ctx context.Context, sb sandbox.Sandbox) err
 }
 
 func (p *preparation) installAgent(ctx context.Context, sb sandbox.Sandbox, name string, i agent.Installation) error {
-	m := shell.New(sb)
 	for _, f := range i.Files {
-		if err := m.Put(ctx, f); err != nil {
+		if err := f.Put(ctx, sb); err != nil {
 			return fmt.Errorf("install agent %s: %w", name, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/shell"
+	"github.com/yudai-dev/yudai/solver/tree"
 )
 
 // worker carries one run from dispatched to its end.
@@ -312,7 +312,7 @@ func (w *worker) job(ctx context.Context, resumed bool, account *account) (agent
 	job := agent.Job{
 		Task: w.solve.Task(), Strategy: w.settings(w.solve).Advise(w.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
-		Shell: shell.New(w.box), Name: runName(w.run),
+		Sandbox: w.box, Tree: tree.NewWatcher(w.box).Fingerprint, Name: runName(w.run),
 		Spend: account.leave, Spent: account.pay,
 	}
 	var err error

@@ -16,6 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model/fakeprovider"
 	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 	"github.com/yudai-dev/yudai/test/require"
@@ -24,6 +25,13 @@ import (
 
 // Token is the run's at its gateway.
 const Token = "yrt_0123456789abcdef0123456789abcdef"
+
+// Sandbox is what a job needs of a sandbox.
+type Sandbox interface {
+	sandbox.Sandbox
+	sandbox.Launcher
+	Tree(ctx context.Context) (string, error)
+}
 
 // Machine is a fresh machine, without walls.
 func Machine(t *testing.T) *hostmachine.Machine {
@@ -100,11 +108,11 @@ type Store struct {
 
 // Job is the run as its next owner gets it, with a minute for everything. No call is
 // counted at its door, and nothing is wrong there.
-func (s *Store) Job(task string, m agent.Machine, url string, apis ...string) agent.Job {
+func (s *Store) Job(task string, box Sandbox, url string, apis ...string) agent.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return agent.Job{
-		Task: task, Name: "y-1-1-1", Shell: m, Machine: m,
+		Task: task, Name: "y-1-1-1", Sandbox: box, Tree: box.Tree,
 		Limits: solve.Limits{RunTime: time.Minute, CommandTime: time.Minute},
 		Door: &agent.Door{
 			URL: url, Token: Token, Model: "m", APIs: apis,

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Agent runs a [Program] for one job after another. Safe for concurrent use.
@@ -27,31 +27,19 @@ func New(p Program, c Config) *Agent {
 
 // Needs implements [agent.Resident].
 func (a *Agent) Needs() agent.Needs {
-	install := a.program.Install
-	install.Files = withModes(install.Files)
-	return agent.Needs{APIs: a.program.APIs, Inside: true, Install: install}
-}
-
-// withModes gives files without a mode the usual one.
-func withModes(files []agent.File) []agent.File {
-	files = slices.Clone(files)
-	for i := range files {
-		if files[i].Mode == 0 {
-			files[i].Mode = 0o644
-		}
-	}
-	return files
+	return agent.Needs{APIs: a.program.APIs, Inside: true, Install: a.program.Install}
 }
 
 // A run is one job being worked on by this owner.
 type run struct {
 	*Agent
 	*agent.Ledger
-	place place // how far the transcript is
-	held  []byte
-	calls int  // at the last look
-	begun bool // the transcript has its first line: an earlier owner was there
-	watch watch
+	launcher sandbox.Launcher
+	place    place // how far the transcript is
+	held     []byte
+	calls    int  // at the last look
+	begun    bool // the transcript has its first line: an earlier owner was there
+	watch    watch
 }
 
 // Run starts the program, or finds the one that an earlier owner of the run started,
@@ -59,8 +47,12 @@ type run struct {
 // returns nothing of it runs any more, with one exception: if the context ends for a
 // reason that is not the run's own, or the run is somebody else's now, the program goes on.
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
+	launcher, err := sandbox.Launching(j.Sandbox)
+	if err != nil {
+		return agent.Failed(err)
+	}
 	ledger, messages := agent.OpenLedger(j)
-	r := &run{Agent: a, Ledger: ledger, calls: j.Progress.Usage.Calls}
+	r := &run{Agent: a, Ledger: ledger, launcher: launcher, calls: j.Progress.Usage.Calls}
 	r.restore(messages)
 	if res, ok := agent.Exited(messages, r.Progress); ok {
 		return r.left(ctx, res)
@@ -77,7 +69,7 @@ func (r *run) attach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := r.Job.Machine.Launched(ctx)
+	running, err := r.launcher.Launched(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("look for the program: %w", err)

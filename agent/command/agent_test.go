@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 func TestProgramDoesItsWork(t *testing.T) {
@@ -75,7 +76,7 @@ func TestTokenStaysOut(t *testing.T) {
 	w := setup(t)
 	p := script(`printf 'é%s' "${TOKEN:0:7}"; sleep 0.4; printf '%s\xc3' "${TOKEN:7}"; sleep 0.4; printf '\xa9'
 tr '\0' ' ' <"/proc/$PPID/cmdline" | grep -c "$TOKEN"`)
-	p.Ended = func(_ context.Context, _ agent.Machine, e command.End) command.Outcome {
+	p.Ended = func(_ context.Context, _ sandbox.Sandbox, e command.End) command.Outcome {
 		return command.Outcome{Exit: "Own", Reason: "it had " + token, Submission: token, Trajectory: []byte(`"` + token + `"`)}
 	}
 	res := w.run(p, nil)
@@ -156,7 +157,7 @@ func TestEndlessSubmission(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	p := script("true")
-	p.Ended = func(context.Context, agent.Machine, command.End) command.Outcome {
+	p.Ended = func(context.Context, sandbox.Sandbox, command.End) command.Outcome {
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: "done", Submission: strings.Repeat("x", 5<<20)}
 	}
 	res := w.run(p, nil)

@@ -24,7 +24,7 @@ func TestMessagesAreTakenAfterEveryStep(t *testing.T) {
 	group.Go(func() { res = command.NewsOnly(hasty(p)).Run(t.Context(), w.job()) })
 	for i := range 3 {
 		w.awaitMessage(fmt.Sprintf("m%d", i+1))
-		if err := w.machine.Put(t.Context(), agent.File{Path: fmt.Sprintf("/workspace/agent/go%d", i+1)}); err != nil {
+		if err := (agent.File{Path: fmt.Sprintf("/workspace/agent/go%d", i+1)}).Put(t.Context(), w.machine); err != nil {
 			t.Fatal(err)
 		}
 	}

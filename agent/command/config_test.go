@@ -119,7 +119,7 @@ func TestEntryRuns(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	e := command.Entry{Name: "mine", APIs: []string{"chat"}, Task: "stdin", Command: []string{"tool", "{model}"}}
-	if err := w.machine.Put(t.Context(), agent.File{Path: "/workspace/agents/mine/bin/tool", Data: []byte("#!/bin/bash\necho \"$1 at $OPENAI_BASE_URL:\"; grep -c panics\n"), Mode: 0o755}); err != nil {
+	if err := (agent.File{Path: "/workspace/agents/mine/bin/tool", Data: []byte("#!/bin/bash\necho \"$1 at $OPENAI_BASE_URL:\"; grep -c panics\n"), Mode: 0o755}).Put(t.Context(), w.machine); err != nil {
 		t.Fatal(err)
 	}
 	w.want(w.run(e.Program(), nil), agent.ExitSubmitted)

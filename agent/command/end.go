@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -40,7 +41,7 @@ func (r *run) stop(ctx context.Context, res agent.Result) agent.Result {
 	}
 	data, err := json.Marshal(decision{res.Exit, res.Reason})
 	if err == nil {
-		err = r.Job.Machine.Put(ctx, agent.File{Path: decisionFile, Data: data, Mode: 0o644})
+		err = agent.File{Path: decisionFile, Data: data}.Put(ctx, r.Job.Sandbox)
 	}
 	res.Err = errors.Join(res.Err, err)
 	return r.conclude(ctx, res, stopped)
@@ -54,7 +55,7 @@ type decision struct {
 
 // decided is the decision of an owner that died while it stopped the program.
 func (r *run) decided(ctx context.Context) (agent.Result, bool) {
-	f, err := r.Job.Machine.Get(ctx, decisionFile)
+	f, err := r.Job.Sandbox.Get(ctx, decisionFile)
 	if err != nil {
 		return agent.Result{}, false
 	}
@@ -96,7 +97,7 @@ func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Re
 func (r *run) halt(ctx context.Context) error {
 	ctx, cancel := agent.Outlasting(ctx)
 	defer cancel()
-	if err := r.Job.Machine.Halt(ctx); err != nil {
+	if err := r.launcher.Halt(ctx); err != nil {
 		return fmt.Errorf("stop %s: %w", r.program.Name, err)
 	}
 	return nil
@@ -134,13 +135,13 @@ func (r *run) judge(ctx context.Context, code int) Outcome {
 		return plain(code)
 	}
 	e := End{ExitCode: code}
-	ran, err := r.Job.Machine.Exec(ctx, agent.Program{
-		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime,
-	}, lastOutput)
+	ran, err := sandbox.Capture(ctx, r.Job.Sandbox, sandbox.Command{
+		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime, MaxOutput: lastOutput,
+	})
 	if err == nil {
 		e.Output = ran.Stdout
 	}
-	return r.program.Ended(ctx, r.Job.Machine, e)
+	return r.program.Ended(ctx, r.Job.Sandbox, e)
 }
 
 // plain judges by the exit code alone.

@@ -155,7 +155,7 @@ func (r *run) living(ctx context.Context, s sight) error {
 	if time.Since(r.watch.alive) < r.alive && !(s.started == 0 && time.Since(r.watch.began) > quiet) {
 		return nil
 	}
-	running, err := r.Job.Machine.Launched(ctx)
+	running, err := r.launcher.Launched(ctx)
 	if err != nil {
 		return fmt.Errorf("look for the program: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Files of ours beside those of program.go.
@@ -55,8 +56,8 @@ func (r *run) launch(ctx context.Context) error {
 	files := append([]agent.File{
 		{Path: TaskFile, Data: []byte(text)}, {Path: supervisorFile, Data: []byte(supervisor)},
 	}, start.Files...)
-	for _, f := range withModes(files) {
-		if err := r.Job.Machine.Put(ctx, f); err != nil {
+	for _, f := range files {
+		if err := f.Put(ctx, r.Job.Sandbox); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 	}
@@ -64,7 +65,9 @@ func (r *run) launch(ctx context.Context) error {
 		return err
 	}
 	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.Job.Limits.RunOutput, 10)}, start.Argv...)
-	err = r.Job.Machine.Launch(ctx, agent.Program{Argv: argv, Env: start.Env, Path: start.Path, Timeout: r.timeout(ctx)})
+	err = r.launcher.Launch(ctx, sandbox.Command{
+		Argv: argv, Env: start.Env, Path: slices.Concat(start.Path, sandbox.ToolPath()), Timeout: r.timeout(ctx),
+	})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", r.program.Name, err)
 	}

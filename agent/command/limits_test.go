@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/agenttest"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -84,7 +86,7 @@ func TestCollectedToTheEnd(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	p := script("true")
-	p.Collect = func(_ context.Context, _ agent.Machine, at string) ([]byte, string, error) {
+	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at string) ([]byte, string, error) {
 		n, _ := strconv.Atoi(at)
 		if n == 5 {
 			return nil, at, nil
@@ -156,7 +158,7 @@ func TestTroubleThatPasses(t *testing.T) {
 	w.mu.Lock()
 	w.trouble = nil
 	w.mu.Unlock()
-	if err := w.machine.Put(t.Context(), agent.File{Path: "/workspace/agent/go"}); err != nil {
+	if err := (agent.File{Path: "/workspace/agent/go"}).Put(t.Context(), w.machine); err != nil {
 		t.Fatal(err)
 	}
 	group.Wait()
@@ -182,15 +184,15 @@ func TestStoreFails(t *testing.T) {
 
 // flaky fails some looks.
 type flaky struct {
-	agent.Machine
+	agenttest.Sandbox
 	bad func() bool
 }
 
-func (f flaky) Exec(ctx context.Context, p agent.Program, most int64) (agent.Ran, error) {
+func (f flaky) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if f.bad() {
-		return agent.Ran{}, errors.New("the provider hiccups")
+		return sandbox.Result{}, errors.New("the provider hiccups")
 	}
-	return f.Machine.Exec(ctx, p, most)
+	return f.Sandbox.Exec(ctx, c)
 }
 
 // A sandbox that cannot be asked for a moment costs nothing; one that stays away ends the run.
@@ -202,7 +204,7 @@ func TestLooksThatFail(t *testing.T) {
 			w := setup(t)
 			looks := 0
 			res := w.run(script("sleep 0.5; echo x"), func(j *agent.Job) {
-				j.Machine = flaky{j.Machine, func() bool { looks++; return looks > 2 && looks <= 2+most }}
+				j.Sandbox = flaky{w.machine, func() bool { looks++; return looks > 2 && looks <= 2+most }}
 			})
 			w.want(res, exit)
 		})

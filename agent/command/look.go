@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 //go:embed look.sh
@@ -41,13 +42,13 @@ func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
 	if r.program.Collect != nil {
 		most = 0
 	}
-	ran, err := r.Job.Machine.Exec(ctx, agent.Program{
+	ran, err := sandbox.Capture(ctx, r.Job.Sandbox, sandbox.Command{
 		Argv: []string{
 			"bash", "-c", lookScript, "look", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
 			strconv.FormatFloat(wait.Seconds(), 'f', -1, 64),
 		},
-		Timeout: lookTime,
-	}, 2*lookOutput)
+		Timeout: lookTime, MaxOutput: 2 * lookOutput,
+	})
 	if err != nil {
 		return sight{}, fmt.Errorf("look after the program: %w", err)
 	}

@@ -56,7 +56,7 @@ func (r *run) write(ctx context.Context, messages ...agent.Message) error {
 
 // collect stores what the program's own files tell, each line once.
 func (r *run) collect(ctx context.Context) error {
-	lines, next, err := r.program.Collect(ctx, r.Job.Machine, r.place.At)
+	lines, next, err := r.program.Collect(ctx, r.Job.Sandbox, r.place.At)
 	if err != nil {
 		return fmt.Errorf("collect what %s did: %w", r.program.Name, err)
 	}

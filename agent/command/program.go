@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Program describes one agent. Functions must not keep state: another process may go on.
@@ -28,10 +29,10 @@ type Program struct {
 	// until it returns the at that it got; at is what it returned before, "" at first and
 	// kept across restarts. It may return a part of what there is. nil keeps the program's
 	// output.
-	Collect func(ctx context.Context, m agent.Machine, at string) (lines []byte, next string, err error)
+	Collect func(ctx context.Context, box sandbox.Sandbox, at string) (lines []byte, next string, err error)
 	// Ended reads how the program ended; nil judges by the exit code alone. It is also
 	// asked after a program that was stopped (ExitCode -1): then only its Trajectory counts.
-	Ended func(ctx context.Context, m agent.Machine, e End) Outcome
+	Ended func(ctx context.Context, box sandbox.Sandbox, e End) Outcome
 }
 
 // Task is what a program is started for. Texts are foreign: they go into files, never

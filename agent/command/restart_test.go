@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -25,7 +26,7 @@ const counted = "step 1\nstep 2\nstep 3\n"
 // noting has messages of its own.
 func noting() command.Program {
 	p := script(`for i in 1 2 3 4; do call; echo '{"role":"assistant","content":"m'$i'"}' >>/workspace/agent/notes; echo $i >>work.txt; sleep 0.03; done`)
-	p.Collect = func(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
+	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at string) ([]byte, string, error) {
 		f, err := m.Get(ctx, "/workspace/agent/notes")
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, at, nil
@@ -103,7 +104,7 @@ func TestTornBatch(t *testing.T) {
 	t.Parallel()
 	p := noting()
 	collect := p.Collect
-	p.Collect = func(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
+	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at string) ([]byte, string, error) {
 		lines, next, err := collect(ctx, m, at)
 		if len(lines) < 144 { // all at once, or nothing
 			return nil, at, err
@@ -131,7 +132,7 @@ func TestTornBatchInPieces(t *testing.T) {
 	const all = 5
 	most := all
 	p := script("true")
-	p.Collect = func(_ context.Context, _ agent.Machine, at string) ([]byte, string, error) {
+	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at string) ([]byte, string, error) {
 		from, _ := strconv.Atoi(at)
 		to := min(from+most, all)
 		var lines []byte
@@ -176,7 +177,7 @@ func TestProgramOutlivesItsOwner(t *testing.T) {
 	if on, err := w.machine.Launched(t.Context()); !on || err != nil {
 		t.Fatal("the program did not go on", err)
 	}
-	if err := w.machine.Put(t.Context(), agent.File{Path: "/workspace/agent/go"}); err != nil {
+	if err := (agent.File{Path: "/workspace/agent/go"}).Put(t.Context(), w.machine); err != nil {
 		t.Fatal(err)
 	}
 	w.await("/workspace/agent/exit", 1)
@@ -246,7 +247,7 @@ func TestTwoOwners(t *testing.T) {
 	next := w.job()
 	group.Go(func() { second = hasty(p).Run(t.Context(), next) })
 	w.await("/workspace/agent/output.log", 9)
-	if err := w.machine.Put(t.Context(), agent.File{Path: "/workspace/agent/go"}); err != nil {
+	if err := (agent.File{Path: "/workspace/agent/go"}).Put(t.Context(), w.machine); err != nil {
 		t.Fatal(err)
 	}
 	group.Wait()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 )
@@ -156,7 +158,7 @@ var errStopping = errors.New("the process stops")
 // it is done, or after.
 type faulty struct {
 	*world
-	agent.Machine
+	agenttest.Sandbox
 	mu    sync.Mutex
 	left  int
 	after bool
@@ -183,35 +185,35 @@ func (f *faulty) do(ctx context.Context, name string, op func() error) error {
 	return err
 }
 
-func (f *faulty) Exec(ctx context.Context, p agent.Program, most int64) (ran agent.Ran, err error) {
-	err = f.do(ctx, "exec", func() (err error) { ran, err = f.Machine.Exec(ctx, p, most); return err })
-	return ran, err
+func (f *faulty) Exec(ctx context.Context, c sandbox.Command) (res sandbox.Result, err error) {
+	err = f.do(ctx, "exec", func() (err error) { res, err = f.Sandbox.Exec(ctx, c); return err })
+	return res, err
 }
 
-func (f *faulty) Put(ctx context.Context, file agent.File) error {
-	return f.do(ctx, "put "+filepath.Base(file.Path), func() error { return f.Machine.Put(ctx, file) })
+func (f *faulty) Put(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	return f.do(ctx, "put "+filepath.Base(path), func() error { return f.Sandbox.Put(ctx, path, r, mode) })
 }
 
 func (f *faulty) Get(ctx context.Context, path string) (r io.ReadCloser, err error) {
-	err = f.do(ctx, "get", func() (err error) { r, err = f.Machine.Get(ctx, path); return err })
+	err = f.do(ctx, "get", func() (err error) { r, err = f.Sandbox.Get(ctx, path); return err })
 	return r, err
 }
 
-func (f *faulty) Launch(ctx context.Context, p agent.Program) error {
-	return f.do(ctx, "launch", func() error { return f.Machine.Launch(ctx, p) })
+func (f *faulty) Launch(ctx context.Context, c sandbox.Command) error {
+	return f.do(ctx, "launch", func() error { return f.Sandbox.Launch(ctx, c) })
 }
 
 func (f *faulty) Launched(ctx context.Context) (on bool, err error) {
-	err = f.do(ctx, "launched", func() (err error) { on, err = f.Machine.Launched(ctx); return err })
+	err = f.do(ctx, "launched", func() (err error) { on, err = f.Sandbox.Launched(ctx); return err })
 	return on, err
 }
 
 func (f *faulty) Halt(ctx context.Context) error {
-	return f.do(ctx, "halt", func() error { return f.Machine.Halt(ctx) })
+	return f.do(ctx, "halt", func() error { return f.Sandbox.Halt(ctx) })
 }
 
 func (f *faulty) Tree(ctx context.Context) (tree string, err error) {
-	err = f.do(ctx, "tree", func() (err error) { tree, err = f.Machine.Tree(ctx); return err })
+	err = f.do(ctx, "tree", func() (err error) { tree, err = f.Sandbox.Tree(ctx); return err })
 	return tree, err
 }
 
@@ -223,9 +225,9 @@ func (f *faulty) save(ctx context.Context, lines []byte, p solve.Progress) error
 func (w *world) dying(p command.Program, nth int, after bool, change func(*agent.Job)) (bool, []string) {
 	ctx, die := context.WithCancelCause(w.t.Context())
 	defer die(nil)
-	f := &faulty{world: w, Machine: w.machine, left: nth, after: after, die: die}
+	f := &faulty{world: w, Sandbox: w.machine, left: nth, after: after, die: die}
 	j := w.job()
-	j.Machine, j.Save = f, f.save
+	j.Sandbox, j.Tree, j.Save = f, f.Tree, f.save
 	if change != nil {
 		change(&j)
 	}

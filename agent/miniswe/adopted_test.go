@@ -17,6 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 	"github.com/yudai-dev/yudai/test/require"
@@ -61,13 +62,13 @@ func begin(t *testing.T) *life {
 
 // counting is the machine, and counts how often the program is started.
 type counting struct {
-	agent.Machine
+	agenttest.Sandbox
 	launches *atomic.Int64
 }
 
-func (c counting) Launch(ctx context.Context, p agent.Program) error {
+func (c counting) Launch(ctx context.Context, p sandbox.Command) error {
 	c.launches.Add(1)
-	return c.Machine.Launch(ctx, p)
+	return c.Sandbox.Launch(ctx, p)
 }
 
 // own has the next owner follow the run. It tells when a line with the text is stored,
@@ -104,7 +105,7 @@ func (l *life) await(what string, is <-chan struct{}, ended <-chan agent.Result)
 // open lets the program through one of its gates.
 func (l *life) open(gate string) {
 	l.t.Helper()
-	if err := l.machine.Put(l.t.Context(), agent.File{Path: agent.RunDir + "/" + gate}); err != nil {
+	if err := (agent.File{Path: agent.RunDir + "/" + gate}).Put(l.t.Context(), l.machine); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -35,8 +36,8 @@ type file struct {
 
 // read returns the trajectory and its bytes, or none: mini writes it in place, so that
 // it may be met half written, and there is none before the first step.
-func read(ctx context.Context, m agent.Machine) (*file, []byte, error) {
-	r, err := m.Get(ctx, trajectory)
+func read(ctx context.Context, box sandbox.Sandbox) (*file, []byte, error) {
+	r, err := box.Get(ctx, trajectory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -55,8 +56,8 @@ func read(ctx context.Context, m agent.Machine) (*file, []byte, error) {
 }
 
 // collect turns messages into lines; at is how many were taken before.
-func collect(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
-	f, _, err := read(ctx, m)
+func collect(ctx context.Context, box sandbox.Sandbox, at string) ([]byte, string, error) {
+	f, _, err := read(ctx, box)
 	if err != nil || f == nil {
 		return nil, at, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
@@ -25,12 +26,12 @@ func written(t *testing.T, data string) *hostmachine.Machine {
 
 func rewrite(t *testing.T, m *hostmachine.Machine, data string) {
 	t.Helper()
-	if err := m.Put(t.Context(), agent.File{Path: trajectory, Data: []byte(data)}); err != nil {
+	if err := (agent.File{Path: trajectory, Data: []byte(data)}).Put(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func collect(t *testing.T, m agent.Machine, at string) ([]agent.Message, string) {
+func collect(t *testing.T, m sandbox.Sandbox, at string) ([]agent.Message, string) {
 	t.Helper()
 	data, next, err := miniswe.Program().Collect(t.Context(), m, at)
 	if err != nil {

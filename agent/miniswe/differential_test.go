@@ -1,7 +1,6 @@
 package miniswe_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -196,24 +195,10 @@ func (s scene) native(t *testing.T, url string, m *hostmachine.Machine) []byte {
 		CommandTime: s.commandTime(),
 	}
 	var store agenttest.Store
-	res := mini.Run(t.Context(), agent.Job{Task: "Play.", Model: client, Shell: shell{m}, Limits: limits, Save: store.Save})
+	res := mini.Run(t.Context(), agent.Job{Task: "Play.", Model: client, Sandbox: m, Tree: m.Tree, Limits: limits, Save: store.Save})
 	data, err := mini.Trajectory(store.Lines(), agent.Meta{Limits: limits, Progress: res.Progress})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// shell is the machine with the variables that the solver, and mini's packaged
-// configuration, give to commands.
-type shell struct{ *hostmachine.Machine }
-
-func (s shell) Run(ctx context.Context, text string, timeout time.Duration) (agent.Output, error) {
-	ran, err := s.Exec(ctx, agent.Program{
-		Shell: "exec 2>&1\n" + text, Timeout: timeout,
-		Env: map[string]string{"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1"},
-	}, 1<<20)
-	return agent.Output{
-		Text: strings.ToValidUTF8(string(ran.Stdout), "\uFFFD"), ExitCode: ran.ExitCode, TimedOut: ran.TimedOut, Truncated: ran.Truncated,
-	}, err
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // ended reads how the run ended from the trajectory. The exit code says nothing: 0 is
 // also a limit that was reached, and 1 may follow useful work.
-func ended(ctx context.Context, m agent.Machine, e command.End) command.Outcome {
-	f, data, err := read(ctx, m)
+func ended(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outcome {
+	f, data, err := read(ctx, box)
 	if err != nil {
 		return command.Outcome{Exit: agent.ExitSandbox, Reason: "the sandbox failed", Err: err}
 	}

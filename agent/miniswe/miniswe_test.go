@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/agent/miniswe"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 func task(api, text string) command.Task {
@@ -120,11 +121,11 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 				if text == "" {
 					text = "#!/bin/sh\nexit 127\n"
 				}
-				if err := m.Put(t.Context(), agent.File{Path: "/workspace/bin/python" + version, Data: []byte(text), Mode: 0o755}); err != nil {
+				if err := (agent.File{Path: "/workspace/bin/python" + version, Data: []byte(text), Mode: 0o755}).Put(t.Context(), m); err != nil {
 					t.Fatal(err)
 				}
 			}
-			ran, err := m.Exec(t.Context(), agent.Program{Shell: miniswe.Program().Install.Command, Dir: agent.InstallDir, Path: []string{"/workspace/bin"}, Timeout: time.Minute}, 1<<20)
+			ran, err := sandbox.Capture(t.Context(), m, sandbox.Command{Shell: miniswe.Program().Install.Command, Dir: agent.InstallDir, Path: []string{"/workspace/bin"}, Timeout: time.Minute})
 			if err != nil || ran.ExitCode != 1 || !strings.Contains(string(ran.Stderr), c.want) || strings.Count(string(ran.Stderr), "\n") != 1 {
 				t.Errorf("%v, exit code %d: %s", err, ran.ExitCode, ran.Stderr)
 			}

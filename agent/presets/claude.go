@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // ClaudeCode is Anthropic's Claude Code.
@@ -118,7 +119,7 @@ type claudeResult struct {
 	Result  string `json:"result"`
 }
 
-func claudeEnded(ctx context.Context, m agent.Machine, e command.End) command.Outcome {
+func claudeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outcome {
 	var last *claudeResult
 	for line := range eventsOf(e.Output) {
 		var r claudeResult
@@ -128,7 +129,7 @@ func claudeEnded(ctx context.Context, m agent.Machine, e command.End) command.Ou
 	}
 	switch {
 	case last == nil:
-		return silent(ctx, m, e, "Claude Code")
+		return silent(ctx, box, e, "Claude Code")
 	case last.Subtype == "error_max_turns":
 		return command.Outcome{Exit: agent.ExitLimits, Reason: fmt.Sprintf("Claude Code reached its limit of steps after %d turns", last.Turns)}
 	case !last.IsError:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // codexHome is where Codex keeps its state.
@@ -123,7 +124,7 @@ func codexEvent(raw []byte) []agent.Message {
 	return nil
 }
 
-func codexEnded(ctx context.Context, m agent.Machine, e command.End) command.Outcome {
+func codexEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outcome {
 	ended, problem, said := "", "", ""
 	for line := range eventsOf(e.Output) {
 		var v struct {
@@ -147,7 +148,7 @@ func codexEnded(ctx context.Context, m agent.Machine, e command.End) command.Out
 	}
 	switch ended {
 	case "":
-		return silent(ctx, m, e, "Codex")
+		return silent(ctx, box, e, "Codex")
 	case "turn.completed":
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: "Codex finished", Submission: cut(said)}
 	}

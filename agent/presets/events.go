@@ -11,6 +11,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -37,8 +38,8 @@ tail -n "+$1" "$2" | head -n "$((lines - $1 + 1))" | cut -b "-$3"
 
 // collector reads the events that a program has printed since and makes messages of
 // them, of a batch or two at once. at is the number of lines that were read.
-func collector(parse func(event []byte) []agent.Message) func(context.Context, agent.Machine, string) ([]byte, string, error) {
-	return func(ctx context.Context, m agent.Machine, at string) ([]byte, string, error) {
+func collector(parse func(event []byte) []agent.Message) func(context.Context, sandbox.Sandbox, string) ([]byte, string, error) {
+	return func(ctx context.Context, box sandbox.Sandbox, at string) ([]byte, string, error) {
 		read := 0
 		if at != "" {
 			n, err := strconv.Atoi(at)
@@ -49,10 +50,10 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, a
 		}
 		var out bytes.Buffer
 		for out.Len() < mostBatch {
-			ran, err := m.Exec(ctx, agent.Program{
+			ran, err := sandbox.Capture(ctx, box, sandbox.Command{
 				Argv:    []string{"sh", "-c", readEvents, "sh", strconv.Itoa(read + 1), command.OutputFile, strconv.Itoa(mostEvent)},
-				Timeout: readTime,
-			}, mostBatch)
+				Timeout: readTime, MaxOutput: mostBatch,
+			})
 			switch {
 			case err != nil:
 				return nil, at, fmt.Errorf("read events: %w", err)

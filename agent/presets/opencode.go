@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Opencode is opencode, of the project of that name.
@@ -138,7 +139,7 @@ type opencodeProblem struct {
 	} `json:"data"`
 }
 
-func opencodeEnded(ctx context.Context, m agent.Machine, e command.End) command.Outcome {
+func opencodeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outcome {
 	var problem *opencodeProblem
 	said, reason := "", ""
 	for line := range eventsOf(e.Output) {
@@ -174,5 +175,5 @@ func opencodeEnded(ctx context.Context, m agent.Machine, e command.End) command.
 	case reason == "length":
 		return failed("opencode", agent.ExitProgram, "the model's last reply was cut off")
 	}
-	return silent(ctx, m, e, "opencode")
+	return silent(ctx, box, e, "opencode")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // failed is the end of an agent that gave up.
@@ -18,9 +19,9 @@ func failed(who, status, why string) command.Outcome {
 
 // silent is the end of an agent that did not say how it ended. What it last wrote on
 // its standard error is most of what is known.
-func silent(ctx context.Context, m agent.Machine, e command.End, who string) command.Outcome {
+func silent(ctx context.Context, box sandbox.Sandbox, e command.End, who string) command.Outcome {
 	reason := fmt.Sprintf("%s ended without a result (exit status %d)", who, e.ExitCode)
-	ran, err := m.Exec(ctx, agent.Program{Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime}, 4000)
+	ran, err := sandbox.Capture(ctx, box, sandbox.Command{Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime, MaxOutput: 4000})
 	if err == nil && ran.ExitCode == 0 {
 		lines := strings.Split(strings.TrimSpace(string(ran.Stdout)), "\n")
 		if last := agent.Line(lines[len(lines)-1]); last != "" {

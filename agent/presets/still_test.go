@@ -4,20 +4,21 @@ import (
 	"context"
 	"strings"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // still is a machine on which there is nothing but what a program printed, once.
 type still struct {
-	agent.Machine
+	sandbox.Sandbox
 	output []byte
 	read   bool
 }
 
-func (s *still) Exec(_ context.Context, p agent.Program, _ int64) (agent.Ran, error) {
-	if s.read || strings.HasPrefix(p.Argv[0], "tail") {
-		return agent.Ran{ExitCode: 1}, nil
+func (s *still) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if s.read || strings.HasPrefix(c.Argv[0], "tail") {
+		return sandbox.Result{ExitCode: 1}, nil
 	}
 	s.read = true
-	return agent.Ran{Stdout: s.output}, nil
+	_, err := c.Stdout.Write(s.output)
+	return sandbox.Result{}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 	"github.com/yudai-dev/yudai/test/require"
@@ -108,11 +109,11 @@ func (w *world) repository() {
 // sh runs a command in the work tree.
 func (w *world) sh(text string) string {
 	w.t.Helper()
-	out, err := w.machine.Run(w.t.Context(), text, time.Minute)
-	if err != nil || out.ExitCode != 0 {
-		w.t.Fatalf("%s: %+v, %v", text, out, err)
+	out, res, err := sandbox.Output(w.t.Context(), w.machine, sandbox.Command{Shell: text, Timeout: time.Minute})
+	if err != nil || res.ExitCode != 0 {
+		w.t.Fatalf("%s: %s %+v, %v", text, out, res, err)
 	}
-	return out.Text
+	return out
 }
 
 // run has the agent work on a task, as the solver does.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/shell"
 	"github.com/yudai-dev/yudai/test/localtest"
 	"github.com/yudai-dev/yudai/test/require"
 )
@@ -52,10 +52,10 @@ func TestRealProgram(t *testing.T) {
 	}
 	model := httptest.NewServer(agenttest.Played(t, script))
 	defer model.Close()
-	m := machine{shell.New(localtest.Open(t, sandbox.Spec{Name: "swe", Launch: true}))}
-	out, err := m.Run(t.Context(), "git init -q . && mkdir sub && echo wrong >sum.txt && echo x >sub/x && printf 'all:\\n\\t@echo made it\\n' >Makefile && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm base", time.Minute)
-	if err != nil || out.ExitCode != 0 {
-		t.Fatalf("%+v %v", out, err)
+	m := machine{localtest.Open(t, sandbox.Spec{Name: "swe", Launch: true}).(launching)}
+	out, err := m.run(t.Context(), "git init -q . && mkdir sub && echo wrong >sum.txt && echo x >sub/x && printf 'all:\\n\\t@echo made it\\n' >Makefile && git add -A && git -c user.name=a -c user.email=a@b.c commit -qm base")
+	if err != nil {
+		t.Fatalf("%s %v", out, err)
 	}
 	var store agenttest.Store
 	j := store.Job("The sum is wrong.", m, model.URL, agent.APIChat)
@@ -80,9 +80,21 @@ func TestRealProgram(t *testing.T) {
 }
 
 // machine is a sandbox whose work tree yudai did not lay.
-type machine struct{ *shell.Machine }
+type machine struct{ launching }
+
+type launching interface {
+	sandbox.Sandbox
+	sandbox.Launcher
+}
 
 func (m machine) Tree(ctx context.Context) (string, error) {
-	out, err := m.Run(ctx, "git add -N . && git diff | cksum", time.Minute)
-	return out.Text, err
+	return m.run(ctx, "git add -N . && git diff | cksum")
+}
+
+func (m machine) run(ctx context.Context, text string) (string, error) {
+	out, res, err := sandbox.Output(ctx, m, sandbox.Command{Shell: text, Timeout: time.Minute})
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("exit status %d", res.ExitCode)
+	}
+	return out, err
 }

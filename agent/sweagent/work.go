@@ -35,7 +35,7 @@ func (r *run) work(ctx context.Context) agent.Result {
 	if err != nil {
 		return r.failed(ctx, fmt.Errorf("listen for the agent: %w", err))
 	}
-	endpoint := swerex.New(r.Job.Machine, r.secret, swerex.Options{Paths: places()})
+	endpoint := swerex.New(r.Job.Sandbox, r.secret, swerex.Options{Paths: places()})
 	web := &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent/swerex"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/solver/shell"
 	"github.com/yudai-dev/yudai/test/localtest"
 	"github.com/yudai-dev/yudai/test/require"
 	"github.com/yudai-dev/yudai/test/toolcache"
@@ -51,7 +50,7 @@ func TestClient(t *testing.T) {
 			lines[i] = name + ": " + d + "\n"
 		}
 	}
-	s, address := serve(t, shell.New(localtest.Open(t, sandbox.Spec{Name: "rex", Launch: true})), swerex.Options{})
+	s, address := serve(t, localtest.Open(t, sandbox.Spec{Name: "rex", Launch: true}), swerex.Options{})
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)

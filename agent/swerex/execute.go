@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // executeScript runs one program. Arguments: a mark for our own messages, the
@@ -54,7 +54,9 @@ func (s *Server) execute(c command) (any, error) {
 	} else if limit == 0 {
 		return nil, tooLong(c)
 	}
-	ran, err := s.machine.Exec(s.life, agent.Program{Argv: args, Timeout: limit}, s.options.Output)
+	ran, err := sandbox.Capture(s.life, s.box, sandbox.Command{
+		Argv: args, Path: sandbox.ToolPath(), Timeout: limit, MaxOutput: s.options.Output,
+	})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("execute: %w", err)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // readScript prints the file $1, or says what is wrong with it.
@@ -67,19 +67,21 @@ func (s *Server) put(name string, data []byte) error {
 }
 
 // script runs one of ours on a path.
-func (s *Server) script(text, path string, stdin io.Reader, most int64) (agent.Ran, error) {
-	ran, err := s.machine.Exec(s.life, agent.Program{Argv: []string{"bash", "-c", text, "bash", path}, Stdin: stdin, Timeout: margin}, most)
+func (s *Server) script(text, path string, stdin io.Reader, most int64) (sandbox.Captured, error) {
+	ran, err := sandbox.Capture(s.life, s.box, sandbox.Command{
+		Argv: []string{"bash", "-c", text, "bash", path}, Stdin: stdin, Timeout: margin, MaxOutput: most,
+	})
 	if err == nil && ran.TimedOut {
 		err = fmt.Errorf("the sandbox does not answer within %s", margin)
 	}
 	if err != nil {
-		return agent.Ran{}, fmt.Errorf("file %s: %w", path, err)
+		return sandbox.Captured{}, fmt.Errorf("file %s: %w", path, err)
 	}
 	return ran, nil
 }
 
 // wrongFile is what Python would raise.
-func wrongFile(ran agent.Ran, name string) error {
+func wrongFile(ran sandbox.Captured, name string) error {
 	said := strings.TrimSpace(string(ran.Stderr))
 	switch said {
 	case "missing":

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // The scripts that run in the sandbox.
@@ -33,27 +33,32 @@ type keeper struct {
 }
 
 // start launches it, once. What an earlier owner of the sandbox launched ends first.
-func (k *keeper) start(ctx context.Context, m agent.Machine, o Options) error {
+func (k *keeper) start(ctx context.Context, box sandbox.Sandbox, o Options) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.launched {
 		return nil
 	}
+	m, err := sandbox.Launching(box)
+	if err != nil {
+		return fmt.Errorf("start shells: %w", err)
+	}
 	if err := m.Halt(ctx); err != nil {
 		return fmt.Errorf("start shells: %w", err)
 	}
-	if _, err := m.Exec(ctx, agent.Program{Argv: []string{"rm", "-rf", o.Dir}, Timeout: margin}, 1<<10); err != nil {
+	if _, err := box.Exec(ctx, sandbox.Command{Argv: []string{"rm", "-rf", o.Dir}, Timeout: margin}); err != nil {
 		return fmt.Errorf("start shells: %w", err)
 	}
 	for name, data := range map[string][]byte{"server.sh": serverScript, "call.sh": callScript} {
-		if err := m.Put(ctx, agent.File{Path: o.Dir + "/" + name, Data: data, Mode: 0o755}); err != nil {
+		if err := box.Put(ctx, o.Dir+"/"+name, bytes.NewReader(data), 0o755); err != nil {
 			return fmt.Errorf("start shells: %w", err)
 		}
 	}
 	args := []string{"bash", o.Dir + "/server.sh", o.Dir, strconv.FormatInt(o.Output, 10), o.Tree}
 	// What is ignored when a shell starts cannot be taken back by it, and an ignored
 	// interrupt would reach no command.
-	err := m.Launch(ctx, agent.Program{Argv: append([]string{"bash", "-c", `env --default-signal=INT,QUIT true 2>/dev/null && exec env --default-signal=INT,QUIT "$@"; exec "$@"`, "bash"}, args...)})
+	signals := []string{"bash", "-c", `env --default-signal=INT,QUIT true 2>/dev/null && exec env --default-signal=INT,QUIT "$@"; exec "$@"`, "bash"}
+	err = m.Launch(ctx, sandbox.Command{Argv: append(signals, args...), Path: sandbox.ToolPath()})
 	if err != nil {
 		return fmt.Errorf("start shells: %w", err)
 	}
@@ -62,13 +67,17 @@ func (k *keeper) start(ctx context.Context, m agent.Machine, o Options) error {
 }
 
 // halt ends it and all shells.
-func (k *keeper) halt(ctx context.Context, m agent.Machine) error {
+func (k *keeper) halt(ctx context.Context, box sandbox.Sandbox) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.launched {
 		return nil
 	}
 	k.launched = false
+	m, err := sandbox.Launching(box)
+	if err != nil {
+		return err
+	}
 	return m.Halt(ctx)
 }
 
@@ -107,7 +116,9 @@ func (s *Server) call(c call) (called, error) {
 		"bash", s.options.Dir + "/call.sh", s.options.Dir, c.verb, c.shell, strconv.Itoa(c.number),
 		strconv.FormatInt(c.patience.Milliseconds(), 10), strconv.Itoa(c.seen), word(c.partly, "partly"), word(c.interactive, "interactive"),
 	}
-	ran, err := s.machine.Exec(s.life, agent.Program{Argv: args, Stdin: input(c.input), Timeout: c.patience + margin}, s.options.Output+1<<16)
+	ran, err := sandbox.Capture(s.life, s.box, sandbox.Command{
+		Argv: args, Stdin: input(c.input), Timeout: c.patience + margin, MaxOutput: s.options.Output + 1<<16,
+	})
 	switch {
 	case err != nil:
 		return called{}, fmt.Errorf("%s shell: %w", c.verb, err)

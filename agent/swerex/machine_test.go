@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/swerex"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
 )
 
@@ -19,9 +19,9 @@ func TestMain(m *testing.M) {
 const token = "run-token"
 
 // serve starts an endpoint in front of a machine.
-func serve(t *testing.T, m agent.Machine, o swerex.Options) (*swerex.Server, string) {
+func serve(t *testing.T, box sandbox.Sandbox, o swerex.Options) (*swerex.Server, string) {
 	t.Helper()
-	s := swerex.New(m, token, o)
+	s := swerex.New(box, token, o)
 	web := httptest.NewServer(s)
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {

@@ -56,7 +56,7 @@ func (s *Server) createSession(r createSession) (any, error) {
 	one := &session{server: s, id: fmt.Sprintf("s%d", s.opened)}
 	s.sessions[r.Session] = one
 	s.mu.Unlock()
-	err := s.keeper.start(s.life, s.machine, s.options)
+	err := s.keeper.start(s.life, s.box, s.options)
 	if err == nil {
 		_, err = s.call(call{verb: "open", shell: one.id, patience: margin})
 	}

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Options of an endpoint; the zero value is good.
@@ -52,14 +53,14 @@ func (o Options) withDefaults() Options {
 		o.Dir = agent.RunDir + "/rex"
 	}
 	if o.Tree == "" {
-		o.Tree = "/workspace/repo"
+		o.Tree = sandbox.RepoDir
 	}
 	return o
 }
 
 // Server is the endpoint.
 type Server struct {
-	machine agent.Machine
+	box     sandbox.Sandbox
 	token   string
 	options Options
 	paths   paths
@@ -78,10 +79,10 @@ type Server struct {
 	failure  error
 }
 
-// New returns an endpoint in front of a machine. A request needs the token in its
+// New returns an endpoint in front of a sandbox. A request needs the token in its
 // header X-API-Key.
-func New(m agent.Machine, token string, o Options) *Server {
-	s := &Server{machine: m, token: token, options: o.withDefaults(), sessions: make(map[string]*session)}
+func New(box sandbox.Sandbox, token string, o Options) *Server {
+	s := &Server{box: box, token: token, options: o.withDefaults(), sessions: make(map[string]*session)}
 	s.paths = newPaths(o.Paths)
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
@@ -157,7 +158,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.end()
 	s.busy.Wait()
-	if err := s.keeper.halt(ctx, s.machine); err != nil {
+	if err := s.keeper.halt(ctx, s.box); err != nil {
 		return fmt.Errorf("close shells: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -16,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/swerex"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // object is a JSON object.
@@ -277,10 +278,10 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 // broken is a sandbox that is gone.
-type broken struct{ agent.Machine }
+type broken struct{ agenttest.Sandbox }
 
-func (broken) Exec(context.Context, agent.Program, int64) (agent.Ran, error) {
-	return agent.Ran{}, errors.New("the sandbox is gone")
+func (broken) Exec(context.Context, sandbox.Command) (sandbox.Result, error) {
+	return sandbox.Result{}, errors.New("the sandbox is gone")
 }
 func (broken) Halt(context.Context) error { return errors.New("the sandbox is gone") }
 
@@ -306,19 +307,23 @@ func TestSandboxFails(t *testing.T) {
 }
 
 // silent is a sandbox in which nothing ever happens.
-type silent struct{ agent.Machine }
+type silent struct{ agenttest.Sandbox }
 
-func (silent) Exec(_ context.Context, p agent.Program, _ int64) (agent.Ran, error) {
-	if p.Stdin != nil {
-		if _, err := io.Copy(io.Discard, p.Stdin); err != nil {
-			return agent.Ran{}, fmt.Errorf("read: %w", err)
+func (silent) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if c.Stdin != nil {
+		if _, err := io.Copy(io.Discard, c.Stdin); err != nil {
+			return sandbox.Result{}, fmt.Errorf("read: %w", err)
 		}
 	}
-	return agent.Ran{Stderr: []byte("done 0\n")}, nil
+	if c.Stderr == nil {
+		return sandbox.Result{}, nil
+	}
+	_, err := io.WriteString(c.Stderr, "done 0\n")
+	return sandbox.Result{}, err
 }
-func (silent) Put(context.Context, agent.File) error       { return nil }
-func (silent) Launch(context.Context, agent.Program) error { return nil }
-func (silent) Halt(context.Context) error                  { return nil }
+func (silent) Put(context.Context, string, io.Reader, fs.FileMode) error { return nil }
+func (silent) Launch(context.Context, sandbox.Command) error             { return nil }
+func (silent) Halt(context.Context) error                                { return nil }
 
 // FuzzRequest feeds the endpoint anything: each answer is JSON and none of it our fault.
 func FuzzRequest(f *testing.F) {

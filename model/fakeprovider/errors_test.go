@@ -3,6 +3,7 @@ package fakeprovider_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/fakeprovider"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -96,15 +98,19 @@ func TestDelayIsWaitedAndEndsWithTheClient(t *testing.T) {
 }
 
 // shell is a sandbox in which every command but the submission does nothing.
-type shell struct{ commands []string }
+type shell struct {
+	sandbox.Sandbox
+	commands []string
+}
 
 func (*shell) Tree(context.Context) (string, error) { return "", nil }
-func (s *shell) Run(_ context.Context, command string, _ time.Duration) (agent.Output, error) {
-	s.commands = append(s.commands, command)
-	if text, ok := strings.CutPrefix(command, "echo "); ok {
-		return agent.Output{Text: text + "\n"}, nil
+
+func (s *shell) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	s.commands = append(s.commands, c.Shell)
+	if text, ok := strings.CutPrefix(c.Shell, "echo "); ok {
+		fmt.Fprintln(c.Stdout, text)
 	}
-	return agent.Output{}, nil
+	return sandbox.Result{}, nil
 }
 
 // The native agent plays a script with a malformed reply in it through both of
@@ -117,7 +123,7 @@ func TestDrivesTheNativeAgent(t *testing.T) {
 			cfg := agent.DefaultConfig()
 			cfg.Mode = mode
 			s := &shell{}
-			r := agent.NewMini(cfg).Run(t.Context(), agent.Job{Task: "x", Model: client(t, provider, serve(t, script).URL), Shell: s})
+			r := agent.NewMini(cfg).Run(t.Context(), agent.Job{Task: "x", Model: client(t, provider, serve(t, script).URL), Sandbox: s, Tree: s.Tree})
 			if r.Exit != agent.ExitSubmitted || r.Progress.Steps != 5 || strings.Join(s.commands, ",") != "a,b,echo "+agent.SubmitMarker {
 				t.Errorf("%s, %s: %+v after %q", provider, mode, r, s.commands)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -215,14 +216,15 @@ func TestInterruptedStepIsPlayedAgain(t *testing.T) {
 }
 
 // nothing is a shell in which every command does nothing but echo.
-type nothing struct{}
+type nothing struct{ sandbox.Sandbox }
 
-func (nothing) Tree(context.Context) (string, error) { return "", nil }
-func (nothing) Run(_ context.Context, command string, _ time.Duration) (agent.Output, error) {
-	if text, ok := strings.CutPrefix(command, "echo "); ok {
-		return agent.Output{Text: text + "\n"}, nil
+func noTree(context.Context) (string, error) { return "", nil }
+
+func (nothing) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if text, ok := strings.CutPrefix(c.Shell, "echo "); ok {
+		fmt.Fprintln(c.Stdout, text)
 	}
-	return agent.Output{}, nil
+	return sandbox.Result{}, nil
 }
 
 // A script drives the agent from the first step to the submission, in both
@@ -235,7 +237,7 @@ func TestDrivesTheAgent(t *testing.T) {
 		cfg.Mode = mode
 		var lines []byte
 		ctx, cancel := context.WithCancel(t.Context())
-		job := agent.Job{Model: s.Model("m", solve.Experiment{}, agent.Price{}), Shell: nothing{}}
+		job := agent.Job{Model: s.Model("m", solve.Experiment{}, agent.Price{}), Sandbox: nothing{}, Tree: noTree}
 		job.Save = func(_ context.Context, l []byte, p solve.Progress) error {
 			lines = append(lines, l...)
 			if p.Steps == 2 {

@@ -1,5 +1,5 @@
-// Package hostmachine is an agent.Machine made of a directory and this machine's own
-// bash: for tests of agents that live in a sandbox. It isolates nothing.
+// Package hostmachine is a sandbox made of a directory and this machine's own bash, for
+// tests of agents. It isolates nothing.
 //
 // What a sandbox has under /workspace lies in the directory. The name is replaced in
 // commands, variables and files on their way in, and back in everything that comes
@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // inside is the directory of a sandbox that is mapped.
@@ -30,7 +30,10 @@ const inside = "/workspace"
 // Machine is a directory in which programs run.
 type Machine struct{ dir string }
 
-var _ agent.Machine = (*Machine)(nil)
+var (
+	_ sandbox.Sandbox  = (*Machine)(nil)
+	_ sandbox.Launcher = (*Machine)(nil)
+)
 
 // New returns the machine of a directory that exists, and makes /workspace/repo,
 // /workspace/home and /workspace/keep in it.
@@ -58,17 +61,14 @@ func (m *Machine) back(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte(m.dir), []byte(inside))
 }
 
-// Run implements [agent.Shell].
-func (m *Machine) Run(ctx context.Context, command string, timeout time.Duration) (agent.Output, error) {
-	const most = 1 << 20
-	ran, err := m.Exec(ctx, agent.Program{Shell: "exec 2>&1\n" + command, Timeout: timeout}, most)
-	return agent.Output{
-		Text: strings.ToValidUTF8(string(ran.Stdout), "\uFFFD"), ExitCode: ran.ExitCode, TimedOut: ran.TimedOut, Truncated: ran.Truncated,
-	}, err
-}
+// Name implements [sandbox.Sandbox].
+func (m *Machine) Name() string { return filepath.Base(m.dir) }
 
-// Exec implements [agent.Machine].
-func (m *Machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.Ran, error) {
+// Close implements [sandbox.Sandbox]. The directory stays.
+func (m *Machine) Close(ctx context.Context) error { return m.Halt(ctx) }
+
+// Exec implements [sandbox.Sandbox]. Output arrives when the command has ended.
+func (m *Machine) Exec(ctx context.Context, p sandbox.Command) (sandbox.Result, error) {
 	inner := ctx
 	if p.Timeout > 0 {
 		var stop context.CancelFunc
@@ -80,32 +80,38 @@ func (m *Machine) Exec(ctx context.Context, p agent.Program, most int64) (agent.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.Stdin, c.Stdout, c.Stderr = p.Stdin, &stdout, &stderr
+	if p.Stdout == p.Stderr {
+		c.Stderr = &stdout
+	}
 	err := c.Run()
 	if ctx.Err() != nil {
-		return agent.Ran{}, ctx.Err()
+		return sandbox.Result{}, ctx.Err()
 	}
-	var ran agent.Ran
-	ran.Stdout, ran.Truncated = m.cut(stdout.Bytes(), most)
-	var also bool
-	ran.Stderr, also = m.cut(stderr.Bytes(), most)
-	ran.Truncated = ran.Truncated || also
-	if ran.TimedOut = inner.Err() != nil; ran.TimedOut {
-		ran.ExitCode = -1
-		return ran, nil
+	var res sandbox.Result
+	left := p.MaxOutput
+	if left == 0 {
+		left = sandbox.DefaultMaxOutput
 	}
-	ran.ExitCode = exitCode(c)
+	for _, out := range []struct {
+		to   io.Writer
+		data []byte
+	}{{p.Stdout, m.back(stdout.Bytes())}, {p.Stderr, m.back(stderr.Bytes())}} {
+		n := min(int64(len(out.data)), left)
+		res.Truncated = res.Truncated || n < int64(len(out.data))
+		left -= n
+		if out.to != nil {
+			_, _ = out.to.Write(out.data[:n]) // as a sandbox, whatever becomes of it
+		}
+	}
+	if res.TimedOut = inner.Err() != nil; res.TimedOut {
+		res.ExitCode = -1
+		return res, nil
+	}
+	res.ExitCode = exitCode(c)
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok && !errors.Is(err, exec.ErrWaitDelay) {
-		return ran, fmt.Errorf("run command: %w", err)
+		return res, fmt.Errorf("run command: %w", err)
 	}
-	return ran, nil
-}
-
-func (m *Machine) cut(b []byte, most int64) ([]byte, bool) {
-	b = m.back(b)
-	if int64(len(b)) > most {
-		return b[:most], true
-	}
-	return b, false
+	return res, nil
 }
 
 // exitCode is as a shell reports it.
@@ -120,7 +126,7 @@ func exitCode(c *exec.Cmd) int {
 }
 
 // command is a program as this machine runs it, with a small environment of its own.
-func (m *Machine) command(ctx context.Context, p agent.Program) *exec.Cmd {
+func (m *Machine) command(ctx context.Context, p sandbox.Command) *exec.Cmd {
 	argv := p.Argv
 	if p.Shell != "" {
 		argv = []string{"bash", "-c", p.Shell}
@@ -156,29 +162,29 @@ func (m *Machine) place(path string) (string, error) {
 	return m.Host(clean), nil
 }
 
-// Put implements [agent.Machine].
-func (m *Machine) Put(ctx context.Context, f agent.File) error {
-	to, err := m.place(f.Path)
+// Put implements [sandbox.Sandbox].
+func (m *Machine) Put(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	to, err := m.place(path)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
-	mode := f.Mode
-	if mode == 0 {
-		mode = 0o644
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(r)
 	}
 	if err == nil {
-		err = os.WriteFile(to, bytes.ReplaceAll(f.Data, []byte(inside), []byte(m.dir)), mode)
+		err = os.WriteFile(to, bytes.ReplaceAll(data, []byte(inside), []byte(m.dir)), mode)
 	}
 	if err == nil {
 		err = os.Chmod(to, mode)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s: %w", f.Path, err)
+		return fmt.Errorf("put %s: %w", path, err)
 	}
 	return ctx.Err()
 }
 
-// Get implements [agent.Machine].
+// Get implements [sandbox.Sandbox].
 func (m *Machine) Get(ctx context.Context, path string) (io.ReadCloser, error) {
 	from, err := m.place(path)
 	if err != nil {

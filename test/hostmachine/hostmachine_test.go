@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/test/hostmachine"
 )
 
@@ -25,11 +26,11 @@ func setup(t *testing.T) *hostmachine.Machine {
 func TestPathsReadAsInASandbox(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
-	script := agent.File{Path: "/workspace/agent/x.sh", Data: []byte("#!/bin/bash\ncd /workspace/repo && pwd\necho $WHERE >/workspace/agent/out\n"), Mode: 0o755}
-	if err := m.Put(t.Context(), script); err != nil {
+	script := "#!/bin/bash\ncd /workspace/repo && pwd\necho $WHERE >/workspace/agent/out\n"
+	if err := m.Put(t.Context(), "/workspace/agent/x.sh", strings.NewReader(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ran, err := m.Exec(t.Context(), agent.Program{Argv: []string{"x.sh"}, Path: []string{"/workspace/agent"}, Env: map[string]string{"WHERE": "/workspace/home"}}, 100)
+	ran, err := sandbox.Capture(t.Context(), m, sandbox.Command{Argv: []string{"x.sh"}, Path: []string{"/workspace/agent"}, Env: map[string]string{"WHERE": "/workspace/home"}})
 	if err != nil || ran.ExitCode != 0 || string(ran.Stdout) != "/workspace/repo\n" {
 		t.Fatalf("%+v %v: %s %s", ran, err, ran.Stdout, ran.Stderr)
 	}
@@ -43,7 +44,7 @@ func TestPathsReadAsInASandbox(t *testing.T) {
 	if _, err := m.Get(t.Context(), "/workspace/agent/none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if err := m.Put(t.Context(), agent.File{Path: "/workspace/../etc/x"}); err == nil {
+	if err := m.Put(t.Context(), "/workspace/../etc/x", strings.NewReader(""), 0o644); err == nil {
 		t.Error("a path outside was taken")
 	}
 }
@@ -51,11 +52,11 @@ func TestPathsReadAsInASandbox(t *testing.T) {
 func TestTimeoutsAndLimits(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
-	out, err := m.Run(t.Context(), "echo before; sleep 60", 2*time.Second)
-	if err != nil || !out.TimedOut || out.ExitCode != -1 || out.Text != "before\n" {
-		t.Errorf("%+v %v", out, err)
+	out, res, err := sandbox.Output(t.Context(), m, sandbox.Command{Shell: "echo before; sleep 60", Timeout: 2 * time.Second})
+	if err != nil || !res.TimedOut || res.ExitCode != -1 || out != "before\n" {
+		t.Errorf("%q %+v %v", out, res, err)
 	}
-	ran, err := m.Exec(t.Context(), agent.Program{Shell: "echo 12345; exit 3"}, 2)
+	ran, err := sandbox.Capture(t.Context(), m, sandbox.Command{Shell: "echo 12345; exit 3", MaxOutput: 2})
 	if err != nil || string(ran.Stdout) != "12" || !ran.Truncated || ran.ExitCode != 3 {
 		t.Errorf("%+v %v", ran, err)
 	}
@@ -65,13 +66,13 @@ func TestTimeoutsAndLimits(t *testing.T) {
 func TestLaunchedEndsByHalt(t *testing.T) {
 	t.Parallel()
 	m := setup(t)
-	if err := m.Launch(t.Context(), agent.Program{Shell: "setsid sleep 300 & sleep 300"}); err != nil {
+	if err := m.Launch(t.Context(), sandbox.Command{Shell: "setsid sleep 300 & sleep 300"}); err != nil {
 		t.Fatal(err)
 	}
 	if on, err := m.Launched(t.Context()); !on || err != nil {
 		t.Fatal(on, err)
 	}
-	if err := m.Launch(t.Context(), agent.Program{Shell: "true"}); err == nil {
+	if err := m.Launch(t.Context(), sandbox.Command{Shell: "true"}); err == nil {
 		t.Error("launched twice")
 	}
 	before, err := m.Tree(t.Context())
@@ -84,7 +85,7 @@ func TestLaunchedEndsByHalt(t *testing.T) {
 	if on, _ := m.Launched(t.Context()); on {
 		t.Error("still running")
 	}
-	if _, err := m.Run(t.Context(), "echo x >file", 0); err != nil {
+	if _, err := m.Exec(t.Context(), sandbox.Command{Shell: "echo x >file"}); err != nil {
 		t.Fatal(err)
 	}
 	if after, _ := m.Tree(t.Context()); after == before {

@@ -13,14 +13,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // mark is a variable by which everything that was launched is found again.
 const mark = "YUDAI_HOSTMACHINE"
 
-// Launch implements [agent.Machine].
-func (m *Machine) Launch(ctx context.Context, p agent.Program) error {
+// Launch implements [sandbox.Launcher].
+func (m *Machine) Launch(ctx context.Context, p sandbox.Command) error {
 	if running, err := m.Launched(ctx); err != nil || running {
 		return errors.Join(err, errors.New("launch: a program is running"))
 	}
@@ -43,12 +43,12 @@ func (m *Machine) Launch(ctx context.Context, p agent.Program) error {
 	return nil
 }
 
-// Launched implements [agent.Machine].
+// Launched implements [sandbox.Launcher].
 func (m *Machine) Launched(ctx context.Context) (bool, error) {
 	return len(m.launched()) > 0, ctx.Err()
 }
 
-// Halt implements [agent.Machine].
+// Halt implements [sandbox.Launcher].
 func (m *Machine) Halt(ctx context.Context) error {
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
@@ -98,7 +98,7 @@ func (m *Machine) launched() []int {
 	return out
 }
 
-// Tree implements [agent.Shell]: names, modes and contents.
+// Tree is a fingerprint of the work tree: names, modes and contents.
 func (m *Machine) Tree(ctx context.Context) (string, error) {
 	sum := sha256.New()
 	err := filepath.WalkDir(filepath.Join(m.dir, "repo"), func(path string, d fs.DirEntry, err error) error {
