@@ -54,6 +54,10 @@ race: deps ## run the tests under the race detector (needs a C compiler, and ins
 lint: ## formatting, golangci-lint with vet (built from source once)
 	@scripts/lint
 
+.PHONY: house
+house: ## measure the source tree: lines by room, files, functions, imports that run up
+	@$(GO) run ./test/house/cmd
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 10s), FUZZJOBS at a time (default 1); FUZZTARGETS=8 runs eight, others with each commit
 	@scripts/fuzz $(FUZZTIME) $(FUZZJOBS) $(FUZZTARGETS)

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/yudai-dev/yudai/test/house"
 )
 
 const module = "github.com/yudai-dev/yudai"
@@ -82,6 +84,8 @@ var mayImport = map[string][]string{
 	"test/projects":                  {"sandbox/egress", "solve", "solver/judge"},
 	"test/toolcache":                 {},
 	"test/hostmachine":               {"sandbox"},
+	"test/house":                     {},
+	"test/house/cmd":                 {"test/house"},
 	"test/simulation":                {},
 	"internal/githubsim":             {},
 	"test/require":                   {},
@@ -162,6 +166,31 @@ func TestImportDirections(t *testing.T) {
 				t.Errorf("%s/%s imports the test package %s", s.pkg, s.name, p)
 			}
 		}
+	}
+}
+
+// TestLayers: production imports its own room and what lies further down.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	tree, err := house.Measure(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, up := range tree.Up {
+		t.Errorf("%s, which runs up: see the layers in test/house/kind.go", up)
+	}
+}
+
+// TestProductionIsBounded: fewer lines are a feature, so the bound only comes down.
+func TestProductionIsBounded(t *testing.T) {
+	t.Parallel()
+	tree, err := house.Measure(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 64_500
+	if n := tree.Total(house.Production); n > most {
+		t.Errorf("production has %d lines, more than %d: `make house` says where", n, most)
 	}
 }
 
