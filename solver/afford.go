@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // Day bounds what 24 hours may bring; 0 is no bound.
@@ -78,7 +79,7 @@ func (e *Engine) afford(ctx context.Context, s solve.Solve, plan *solve.Plan) er
 		}
 		if c.Solves > 0 && len(mine) >= c.Solves {
 			room := mine[len(mine)-c.Solves].Started.Add(day)
-			return refusef("%s has started %s in the last 24 hours, the most that %s allows. There is room again at %s.",
+			return fault.Refusef("%s has started %s in the last 24 hours, the most that %s allows. There is room again at %s.",
 				c.name, plural(len(mine), "solve"), c.solves, roomText(room))
 		}
 		if c.USD == 0 || s.Picked() { // a picked run was paid for
@@ -106,7 +107,7 @@ func (c scope) lower(mine []solve.Spending, plan *solve.Plan) error {
 				break
 			}
 		}
-		return refusef("%s has spent or reserved %s in the last 24 hours, and %s allows %s. There is room again at %s, or sooner if a solve that runs now costs less than it may.",
+		return fault.Refusef("%s has spent or reserved %s in the last 24 hours, and %s allows %s. There is room again at %s, or sooner if a solve that runs now costs less than it may.",
 			c.name, most-left, c.money, most, roomText(room))
 	}
 	if limit := plan.Limits.SolveMoney; limit == 0 || limit > left {

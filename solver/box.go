@@ -41,7 +41,7 @@ func (e *Engine) thaw(ctx context.Context, s solve.Solve) {
 	if !known || !ok {
 		return
 	}
-	ctx, cancel := closing(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	for _, name := range layerNames(s.ID) {
 		if err := thawSoon(ctx, forker, name); err != nil {
@@ -71,7 +71,7 @@ func thawSoon(ctx context.Context, forker sandbox.Forker, name string) error {
 
 // closeSandbox closes whatever happened to ctx.
 func closeSandbox(ctx context.Context, sb sandbox.Sandbox) {
-	ctx, cancel := closing(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := sb.Close(ctx); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", sb.Name()).Msg("sandbox not closed, it will be swept")

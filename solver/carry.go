@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // goneText refuses what goes on from a solve that was pruned.
@@ -16,7 +17,7 @@ const goneText = "The solve to go on from is not stored any more: ask for a new 
 func (e *Engine) goOn(ctx context.Context, s solve.Solve) (solve.Plan, solve.Base, error) {
 	of, err := e.Store.Solve(ctx, s.Follows.Of)
 	if errors.Is(err, solve.ErrNotFound) {
-		return solve.Plan{}, solve.Base{}, refuse(goneText)
+		return solve.Plan{}, solve.Base{}, fault.Refuse(goneText)
 	}
 	if err != nil {
 		return solve.Plan{}, solve.Base{}, err
@@ -31,7 +32,7 @@ func (e *Engine) goOn(ctx context.Context, s solve.Solve) (solve.Plan, solve.Bas
 func (e *Engine) keepRevised(ctx context.Context, plan *solve.Plan, s solve.Solve) error {
 	of, err := e.Store.Solve(ctx, s.Follows.Of)
 	if errors.Is(err, solve.ErrNotFound) {
-		return refuse(goneText)
+		return fault.Refuse(goneText)
 	}
 	if err == nil {
 		e.keepDriver(plan, of)
@@ -43,7 +44,7 @@ func (e *Engine) keepRevised(ctx context.Context, plan *solve.Plan, s solve.Solv
 func (e *Engine) revised(ctx context.Context, s solve.Solve) (solve.Base, error) {
 	of, err := e.Store.Solve(ctx, s.Follows.Of)
 	if errors.Is(err, solve.ErrNotFound) {
-		return solve.Base{}, refuse(goneText)
+		return solve.Base{}, fault.Refuse(goneText)
 	}
 	if err != nil {
 		return solve.Base{}, err
@@ -97,7 +98,7 @@ func (e *Engine) carryPatch(ctx context.Context, s solve.Solve, r solve.Run) err
 			continue // a log is only missed by readers
 		}
 		if errors.Is(err, solve.ErrNotFound) {
-			return refusef("The patch of run %d is not kept any more (store.keep_logs): ask for a new solve.", r.N)
+			return fault.Refusef("The patch of run %d is not kept any more (store.keep_logs): ask for a new solve.", r.N)
 		}
 		if err != nil {
 			return err

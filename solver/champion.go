@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // reduce chooses. It is a function of the stored runs, so doing it twice is harmless.
@@ -72,11 +73,11 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 			})
 			return s, err
 		case solve.EffectDead:
-			return s, refusef("The champion was chosen, but GitHub refused the pull request: %s", f.Error)
+			return s, fault.Refusef("The champion was chosen, but GitHub refused the pull request: %s", f.Error)
 		}
 		if ctx.Err() != nil {
 			cancelled = nil
-			if stopping(ctx) {
+			if fault.Stopping(ctx) {
 				return s, context.Cause(ctx)
 			}
 			gone, err := e.Store.WithdrawEffect(read, f.Key, "cancelled", time.Now())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // clerk does what people asked beside solving: status, cancel, help, and
@@ -37,15 +38,15 @@ func (e *clerk) answerAsks(ctx context.Context) {
 			e.later[a.ID] = early.until
 			continue
 		}
-		if err != nil && passing(err) && time.Since(a.At) < time.Hour {
+		if err != nil && fault.Temporary(err) && time.Since(a.At) < time.Hour {
 			e.Log.Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
-			e.later[a.ID] = time.Now().Add(max(askPause, retryAfter(err)))
+			e.later[a.ID] = time.Now().Add(max(askPause, fault.RetryAfter(err)))
 			continue
 		}
 		if err != nil {
 			e.Log.Error().Err(err).Str("delivery_id", a.ID).Msg("ask failed")
 			if !a.Kind.Event() {
-				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+public(err), "confused"
+				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+fault.Public(err), "confused"
 			}
 		}
 		e.complain(ctx, e.Store.Answer(ctx, a.ID, said.effects(a)), "ask not answered")

@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // clone brings the mirror on this host up to the base commit.
@@ -37,10 +38,10 @@ func (e *Engine) mirror(ctx context.Context, s solve.Solve) (*git.Mirror, error)
 func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
 	url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
 	if err != nil {
-		return nil, outside{err}
+		return nil, fault.Outside{Err: err}
 	}
 	defer func() {
-		end, cancel := closing(ctx, 10*time.Second)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		if err := release(end); err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("clone token not revoked, it ends within the hour")
@@ -62,7 +63,7 @@ func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 	if ctx.Err() != nil || errors.Is(err, git.ErrAuth) || errors.Is(err, git.ErrMissing) {
 		return nil, err // another try has another token
 	}
-	return nil, outside{unreachable{err}}
+	return nil, fault.Outside{Err: unreachable{err}}
 }
 
 // unreachable is a fetch that failed for a reason that may pass: the server, or the way to it.

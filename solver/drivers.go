@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // Drivers are the sandbox drivers of a process.
@@ -39,7 +40,7 @@ func (o only) All() []sandbox.Driver { return []sandbox.Driver{o.driver} }
 func (e *Engine) driver(s solve.Solve) (sandbox.Driver, error) {
 	d, ok := e.Drivers.Of(s.Plan.Sandbox)
 	if !ok {
-		return nil, refusal{text: fmt.Sprintf("The sandbox driver %q, with which this solve was planned, is not configured any more. Name it in sandbox.choices, or ask for a new solve.", s.Plan.Sandbox), final: true}
+		return nil, fault.Refusal{Text: fmt.Sprintf("The sandbox driver %q, with which this solve was planned, is not configured any more. Name it in sandbox.choices, or ask for a new solve.", s.Plan.Sandbox), Final: true}
 	}
 	return d, nil
 }
@@ -51,7 +52,7 @@ func (e *Engine) chosen(req solve.Request, rules repoconfig.Rules) (string, erro
 	if slices.Contains(offered, name) {
 		return name, nil
 	}
-	return "", refusef("The sandbox %q is not offered here. Choose one of: %s (sandbox.driver and sandbox.choices).", name, strings.Join(offered, ", "))
+	return "", fault.Refusef("The sandbox %q is not offered here. Choose one of: %s (sandbox.driver and sandbox.choices).", name, strings.Join(offered, ", "))
 }
 
 // keepDriver pins the earlier solve's driver, if it is still there.
@@ -94,13 +95,4 @@ func placeOf(d sandbox.Driver, sb sandbox.Sandbox) sandbox.Place {
 		return p.Place()
 	}
 	return sandbox.Place{Driver: d.Traits().Name}
-}
-
-// hopeless says that a sandbox is refused for what the settings say: no other try helps.
-func hopeless(err error) bool {
-	var no refusal
-	if errors.As(err, &no) {
-		return no.final
-	}
-	return errors.Is(err, sandbox.ErrSetting) && !errors.Is(err, sandbox.ErrUnavailable) && !errors.Is(err, sandbox.ErrCapacity)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // Store is what the engine needs of a store engine; the promises are in storetest.
@@ -162,10 +163,6 @@ func New(cfg Config, parts Parts) *Engine {
 	}
 }
 
-// errStopping is the cause with which work ends when the process does: states
-// stay as they are, and the next process goes on.
-var errStopping = errors.New("yudai is stopping")
-
 // tick is how often the engine looks at the store without a hint: cancels and
 // deadlines are noticed at the latest then.
 const tick = time.Second
@@ -182,7 +179,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return fmt.Errorf("start lease of node %s: %w", e.Node, err)
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(errStopping)
+	defer stop(fault.ErrStopping)
 	e.leased.Store(began.Add(e.cfg.LeaseTime).UnixNano())
 	defer context.AfterFunc(work, func() { e.leased.Store(0) })()
 	defer context.AfterFunc(work, func() { close(e.halted) })()
@@ -194,7 +191,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	services.Go(func() error { return e.every(ctx, tick, true, desk.answerAsks) })
 	services.Go(func() error { return e.every(ctx, e.cfg.SweepEvery, false, e.sweep) })
 	err := services.Wait()
-	stop(errStopping)
+	stop(fault.ErrStopping)
 	e.group.Wait()        //nolint:errcheck // workers report into the store
 	if e.Gateway != nil { // while the lease still holds, so that calls under way are booked
 		err = errors.Join(err, e.Gateway.Close())
@@ -319,14 +316,4 @@ func start[K comparable](e *Engine, ctx context.Context, tasks map[K]*task, key 
 		do(ctx)
 		return nil
 	})
-}
-
-// closing is a context for clean-up after ctx ended, bounded.
-func closing(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), d)
-}
-
-// stopping reports whether the process is what ended ctx.
-func stopping(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.Is(context.Cause(ctx), errStopping)
 }

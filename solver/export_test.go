@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // Holds are the waits of a solve whose step fails with the error each time.
 func Holds(ctx context.Context, s solve.Solve, err error, world bool, attempts int) (out []time.Duration) {
 	if world {
-		err = outside{err}
+		err = fault.Outside{Err: err}
 	}
 	var failed tries
 	for {

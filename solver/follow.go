@@ -10,6 +10,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // follow starts a solve that goes on from an earlier one: retry, pick, revise.
@@ -31,9 +32,9 @@ func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer
 		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
 	}
 	child, err := e.child(ctx, a, s)
-	var no refusal
+	var no fault.Refusal
 	if errors.As(err, &no) {
-		return answer{reply: no.text, reaction: "confused"}, nil
+		return answer{reply: no.Text, reaction: "confused"}, nil
 	}
 	if err != nil {
 		return answer{}, err
@@ -140,7 +141,7 @@ func retryable(s solve.Solve, runs []solve.Run) error {
 			return nil
 		}
 	}
-	return refusef("All %d experiments of the last solve passed: there is none to run again.", len(runs))
+	return fault.Refusef("All %d experiments of the last solve passed: there is none to run again.", len(runs))
 }
 
 // pickable is the number of the run that is to be the champion; 0 asks for the runner-up.
@@ -160,11 +161,11 @@ func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
 	}
 	switch {
 	case s.Decision != nil && n != 0 && n == s.Decision.Champion:
-		return 0, refusef("Run %d is the champion already. %s.", n, others)
+		return 0, fault.Refusef("Run %d is the champion already. %s.", n, others)
 	case n < 1 || n > len(runs):
-		return 0, refusef("The last solve has no run %d to pick. %s.", n, others)
+		return 0, fault.Refusef("The last solve has no run %d to pick. %s.", n, others)
 	case !solve.Eligible(runs[n-1]):
-		return 0, refusef("Run %d cannot be picked: %s. %s.", n, runs[n-1].Words(), others)
+		return 0, fault.Refusef("Run %d cannot be picked: %s. %s.", n, runs[n-1].Words(), others)
 	}
 	return n, nil
 }
@@ -177,24 +178,24 @@ func (e *Engine) target(ctx context.Context, a solve.Ask, s solve.Solve) (*solve
 	}
 	if known == nil {
 		if a.Kind == solve.AskRevise {
-			return nil, refuse("There is no pull request of mine to revise.")
+			return nil, fault.Refuse("There is no pull request of mine to revise.")
 		}
 		return nil, nil
 	}
 	now, err := e.Hub.Pull(ctx, s.Repo, known.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
-		return nil, refusef("Pull request #%d is not there any more.", known.Number)
+		return nil, fault.Refusef("Pull request #%d is not there any more.", known.Number)
 	case err != nil:
 		return nil, err
 	case now.Merged:
-		return nil, refusef("Pull request #%d is merged: what is left to do is an issue of its own.", known.Number)
+		return nil, fault.Refusef("Pull request #%d is merged: what is left to do is an issue of its own.", known.Number)
 	case !now.Open:
-		return nil, refusef("Pull request #%d is closed: reopen it, and ask again.", known.Number)
+		return nil, fault.Refusef("Pull request #%d is closed: reopen it, and ask again.", known.Number)
 	case now.Fork || now.Branch != s.Branch:
-		return nil, refusef("Pull request #%d does not come from my branch.", known.Number)
+		return nil, fault.Refusef("Pull request #%d does not come from my branch.", known.Number)
 	case a.Kind != solve.AskRevise && now.SHA != known.Commit:
-		return nil, refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. `revise` goes on from them.", known.Number)
+		return nil, fault.Refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. `revise` goes on from them.", known.Number)
 	}
 	return &solve.Pull{Number: known.Number, URL: known.URL, Commit: now.SHA}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
@@ -60,9 +61,9 @@ func (p *preparation) base(ctx context.Context) (judge.Report, string, error) {
 	if err == nil {
 		report, image, err = p.build(ctx)
 	}
-	var no refusal
-	if hopeless(err) && !errors.As(err, &no) {
-		err = refusef("No sandbox can be opened for this solve, and trying again changes nothing: %s", public(err))
+	var no fault.Refusal
+	if fault.Hopeless(err) && !errors.As(err, &no) {
+		err = fault.Refusef("No sandbox can be opened for this solve, and trying again changes nothing: %s", fault.Public(err))
 	}
 	return report, image, err
 }
@@ -81,8 +82,8 @@ func (p *preparation) impossible(driver string) error {
 	if p.setup.Install == "" {
 		what = "agents are installed that live in the sandbox"
 	}
-	return refusal{text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network of one that is open, and %s. Choose another driver (sandbox.driver, or sandbox= in the command).",
-		driver, what), final: true}
+	return fault.Refusal{Text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network of one that is open, and %s. Choose another driver (sandbox.driver, or sandbox= in the command).",
+		driver, what), Final: true}
 }
 
 // build makes the base: it installs, tests and freezes. image is the frozen base; ""

@@ -114,7 +114,7 @@ const settleTime = 30 * time.Second
 
 // End is agent.Account.
 func (b *booking) End(ctx context.Context, c agent.Call) error {
-	ctx, cancel := closing(ctx, settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	used := c.Usage
 	if c.Estimated {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // rightsHold is how long a look at somebody's rights is good for: who waited longer
@@ -25,10 +26,10 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 	if !s.Trigger.Kind.Operator() {
 		role, write, err := e.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
 		if err != nil {
-			return s, outside{err}
+			return s, fault.Outside{Err: err}
 		}
 		if !write {
-			return s, refusal{text: solve.RefusedText(s.Trigger.Actor, role), denied: true}
+			return s, fault.Refusal{Text: solve.RefusedText(s.Trigger.Actor, role), Denied: true}
 		}
 	}
 	if !s.Greeted.IsZero() {
@@ -79,10 +80,10 @@ func (e *Engine) greetNew(work context.Context, live []solve.Solve) {
 // the one who claims the solve.
 func (e *Engine) greetOne(ctx context.Context, s solve.Solve) {
 	_, err := e.greet(ctx, s)
-	if errors.As(err, &refusal{}) {
+	if errors.As(err, &fault.Refusal{}) {
 		_, err = e.giveUp(ctx, s, err)
 	}
-	if err != nil && !stopping(ctx) && !decided(err) {
+	if err != nil && !fault.Stopping(ctx) && !fault.Decided(err) {
 		e.Log.Warn().Err(err).Str("solve_id", string(s.ID)).Msg("solve not greeted yet")
 	}
 }

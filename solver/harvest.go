@@ -11,6 +11,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -27,7 +28,7 @@ func (w *worker) harvest(ctx context.Context) error {
 	hctx, done := lasting(ctx)
 	defer done()
 	patch, err := tree.Harvest(hctx, w.box, int64(w.settings(w.solve).Patch.MaxBytes))
-	if ctx.Err() != nil && (err != nil || stopping(ctx)) {
+	if ctx.Err() != nil && (err != nil || fault.Stopping(ctx)) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, tree.ErrTooLarge) {
@@ -52,9 +53,9 @@ func (w *worker) harvest(ctx context.Context) error {
 // lasting is a context for the last duties of a run: it ends soon after a cancel, and at
 // once with the process. done ends it.
 func lasting(ctx context.Context) (last context.Context, done func()) {
-	last, cancel := closing(ctx, harvestTime)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), harvestTime)
 	unwatch := context.AfterFunc(ctx, func() {
-		if stopping(ctx) {
+		if fault.Stopping(ctx) {
 			cancel()
 		} else {
 			time.AfterFunc(harvestTimeCancel, cancel)

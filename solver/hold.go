@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // holdPatience is how long a solve waits for a GitHub that does not answer, limits
@@ -86,12 +87,6 @@ func (t *tries) cause(err error) error {
 	return err
 }
 
-// outside marks what GitHub, or its git server, answered. Its maker says whether
-// asking again can help.
-type outside struct{ error }
-
-func (o outside) Unwrap() error { return o.error }
-
 // after says how long to wait before the step is tried again; false ends the
 // solve. What may pass outside is tried again for long, as nothing but time helps.
 // What fails on this machine while the base is being prepared is tried as often as a run.
@@ -104,18 +99,18 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.last = err
 	}
-	var no refusal
-	var world outside
+	var no fault.Refusal
+	var world fault.Outside
 	limited := !s.Deadline.IsZero() && s.State != solve.StatePublishing // the champion is paid for
 	over := limited && !now.Before(s.Deadline)
-	if ctx.Err() != nil || over || errors.As(err, &no) || decided(err) {
+	if ctx.Err() != nil || over || errors.As(err, &no) || fault.Decided(err) {
 		return 0, false
 	}
 	wait := min(firstHold<<min(t.n-1, 10), longestHold)
 	switch {
 	case errors.As(err, &world):
-		wait = max(wait, retryAfter(err))
-		if !passing(err) || now.Add(wait).After(t.first.Add(holdPatience)) {
+		wait = max(wait, fault.RetryAfter(err))
+		if !fault.Temporary(err) || now.Add(wait).After(t.first.Add(holdPatience)) {
 			return 0, false
 		}
 	case s.State == solve.StatePublishing:
@@ -128,22 +123,4 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 	}
 	zerolog.Ctx(ctx).Warn().Err(err).Str("state", string(s.State)).Dur("duration", wait).Msg("solve waits")
 	return wait, true
-}
-
-// retryAfter is what the error says of itself, 0 if nothing.
-func retryAfter(err error) time.Duration {
-	var limited interface{ RetryAfter() time.Duration }
-	if errors.As(err, &limited) {
-		return limited.RetryAfter()
-	}
-	return 0
-}
-
-// passing reports whether the maker of the error says that a retry can help.
-func passing(err error) bool {
-	var t interface{ Temporary() bool }
-	if errors.As(err, &t) {
-		return t.Temporary()
-	}
-	return retryAfter(err) > 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // install runs the install command, with the network that the sandbox has.
@@ -26,7 +27,7 @@ func (p *preparation) install(ctx context.Context, sb sandbox.Sandbox) error {
 		return err
 	}
 	if res.ExitCode != 0 {
-		return refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
+		return fault.Refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
 			p.setup.Install, res.ExitCode, timedOut(res), p.ownKey("install.command"), lastLine(out), closed(sb, p.setup.Hosts, t.OnlyHosts)))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // renew keeps the node's lease, confirmed at that time. When it cannot be
@@ -16,7 +17,7 @@ import (
 // does not answer, every worker is stopped before anybody else may take over.
 func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, confirmed time.Time) error {
 	patience := e.cfg.LeaseTime * 3 / 4
-	guard := time.AfterFunc(time.Until(confirmed.Add(patience)), func() { stop(errStopping) })
+	guard := time.AfterFunc(time.Until(confirmed.Add(patience)), func() { stop(fault.ErrStopping) })
 	defer guard.Stop()
 	ticker := time.NewTicker(e.cfg.LeaseTime / 4)
 	defer ticker.Stop()
@@ -41,7 +42,7 @@ func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, 
 			e.leased.Store(now.Add(e.cfg.LeaseTime).UnixNano())
 			guard.Reset(time.Until(confirmed.Add(patience)))
 		case errors.Is(failed, solve.ErrLeaseLost):
-			stop(errStopping)
+			stop(fault.ErrStopping)
 		case failed != nil:
 			e.Log.Warn().Err(failed).Msg("lease not renewed")
 		}
@@ -59,10 +60,10 @@ func (e *Engine) Leased() time.Time { return time.Unix(0, e.leased.Load()) }
 func (e *Engine) apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
 	for wait := pause; ; wait = min(2*wait, 8*pause) {
 		c.At = time.Now()
-		write, cancel := closing(ctx, 2*e.cfg.LeaseTime)
+		write, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*e.cfg.LeaseTime)
 		s, r, err := e.Store.Apply(write, c)
 		cancel()
-		if err == nil || decided(err) || stopping(ctx) {
+		if err == nil || fault.Decided(err) || fault.Stopping(ctx) {
 			return s, r, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str("event", string(c.Event)).Msg("change not stored yet")
@@ -74,9 +75,4 @@ func (e *Engine) apply(ctx context.Context, c solve.Change) (solve.Solve, solve.
 			return s, r, err
 		}
 	}
-}
-
-// decided reports whether the store refused a change: asking again gives the same answer.
-func decided(err error) bool {
-	return errors.Is(err, solve.ErrLeaseLost) || errors.Is(err, solve.ErrTransition) || errors.Is(err, solve.ErrNotFound)
 }

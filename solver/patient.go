@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // patient is a store whose moment of weakness costs no run and no solve: what
@@ -31,7 +32,7 @@ func insist[T any](ctx context.Context, limit time.Duration, what string, call f
 	for {
 		v, err := call(ctx)
 		late := !time.Now().Add(pause).Before(end) && !full(err)
-		if err == nil || decided(err) || ctx.Err() != nil || late {
+		if err == nil || fault.Decided(err) || ctx.Err() != nil || late {
 			return v, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str("event", what).Msg("store does not answer yet")

@@ -6,27 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
-
-// refusal is a reason to say no that is the asker's to mend; its text is public.
-type refusal struct {
-	text   string
-	denied bool // the actor may not ask at all
-	final  bool // of a run, too: another try gives the same
-}
-
-func (r refusal) Error() string { return r.text }
-
-func refuse(text string) error { return refusal{text: text} }
-
-func refusef(format string, args ...any) error { return refuse(fmt.Sprintf(format, args...)) }
 
 // work carries a claimed solve as far as it goes without waiting for runs. A step
 // that failed for a reason that may pass is done again later, from its start.
@@ -40,7 +27,7 @@ func (e *Engine) work(ctx context.Context, s solve.Solve, place *seat) {
 		case errors.Is(err, solve.ErrLeaseLost):
 			log.Warn().Msg("solve taken over by another node")
 			return
-		case stopping(ctx):
+		case fault.Stopping(ctx):
 			return
 		case err != nil:
 			if wait, again := failed.after(ctx, s, err, e.cfg.MaxAttempts); again {
@@ -84,13 +71,13 @@ func (e *Engine) step(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 
 // giveUp ends a solve that was cancelled, ran out of time, or cannot be done.
 func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.Solve, error) {
-	read, cancel := closing(ctx, 10*time.Second)
+	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if now, err := e.Store.Solve(read, s.ID); err == nil {
 		s.CancelAt, s.CancelBy, s.CancelWhy = now.CancelAt, now.CancelBy, now.CancelWhy
 	}
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token}
-	var no refusal
+	var no fault.Refusal
 	switch {
 	case !s.CancelAt.IsZero():
 		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
@@ -100,14 +87,14 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
 		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), hindrance(cause))
 	case errors.As(cause, &no):
-		c.Event, c.Reason = solve.EventFailed, no.text
-		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused, s.Denied = s.State == solve.StateQueued, no.denied }
+		c.Event, c.Reason = solve.EventFailed, no.Text
+		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused, s.Denied = s.State == solve.StateQueued, no.Denied }
 	default:
 		zerolog.Ctx(ctx).Error().Err(cause).Msg("solve failed")
-		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
+		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+fault.Public(cause)
 	}
 	if s.State == solve.StatePublishing && c.Event == solve.EventExpired {
-		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+public(cause)
+		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+fault.Public(cause)
 	}
 	s, _, err := e.apply(ctx, c)
 	if err == nil {
@@ -118,26 +105,11 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 
 // hindrance names what the world outside kept a solve waiting with until its time was over.
 func hindrance(cause error) string {
-	var world outside
+	var world fault.Outside
 	if !errors.As(cause, &world) {
 		return ""
 	}
-	return ": " + public(cause)
-}
-
-// public is what people see of an error: what its maker offers for that, else
-// its first line. Details stay in the log.
-func public(err error) string {
-	text := err.Error()
-	var offered interface{ Public() string }
-	if errors.As(err, &offered) {
-		text = offered.Public()
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	if len(text) > 300 {
-		text = solve.CutText(text, 300) + "…"
-	}
-	return text
+	return ": " + fault.Public(cause)
 }
 
 // plan checks rights and the request, fixes matrix and base commit, and claims the solve.
@@ -222,11 +194,11 @@ func (e *Engine) base(ctx context.Context, s solve.Solve) (solve.Base, error) {
 	sha, err := e.Hub.Branch(ctx, s.Repo, branch)
 	switch {
 	case errors.Is(err, solve.ErrNoCommit):
-		return solve.Base{}, refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
+		return solve.Base{}, fault.Refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
 	case errors.Is(err, solve.ErrNotFound):
-		return solve.Base{}, refuse(noBranch(s, branch))
+		return solve.Base{}, fault.Refuse(noBranch(s, branch))
 	case err != nil:
-		return solve.Base{}, outside{err}
+		return solve.Base{}, fault.Outside{Err: err}
 	}
 	return solve.Base{Branch: branch, SHA: sha}, nil
 }
@@ -245,11 +217,11 @@ func (e *Engine) solvable(ctx context.Context, s solve.Solve) error {
 	issue, err := e.Hub.Issue(ctx, s.Repo, s.Issue.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
-		return refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
+		return fault.Refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
 	case err != nil:
-		return outside{err}
+		return fault.Outside{Err: err}
 	case !issue.Open || issue.Pull:
-		return refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
+		return fault.Refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
 	}
 	return nil
 }
@@ -263,7 +235,7 @@ func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, erro
 	defaults := e.cfg.Matrix(rules, e.Models.Names(), slices.Collect(maps.Keys(e.Agents)))
 	plan, err := solve.Expand(req, defaults, e.Models.Temperature)
 	if err != nil {
-		return plan, refuse(err.Error())
+		return plan, fault.Refuse(err.Error())
 	}
 	if plan.Sandbox, err = e.chosen(req, rules); err != nil && !s.Revises() {
 		return plan, err
@@ -287,7 +259,7 @@ func (e *Engine) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, erro
 		}
 		seen[x.Model] = true
 		if err := e.Models.Ready(x.Model); err != nil {
-			return plan, refuse(err.Error())
+			return plan, fault.Refuse(err.Error())
 		}
 		if money := plan.Limits.RunMoney > 0 || plan.Limits.SolveMoney > 0; money && !e.Models.Metered(x.Model) {
 			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s has no price in the configuration: money limits do not stop it", x.Model))

@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
@@ -87,7 +88,7 @@ func (e *Engine) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (judge
 		return m.ReadFile(ctx, s.Base.SHA, path)
 	})
 	if err != nil {
-		return setup, refuse(err.Error() + e.ownKey("test.command"))
+		return setup, fault.Refuse(err.Error() + e.ownKey("test.command"))
 	}
 	return setup, nil
 }
@@ -125,7 +126,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox) (judge.Repor
 		return report, err
 	}
 	if report.NoVerdict != "" {
-		return report, refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
+		return report, fault.Refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
 			report.NoVerdict, p.setup.Test.Command, p.setup.Test.Source, p.helpful(sb, report)+p.ownKey("test.command"))
 	}
 	data, err := report.Encode()

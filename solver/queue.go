@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 const (
@@ -49,7 +50,7 @@ func (e *Engine) tellPlaces(ctx context.Context, live []solve.Solve) {
 			Solve: s.ID, Event: solve.EventGreeted, At: now,
 			Set: func(s *solve.Solve, _ *solve.Run) { s.Place, s.Queue = place, len(queue) },
 		})
-		if err != nil && !decided(err) { // it was claimed or ended meanwhile
+		if err != nil && !fault.Decided(err) { // it was claimed or ended meanwhile
 			e.complain(ctx, err, "place in the queue not stored")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // agentLog is the artifact with the output of an agent's install.
@@ -102,7 +103,7 @@ func (p *preparation) installAgent(ctx context.Context, sb sandbox.Sandbox, name
 		return err
 	}
 	if res.ExitCode != 0 {
-		return refuse(fmt.Sprintf("The agent %s could not be installed in the sandbox (exit %d%s). Choose another agent (agents=), or give the sandbox what it lacks (docs/agents.md). Its last line: %s%s",
+		return fault.Refuse(fmt.Sprintf("The agent %s could not be installed in the sandbox (exit %d%s). Choose another agent (agents=), or give the sandbox what it lacks (docs/agents.md). Its last line: %s%s",
 			name, res.ExitCode, timedOut(res), lastLine(out), closed(sb, p.installSteps()[0].hosts, false)))
 	}
 	return nil
@@ -126,11 +127,11 @@ func (e *Engine) possibleAgent(x solve.Experiment, driver string) error {
 	}
 	if r, ok := e.Agents[x.Agent].(interface{ Ready() error }); ok {
 		if err := r.Ready(); err != nil {
-			return refuse(err.Error())
+			return fault.Refuse(err.Error())
 		}
 	}
 	if offered := e.Models.APIs(x.Model); !slices.ContainsFunc(n.APIs, func(a string) bool { return slices.Contains(offered, a) }) {
-		return refusef("The agent %s speaks %s, and the model %s offers %s. Choose another model or agent; for a server that offers more, set apis of the model in models.models.",
+		return fault.Refusef("The agent %s speaks %s, and the model %s offers %s. Choose another model or agent; for a server that offers more, set apis of the model in models.models.",
 			x.Agent, strings.Join(n.APIs, ", "), x.Model, none(offered))
 	}
 	d, known := e.Drivers.Of(driver)
@@ -139,9 +140,9 @@ func (e *Engine) possibleAgent(x solve.Experiment, driver string) error {
 	}
 	switch t := d.Traits(); {
 	case !t.Launch:
-		return refusef("The agent %s keeps a program running in the sandbox, and the driver %s cannot do that. Choose another driver (sandbox=) or the agent mini.", x.Agent, t.Name)
+		return fault.Refusef("The agent %s keeps a program running in the sandbox, and the driver %s cannot do that. Choose another driver (sandbox=) or the agent mini.", x.Agent, t.Name)
 	case n.Inside && !t.Socket && e.Gateway.PublicHost() == "":
-		return refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and reaches the gateway by a public address only: set server.public_url to an address of this server with a name and the usual port, like https://yudai.example.com, or choose the agent mini.", x.Agent, t.Name)
+		return fault.Refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and reaches the gateway by a public address only: set server.public_url to an address of this server with a name and the usual port, like https://yudai.example.com, or choose the agent mini.", x.Agent, t.Name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
 )
 
@@ -93,13 +94,13 @@ func (e *Engine) rules(ctx context.Context, s solve.Solve, base solve.Base) (rep
 	case errors.Is(err, solve.ErrNotFound):
 		return op.Rules, nil
 	case errors.Is(err, solve.ErrTooLarge):
-		return op.Rules, refuse(repoconfig.Explain(name, []repoconfig.Problem{{Text: repoconfig.TooLarge}}))
+		return op.Rules, fault.Refuse(repoconfig.Explain(name, []repoconfig.Problem{{Text: repoconfig.TooLarge}}))
 	case err != nil:
-		return op.Rules, outside{err}
+		return op.Rules, fault.Outside{Err: err}
 	}
 	rules, problems := repoconfig.Read(name, data, op)
 	if len(problems) > 0 {
-		return op.Rules, refuse(repoconfig.Explain(name, problems))
+		return op.Rules, fault.Refuse(repoconfig.Explain(name, problems))
 	}
 	return rules, nil
 }
@@ -109,7 +110,7 @@ func (e *Engine) trusted(ctx context.Context, s solve.Solve, base solve.Base) (s
 	for s.Revises() {
 		of, err := e.Store.Solve(ctx, s.Follows.Of)
 		if errors.Is(err, solve.ErrNotFound) {
-			return "", refuse(goneText)
+			return "", fault.Refuse(goneText)
 		}
 		if err != nil {
 			return "", err
@@ -126,7 +127,7 @@ func profiled(r solve.Request, rules repoconfig.Rules) (solve.Request, string, e
 	}
 	name, p, ok := rules.Profile(r.Profile)
 	if !ok {
-		return r, "", refuse(rules.UnknownProfile(r.Profile))
+		return r, "", fault.Refuse(rules.UnknownProfile(r.Profile))
 	}
 	return p.Fill(r), fmt.Sprintf("profile %s is used", name), nil
 }

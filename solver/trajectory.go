@@ -23,7 +23,7 @@ func (w *worker) trajectory(ctx context.Context, data []byte) {
 	if !ok && data == nil {
 		return
 	}
-	ctx, cancel := closing(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	var lines []byte
 	var err error

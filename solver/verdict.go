@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
 )
 
@@ -21,7 +22,7 @@ func (w *worker) judge(ctx context.Context) error {
 		})
 	}
 	v, err := w.verdict(ctx)
-	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !hopeless(err) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
+	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !fault.Hopeless(err) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("candidate not judged, it is tried again")
 		v, err = w.verdict(ctx)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // cancelPatience is how long a cancelled solve waits for its runs to harvest
@@ -43,7 +44,7 @@ func (e *Engine) wind(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 		case <-hints:
 		case <-ticker.C:
 		}
-		if stopping(ctx) {
+		if fault.Stopping(ctx) {
 			return now, context.Cause(ctx)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -33,7 +34,7 @@ type worker struct {
 func (w *worker) work(ctx context.Context, orphan bool) {
 	log := zerolog.Ctx(ctx)
 	err := w.carry(ctx, orphan)
-	if err != nil && !errors.Is(err, solve.ErrLeaseLost) && !stopping(ctx) {
+	if err != nil && !errors.Is(err, solve.ErrLeaseLost) && !fault.Stopping(ctx) {
 		err = w.fail(ctx, err)
 	}
 	switch {
@@ -41,7 +42,7 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 		log.Warn().Msg("run taken over or ended by somebody else")
 		w.leave(ctx)
 		return
-	case err != nil && stopping(ctx): // the next process attaches to the sandbox and goes on
+	case err != nil && fault.Stopping(ctx): // the next process attaches to the sandbox and goes on
 		return
 	case err != nil:
 		log.Error().Err(err).Msg("run not ended")
@@ -149,15 +150,15 @@ func (w *worker) again(ctx context.Context, cause error, last solve.Event) error
 	}
 	w.discard(ctx, runName(w.run))
 	switch {
-	case hopeless(cause):
-		return w.apply(ctx, last, public(cause), nil)
+	case fault.Hopeless(cause):
+		return w.apply(ctx, last, fault.Public(cause), nil)
 	case w.run.Attempt < w.cfg.MaxAttempts:
 		if p, ok := w.openPurse(w.run.Solve); ok {
 			p.requeue(w.run.N)
 		}
-		return w.apply(ctx, solve.EventRequeued, public(cause), nil)
+		return w.apply(ctx, solve.EventRequeued, fault.Public(cause), nil)
 	}
-	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, public(cause)), nil)
+	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, fault.Public(cause)), nil)
 }
 
 // died begins the run anew whose sandbox is not there any more, although a worker had
@@ -198,13 +199,13 @@ func (w *worker) fail(ctx context.Context, err error) error {
 	case cancelled:
 		return w.stopped(ctx, "", nil)
 	}
-	return w.apply(ctx, solve.EventFailed, public(err), nil)
+	return w.apply(ctx, solve.EventFailed, fault.Public(err), nil)
 }
 
 // leave cleans up after a run that somebody else ended: then its sandbox is
 // nobody's, and the base may have waited for it. One that was taken over keeps both.
 func (w *worker) leave(ctx context.Context) {
-	read, cancel := closing(ctx, 5*time.Second)
+	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	r, err := w.Store.Run(read, w.run.Solve, w.run.N)
 	if err != nil || !r.State.Final() {
@@ -284,7 +285,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	w.full = errors.Is(res.Err, sandbox.ErrDisk)
 	// A program in the sandbox goes on without us: its door is not shut, nor its account,
 	// so that it is never told that its run is over.
-	if stopping(ctx) {
+	if fault.Stopping(ctx) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(res.Err, solve.ErrLeaseLost) {
