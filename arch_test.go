@@ -37,9 +37,13 @@ var mayImport = map[string][]string{
 	"internal/strictyaml": {"internal/spelling"},
 	"internal/spelling":   {},
 
-	"solver":       {"solve", "agent", "sandbox", "git", "solver/tree", "solver/judge", "repoconfig", "internal/failpoint", "internal/spelling"},
-	"solver/tree":  {"sandbox"},
-	"solver/judge": {"solve", "sandbox", "solver/tree"},
+	"solver":           {"agent", "git", "internal/failpoint", "internal/spelling", "repoconfig", "sandbox", "solve", "solver/budget", "solver/commands", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
+	"solver/commands":  {"solve", "solver/fault"},
+	"solver/budget":    {"agent", "solve", "solver/fault"},
+	"solver/sandboxes": {"sandbox", "solve", "solver/fault"},
+	"solver/fault":     {"sandbox", "solve"},
+	"solver/tree":      {"sandbox"},
+	"solver/judge":     {"solve", "sandbox", "solver/tree"},
 
 	"agent":              {"solve", "sandbox"},
 	"agent/agenttest":    {"solve", "agent", "test/hostmachine", "test/toolcache", "model/fakeprovider", "model/scripted", "sandbox/sandboxtest", "test/require", "sandbox"},
@@ -73,7 +77,7 @@ var mayImport = map[string][]string{
 	"ghapp":           {"solve", "internal/failpoint"},
 	"git":             {"solve"},
 
-	"test/bench":                     {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "test/dockerd", "test/e2bsim", "test/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "test/fakesandbox", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "solver", "store/bolt"},
+	"test/bench":                     {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "test/dockerd", "test/e2bsim", "test/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "test/fakesandbox", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "solver", "solver/budget", "solver/sandboxes", "store/bolt"},
 	"test/checker":                   {"internal/githubsim", "solve", "store/bolt"},
 	"test/dockerd":                   {},
 	"test/e2e":                       {"server", "internal/githubsim", "solve"},

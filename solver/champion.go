@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // reduce chooses. It is a function of the stored runs, so doing it twice is harmless.
@@ -38,7 +39,7 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	}
 	s, _, err = e.apply(ctx, c)
 	if err == nil {
-		e.thaw(ctx, s) // all runs ended, nothing forks from the base any more
+		sandboxes.DeleteBases(ctx, e.Drivers, s) // all runs ended, nothing forks from the base any more
 	}
 	return s, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/judge"
 )
 
@@ -28,7 +29,7 @@ type Config struct {
 	// Limits of a run and of a solve; a request may narrow them.
 	Limits Limits `yaml:"limits"`
 	// Daily bounds how many solves are started in 24 hours, and what they cost.
-	Daily Daily `yaml:"daily"`
+	Daily budget.Daily `yaml:"daily"`
 	// LeaseTime is how long a node that stops renewing keeps its work.
 	LeaseTime time.Duration `yaml:"lease_time"`
 	// SweepEvery is how often leftover sandboxes are looked for.
@@ -131,10 +132,10 @@ func DefaultConfig() Config {
 			RunTime: 20 * time.Minute, RunSteps: 80, RunUSD: 2, RunOutput: 64, CommandTime: 2 * time.Minute,
 			SolveTime: time.Hour, SolveUSD: 10, Parallel: 4,
 		},
-		Daily: Daily{
-			Repository:   Day{Solves: 100, USD: 300},
-			Installation: Day{Solves: 0, USD: 1000},
-			Process:      Day{Solves: 0, USD: 2000},
+		Daily: budget.Daily{
+			Repository:   budget.Day{Solves: 100, USD: 300},
+			Installation: budget.Day{Solves: 0, USD: 1000},
+			Process:      budget.Day{Solves: 0, USD: 2000},
 		},
 		LeaseTime: 20 * time.Second, SweepEvery: 2 * time.Minute,
 		Strategies: map[string]string{
@@ -161,13 +162,10 @@ func trial(t solve.Settings, test solve.TestCommand) judge.Trial {
 	return judge.Trial{Test: test, Timeout: t.TestTime, MaxOutput: t.Output, Tries: t.Tries}
 }
 
-// usd turns dollars into Money.
-func usd(v float64) solve.Money { return solve.Money(v*1e6 + 0.5) }
-
 // limits is the section in the units of package solve.
 func (l Limits) limits() solve.Limits {
 	return solve.Limits{
-		RunTime: l.RunTime, RunSteps: l.RunSteps, RunMoney: usd(l.RunUSD), RunOutput: int64(l.RunOutput) << 20,
-		CommandTime: l.CommandTime, SolveTime: l.SolveTime, SolveMoney: usd(l.SolveUSD), Parallel: l.Parallel,
+		RunTime: l.RunTime, RunSteps: l.RunSteps, RunMoney: budget.USD(l.RunUSD), RunOutput: int64(l.RunOutput) << 20,
+		CommandTime: l.CommandTime, SolveTime: l.SolveTime, SolveMoney: budget.USD(l.SolveUSD), Parallel: l.Parallel,
 	}
 }

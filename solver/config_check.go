@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
 )
 
 // Bounds of settings. Far above what anybody needs, and low enough that a slip of
@@ -79,16 +80,16 @@ func (c Config) checkMoney(report func(key, problem string)) {
 		least solve.Money
 	}{
 		{"limits.run_usd", c.Limits.RunUSD, 1}, {"limits.solve_usd", c.Limits.SolveUSD, 1},
-		{"daily.repository.usd", c.Daily.Repository.USD, leastMoney},
-		{"daily.installation.usd", c.Daily.Installation.USD, leastMoney},
-		{"daily.process.usd", c.Daily.Process.USD, leastMoney},
+		{"daily.repository.usd", c.Daily.Repository.USD, budget.LeastMoney},
+		{"daily.installation.usd", c.Daily.Installation.USD, budget.LeastMoney},
+		{"daily.process.usd", c.Daily.Process.USD, budget.LeastMoney},
 	} {
 		switch {
 		case !(m.v >= 0 && m.v <= mostUSD): // true for NaN
 			report(m.key, fmt.Sprintf("must be 0 to %d US dollars; 0 is no limit", mostUSD))
-		case m.v > 0 && m.least == 1 && usd(m.v) == 0:
+		case m.v > 0 && m.least == 1 && budget.USD(m.v) == 0:
 			report(m.key, "is less than a millionth of a dollar; 0 is no limit")
-		case m.v > 0 && usd(m.v) < m.least:
+		case m.v > 0 && budget.USD(m.v) < m.least:
 			report(m.key, "is less than a cent; 0 is no limit")
 		}
 	}

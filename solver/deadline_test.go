@@ -15,7 +15,7 @@ func (w *world) endless(name, answer string) {
 	w.play(name, slices.Concat(many(1, run("write "+answer)), many(500, run("sleep 30s")))...)
 }
 
-func budget(d time.Duration) func(*solve.Solve) {
+func lasting(d time.Duration) func(*solve.Solve) {
 	return func(s *solve.Solve) { s.Request.TimeBudget = d }
 }
 
@@ -28,7 +28,7 @@ func TestDeadlineCutsAndJudges(t *testing.T) {
 		w.endless("wrong", "bad")
 		w.writer()
 		w.start("a")
-		id := w.ask(with("right", "wrong", "good", "idle"), budget(10*time.Minute))
+		id := w.ask(with("right", "wrong", "good", "idle"), lasting(10*time.Minute))
 		s := w.final(id, solve.StateSolved)
 		runs := w.ends(id, solve.RunPassed, solve.RunFailed, solve.RunTimedOut, solve.RunTimedOut)
 		if s.Decision.Champion != 1 || runs[0].Exit != agent.ExitTime || runs[0].AgentTime > 10*time.Minute+time.Second {
@@ -50,7 +50,7 @@ func TestExpired(t *testing.T) {
 		w.endless("wrong", "bad")
 		w.play("asleep", many(100, run("sleep 30s"))...)
 		w.start("a")
-		id := w.ask(with("wrong", "asleep", "good"), budget(5*time.Minute))
+		id := w.ask(with("wrong", "asleep", "good"), lasting(5*time.Minute))
 		s := w.final(id, solve.StateExpired)
 		w.ends(id, solve.RunFailed, solve.RunTimedOut, solve.RunTimedOut)
 		if !strings.Contains(s.Reason, "time budget of 5m0s") || s.Ended.Sub(s.Deadline) > 3*time.Second {
@@ -68,7 +68,7 @@ func TestDeadlineOfAQueue(t *testing.T) {
 		w.start("a")
 		first := w.ask(with("long"))
 		w.runState(first, solve.RunWorking)
-		id := w.ask(times(2), budget(5*time.Minute))
+		id := w.ask(times(2), lasting(5*time.Minute))
 		s := w.final(id, solve.StateExpired)
 		w.ends(id, solve.RunTimedOut, solve.RunTimedOut)
 		if d := s.Ended.Sub(s.Deadline); d > 3*time.Second {
@@ -86,7 +86,7 @@ func TestDeadlineWhilePreparing(t *testing.T) {
 				w.cfg.Tests.Install, w.cfg.Tests.InstallTime, w.cfg.Tests.Time = installCommand, time.Hour, time.Hour
 				w.machine.on(word, sleeps(24*time.Hour))
 				w.start("a")
-				s := w.final(w.ask(budget(3*time.Minute)), solve.StateExpired)
+				s := w.final(w.ask(lasting(3*time.Minute)), solve.StateExpired)
 				if d := s.Ended.Sub(s.Deadline); d > time.Second || !strings.Contains(s.Reason, "3m0s") {
 					w.Errorf("ended %s after the deadline: %s", d, s.Reason)
 				}
@@ -101,7 +101,7 @@ func TestDeadlineSurvivesARestart(t *testing.T) {
 		w.endless("right", "good")
 		w.writer()
 		a := w.start("a")
-		id := w.ask(with("right", "idle"), budget(10*time.Minute), func(s *solve.Solve) { s.Request.Parallel = 1 })
+		id := w.ask(with("right", "idle"), lasting(10*time.Minute), func(s *solve.Solve) { s.Request.Parallel = 1 })
 		w.await(time.Hour, "a step", func() bool { r := w.runs(id); return len(r) > 0 && r[0].Progress.Steps > 1 })
 		a.kill()
 		w.await(time.Hour, "the deadline", func() bool { return time.Now().After(w.solve(id).Deadline) })

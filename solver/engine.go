@@ -23,7 +23,10 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
+	"github.com/yudai-dev/yudai/solver/commands"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // Store is what the engine needs of a store engine; the promises are in storetest.
@@ -104,7 +107,7 @@ type Models interface {
 type Parts struct {
 	Store   Store
 	Hub     Hub
-	Drivers Drivers
+	Drivers sandboxes.Drivers
 	Git     *git.Cache
 	Agents  map[string]agent.Agent // by the name used in agents=
 	Models  Models
@@ -124,7 +127,6 @@ type Engine struct {
 	preparing chan struct{} // one token per base being prepared
 	remaking  chan struct{} // one token: a lost base is being made again
 	seats     chan struct{} // one token per solve being worked on
-	till      chan struct{} // one token: the day's room is being looked at and taken
 	leased    atomic.Int64  // until when the lease is confirmed, in nanoseconds; 0 if it is not
 	group     *errgroup.Group
 	halted    chan struct{} // closed when the workers must stop
@@ -133,13 +135,16 @@ type Engine struct {
 
 	board board
 
+	commands *commands.Commands
+	budgets  *budget.Budgets
+	daily    *budget.DailyLimit
+
 	looked map[solve.ID]look // at the runs of solves that may have enough; dispatch's alone
 
 	mu     sync.Mutex
 	solves map[solve.ID]*task // being worked on here
 	greets map[solve.ID]*task // being greeted
 	runs   map[runKey]*task
-	purses map[solve.ID]*purse
 }
 
 // task is one goroutine's work on a solve or run. A new one can begin under the
@@ -158,8 +163,9 @@ type runKey struct {
 func New(cfg Config, parts Parts) *Engine {
 	parts.Store = patient{parts.Store, cfg.LeaseTime}
 	return &Engine{
-		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), till: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
-		solves: map[solve.ID]*task{}, greets: map[solve.ID]*task{}, runs: map[runKey]*task{}, purses: map[solve.ID]*purse{},
+		Parts: parts, cfg: cfg, preparing: make(chan struct{}, cfg.Preparing), remaking: make(chan struct{}, 1), halted: make(chan struct{}), seats: make(chan struct{}, cfg.MaxSolves),
+		commands: commands.New(parts.Store, parts.Hub), budgets: budget.New(parts.Store), daily: budget.NewDailyLimit(parts.Store, cfg.Daily),
+		solves: map[solve.ID]*task{}, greets: map[solve.ID]*task{}, runs: map[runKey]*task{},
 	}
 }
 
@@ -185,10 +191,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer context.AfterFunc(work, func() { close(e.halted) })()
 	services, ctx := errgroup.WithContext(ctx)
 	e.group = &errgroup.Group{}
-	desk := clerk{Engine: e, later: map[string]time.Time{}}
 	services.Go(func() error { return e.renew(ctx, work, stop, began) })
 	services.Go(func() error { return e.every(ctx, tick, true, func(ctx context.Context) { e.dispatch(ctx, work) }) })
-	services.Go(func() error { return e.every(ctx, tick, true, desk.answerAsks) })
+	services.Go(func() error { return e.every(ctx, tick, true, e.commands.Answer) })
 	services.Go(func() error { return e.every(ctx, e.cfg.SweepEvery, false, e.sweep) })
 	err := services.Wait()
 	stop(fault.ErrStopping)
@@ -226,7 +231,7 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 	now := time.Now()
 	live, err := e.Store.LiveSolves(ctx)
 	if err != nil {
-		e.complain(ctx, err, "live solves not read")
+		fault.Log(ctx, err, "live solves not read")
 		return
 	}
 	e.enforce(live)
@@ -238,26 +243,20 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		s, err := e.Store.ClaimSolve(ctx, e.Node, now)
 		if err != nil {
 			place.leave()
-			e.complain(ctx, err, "solve not claimed")
+			fault.Log(ctx, err, "solve not claimed")
 			break
 		}
 		e.startSolve(work, s, place)
 	}
 	orphans, err := e.Store.Rescue(ctx, e.Node, now)
-	e.complain(ctx, err, "runs not rescued")
+	fault.Log(ctx, err, "runs not rescued")
 	for _, r := range orphans {
 		e.startRun(work, r, true)
 	}
 	admitted, err := e.Store.Admit(ctx, e.Node, now, e.cfg.Caps)
-	e.complain(ctx, err, "runs not admitted")
+	fault.Log(ctx, err, "runs not admitted")
 	for _, r := range admitted {
 		e.startRun(work, r, false)
-	}
-}
-
-func (e *Engine) complain(ctx context.Context, err error, msg string) {
-	if err != nil && ctx.Err() == nil && !errors.Is(err, solve.ErrNotFound) {
-		e.Log.Error().Err(err).Msg(msg)
 	}
 }
 

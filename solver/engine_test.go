@@ -18,6 +18,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
@@ -33,7 +34,7 @@ type world struct {
 	machine *machine
 	driver  *boxes
 	second  *boxes // nil in most worlds
-	choose  func(first, second sandbox.Driver) solver.Drivers
+	choose  func(first, second sandbox.Driver) sandboxes.Drivers
 	models  *models
 	agents  map[string]agent.Agent
 	doors   *doors // nil in most worlds
@@ -145,9 +146,9 @@ func (p *process) gateway() solver.Gateway {
 }
 
 // drivers are those of the process.
-func (p *process) drivers() solver.Drivers {
+func (p *process) drivers() sandboxes.Drivers {
 	if p.w.second == nil {
-		return solver.Only(p.driver)
+		return sandboxes.Only(p.driver)
 	}
 	p.other = &tenant{boxes: p.w.second}
 	return p.w.choose(p.driver, p.other)

@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -20,13 +21,13 @@ type preparation struct {
 	solve  solve.Solve
 	mirror *git.Mirror
 	setup  judge.Setup
-	bill   *bill
+	usage  *sandboxes.Recorder
 }
 
 // clear removes what an earlier attempt at the same base left. A driver that cannot be
 // asked now is left alone: if it is needed, opening the sandbox says so.
 func (p *preparation) clear(ctx context.Context) error {
-	names := layerNames(p.solve.ID)
+	names := sandboxes.LayerNames(p.solve.ID)
 	for _, name := range names {
 		sb, err := p.driver.Attach(ctx, name)
 		switch {
@@ -71,7 +72,7 @@ func (p *preparation) base(ctx context.Context) (judge.Report, string, error) {
 // possible refuses a driver with which dependencies can only be installed where the
 // agents' commands would have a network, too.
 func (p *preparation) possible() error {
-	if len(p.installSteps()) == 0 || forks(p.driver) || p.driver.Traits().Egress {
+	if len(p.installSteps()) == 0 || sandboxes.Forks(p.driver) || p.driver.Traits().Egress {
 		return nil
 	}
 	return p.impossible(p.driver.Traits().Name)
@@ -97,9 +98,9 @@ func (p *preparation) build(ctx context.Context) (report judge.Report, image str
 		image, err = p.freeze(ctx, p.driver, sb)
 	}
 	if image == "" {
-		closeSandbox(ctx, sb)
+		sandboxes.Close(ctx, sb)
 	}
-	p.bill.close()
+	p.usage.Closed()
 	return report, image, err
 }
 
@@ -108,10 +109,10 @@ func (p *preparation) build(ctx context.Context) (report judge.Report, image str
 // then nothing that was started with the network is there any more.
 func (p *preparation) furnished(ctx context.Context) (sandbox.Sandbox, error) {
 	steps := p.installSteps()
-	name, hosts := baseName(p.solve.ID), []string(nil)
+	name, hosts := sandboxes.BaseName(p.solve.ID), []string(nil)
 	if len(steps) > 0 {
 		hosts = steps[0].hosts
-		if forks(p.driver) {
+		if sandboxes.Forks(p.driver) {
 			name = steps[0].layer
 		}
 	}
@@ -123,10 +124,10 @@ func (p *preparation) furnished(ctx context.Context) (sandbox.Sandbox, error) {
 		sb, err = p.take(ctx, sb, steps)
 	}
 	if err != nil && sb != nil {
-		closeSandbox(ctx, sb)
+		sandboxes.Close(ctx, sb)
 	}
 	if err != nil {
-		p.bill.close()
+		p.usage.Closed()
 		return nil, err
 	}
 	return sb, nil
@@ -139,7 +140,7 @@ func (p *preparation) take(ctx context.Context, sb sandbox.Sandbox, steps []inst
 		if err := step.do(ctx, sb); err != nil {
 			return sb, err
 		}
-		name, hosts := baseName(p.solve.ID), []string(nil)
+		name, hosts := sandboxes.BaseName(p.solve.ID), []string(nil)
 		if i+1 < len(steps) {
 			name, hosts = steps[i+1].layer, steps[i+1].hosts
 		}
@@ -150,7 +151,7 @@ func (p *preparation) take(ctx context.Context, sb sandbox.Sandbox, steps []inst
 		case layer == "":
 			err = p.isolate(ctx, sb, sandbox.Network{Allow: hosts})
 		default:
-			p.bill.close()
+			p.usage.Closed()
 			sb, err = p.open(ctx, name, layer, hosts)
 		}
 		if err != nil {
@@ -163,15 +164,11 @@ func (p *preparation) take(ctx context.Context, sb sandbox.Sandbox, steps []inst
 // open opens a sandbox of the preparation.
 func (p *preparation) open(ctx context.Context, name, from string, hosts []string) (sandbox.Sandbox, error) {
 	t := p.settings(p.solve)
-	sb, err := room(ctx, p.driver, sandbox.Spec{
+	return p.usage.Open(ctx, p.driver, sandbox.Spec{
 		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
-		Labels: map[string]string{"solve": string(p.solve.ID), "phase": phasePrepare},
-		TTL:    lifetime(t.InstallTime, t.TestTime, p.solve.Plan.Limits.SolveTime),
-	}, until(p.solve, phasePrepare))
-	if err == nil {
-		p.bill.open(p.driver, sb, phasePrepare)
-	}
-	return sb, err
+		Labels: map[string]string{"solve": string(p.solve.ID), "phase": sandboxes.PhasePrepare},
+		TTL:    sandboxes.Lifetime(t.InstallTime, t.TestTime, p.solve.Plan.Limits.SolveTime),
+	}, p.solve)
 }
 
 // isolate ends the network of a sandbox in which something was installed, but for what
@@ -182,7 +179,7 @@ func (p *preparation) isolate(ctx context.Context, sb sandbox.Sandbox, work sand
 		err = e.Restrict(ctx, work)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		return p.impossible(placeOf(p.driver, sb).Driver)
+		return p.impossible(sandboxes.PlaceOf(p.driver, sb).Driver)
 	}
 	if err != nil {
 		return fmt.Errorf("end the network of the install: %w", err)
@@ -203,14 +200,12 @@ func (p *preparation) single(ctx context.Context, spec sandbox.Spec) (sandbox.Sa
 		spec.Network.Allow = steps[0].hosts
 	}
 	if t := p.settings(p.solve).InstallTime; spec.TTL > 0 {
-		spec.TTL = lifetime(spec.TTL, t)
+		spec.TTL = sandboxes.Lifetime(spec.TTL, t)
 	}
-	phase := spec.Labels["phase"]
-	sb, err := room(ctx, p.driver, spec, until(p.solve, phase))
+	sb, err := p.usage.Open(ctx, p.driver, spec, p.solve)
 	if err != nil {
 		return nil, err
 	}
-	p.bill.open(p.driver, sb, phase)
 	err = p.lay(ctx, sb)
 	for i, step := range steps {
 		next := work
@@ -228,8 +223,8 @@ func (p *preparation) single(ctx context.Context, spec sandbox.Spec) (sandbox.Sa
 		err = tree.Note(ctx, sb, noted)
 	}
 	if err != nil {
-		closeSandbox(ctx, sb)
-		p.bill.close()
+		sandboxes.Close(ctx, sb)
+		p.usage.Closed()
 		return nil, fmt.Errorf("prepare the sandbox: %w", err)
 	}
 	return sb, nil

@@ -13,6 +13,8 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // Gateway lets agents that are programs of their own call their models.
@@ -64,12 +66,12 @@ func (w *worker) reach(spec *sandbox.Spec) error {
 	if !needs.Inside {
 		return nil
 	}
-	d, err := w.driver(w.solve)
+	d, err := sandboxes.DriverOf(w.Drivers, w.solve)
 	if err != nil {
 		return err
 	}
 	if where(needs, d) == agent.BySocket {
-		spec.Network.Socket, err = w.Gateway.Socket(runName(w.run))
+		spec.Network.Socket, err = w.Gateway.Socket(sandboxes.RunName(w.run))
 		return err
 	}
 	spec.Network.Allow = []string{w.Gateway.PublicHost()}
@@ -81,7 +83,7 @@ func (w *worker) forget(ctx context.Context) {
 	if _, ok := w.resident(w.run.Experiment.Agent); !ok || w.run.Sandbox == "" {
 		return
 	}
-	if err := w.Gateway.Forget(runName(w.run)); err != nil {
+	if err := w.Gateway.Forget(sandboxes.RunName(w.run)); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("gateway directory not removed")
 	}
 }
@@ -89,7 +91,7 @@ func (w *worker) forget(ctx context.Context) {
 // booking is the account of one run at the gateway: every call that it lets through is
 // settled in one transaction with the run's progress.
 type booking struct {
-	*account
+	*budget.Allowance
 	worker *worker
 
 	mu    sync.Mutex
@@ -100,7 +102,7 @@ var _ agent.Account = (*booking)(nil)
 
 // Begin is agent.Account.
 func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
-	if err := b.begin(ctx, worst); err != nil {
+	if err := b.Allowance.Begin(ctx, worst); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -120,7 +122,7 @@ func (b *booking) End(ctx context.Context, c agent.Call) error {
 	if c.Estimated {
 		used.Estimated = used.Calls
 	}
-	b.settle(b.least(), used)
+	b.Allowance.End(b.least(), used)
 	w := b.worker
 	err := w.progress(ctx, nil, func(p *solve.Progress) {
 		p.Steps += used.Calls
@@ -182,17 +184,17 @@ func body(data []byte) any {
 
 // enter opens the run's door and gives the job what a program of its own needs. The
 // func closes it.
-func (w *worker) enter(job *agent.Job, a *account) (func(), error) {
+func (w *worker) enter(job *agent.Job, a *budget.Allowance) (func(), error) {
 	needs, ok := w.resident(w.run.Experiment.Agent)
 	if !ok {
 		return func() {}, nil
 	}
-	d, err := w.driver(w.solve)
+	d, err := sandboxes.DriverOf(w.Drivers, w.solve)
 	if err != nil {
 		return nil, err
 	}
-	b := &booking{account: a, worker: w}
-	door, shut, err := w.Gateway.Open(runName(w.run), where(needs, d), w.run.Experiment, b)
+	b := &booking{Allowance: a, worker: w}
+	door, shut, err := w.Gateway.Open(sandboxes.RunName(w.run), where(needs, d), w.run.Experiment, b)
 	if err != nil {
 		return nil, err
 	}

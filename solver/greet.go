@@ -50,7 +50,7 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 // somebody who asked is answered at once, however long the queue is.
 func (e *Engine) greetWaiting(ctx, work context.Context) {
 	live, err := e.Store.LiveSolves(ctx)
-	e.complain(ctx, err, "live solves not read")
+	fault.Log(ctx, err, "live solves not read")
 	e.greetNew(work, live)
 	e.tellPlaces(ctx, live)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -34,7 +35,7 @@ func (w *worker) harvest(ctx context.Context) error {
 	if errors.Is(err, tree.ErrTooLarge) {
 		err = w.tooLarge(ctx, err, cancelled)
 		if err == nil {
-			closeSandbox(ctx, w.box)
+			sandboxes.Close(ctx, w.box)
 			w.box = nil
 		}
 		return err
@@ -45,7 +46,7 @@ func (w *worker) harvest(ctx context.Context) error {
 	if err := w.keep(ctx, hctx, patch, cancelled); err != nil {
 		return err
 	}
-	closeSandbox(ctx, w.box)
+	sandboxes.Close(ctx, w.box)
 	w.box = nil
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // work carries a claimed solve as far as it goes without waiting for runs. A step
@@ -43,7 +44,7 @@ func (e *Engine) work(ctx context.Context, s solve.Solve, place *seat) {
 		s = next
 	}
 	if s.State.Final() {
-		e.dropPurse(s.ID)
+		e.budgets.Drop(s.ID)
 		log.Info().Str("state", string(s.State)).Msg("solve ended")
 	}
 }
@@ -98,7 +99,7 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	}
 	s, _, err := e.apply(ctx, c)
 	if err == nil {
-		e.thaw(ctx, s)
+		sandboxes.DeleteBases(ctx, e.Drivers, s)
 	}
 	return s, err
 }
@@ -135,17 +136,14 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	return e.begin(ctx, s)
 }
 
-// begin claims a solve as it was planned, if the day has room for it. One at a time
-// looks and claims, so that two cannot take the last place; a store shared by several
-// processes will have to do both in one transaction.
+// begin claims a solve as it was planned, if the day has room for it.
 func (e *Engine) begin(ctx context.Context, planned solve.Solve) (solve.Solve, error) {
-	select {
-	case e.till <- struct{}{}:
-	case <-ctx.Done():
-		return planned, context.Cause(ctx)
+	unlock, err := e.daily.Lock(ctx)
+	if err != nil {
+		return planned, err
 	}
-	defer func() { <-e.till }()
-	if err := e.afford(ctx, planned, &planned.Plan); err != nil {
+	defer unlock()
+	if err := e.daily.Check(ctx, planned, &planned.Plan); err != nil {
 		return planned, err
 	}
 	now := time.Now()

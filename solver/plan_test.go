@@ -159,7 +159,7 @@ func TestDeadlineNamesTheHindrance(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.hub.refuse("clone", fault{passes: true, after: 40 * time.Minute})
 		w.start("a")
-		s := w.final(w.ask(budget(time.Hour)), solve.StateExpired)
+		s := w.final(w.ask(lasting(time.Hour)), solve.StateExpired)
 		if d := s.Ended.Sub(s.Started); d < time.Hour || d > time.Hour+2*time.Second || !strings.Contains(s.Reason, "GitHub does not answer") {
 			w.Errorf("expired after %s: %s", d, s.Reason)
 		}

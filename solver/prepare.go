@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -43,7 +44,7 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	case <-ctx.Done():
 		return s, context.Cause(ctx)
 	}
-	driver, err := e.driver(s)
+	driver, err := sandboxes.DriverOf(e.Drivers, s)
 	if err != nil {
 		return s, err
 	}
@@ -56,14 +57,14 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err != nil {
 		return s, err
 	}
-	p := preparation{Engine: e, driver: driver, solve: s, mirror: mirror, setup: setup, bill: &bill{}}
+	p := preparation{Engine: e, driver: driver, solve: s, mirror: mirror, setup: setup, usage: &sandboxes.Recorder{}}
 	report, image, err := p.base(ctx)
 	if err != nil {
 		return s, err
 	}
 	base := s.Base
 	base.Image, base.Install, base.Test = image, setup.Install, setup.Test
-	base.Report, base.Duration, base.Stays = report.Counts, time.Since(began), p.bill.copied()
+	base.Report, base.Duration, base.Stays = report.Counts, time.Since(began), p.usage.Used()
 	runs, err := e.newRuns(ctx, s)
 	if err != nil {
 		return s, err
@@ -163,7 +164,7 @@ func (p *preparation) helpful(sb sandbox.Sandbox, r judge.Report) string {
 	case "":
 		return command
 	case judge.SandboxMemory:
-		place := placeOf(p.driver, sb)
+		place := sandboxes.PlaceOf(p.driver, sb)
 		key := "the memory in sandbox." + place.Driver
 		if d, ok := p.Drivers.Of(place.Driver); ok && d.Traits().Name == place.Driver {
 			key = cmp.Or(d.Traits().MemoryKey, key)

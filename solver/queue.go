@@ -51,7 +51,7 @@ func (e *Engine) tellPlaces(ctx context.Context, live []solve.Solve) {
 			Set: func(s *solve.Solve, _ *solve.Run) { s.Place, s.Queue = place, len(queue) },
 		})
 		if err != nil && !fault.Decided(err) { // it was claimed or ended meanwhile
-			e.complain(ctx, err, "place in the queue not stored")
+			fault.Log(ctx, err, "place in the queue not stored")
 		}
 	}
 	e.board.told = told

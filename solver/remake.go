@@ -9,20 +9,21 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // fork opens a sandbox on the solve's base. A base that is gone is made again: the store
 // was restored on another machine, somebody emptied the sandboxes' directory, or another
 // driver takes over. Where there is no base, the sandbox is prepared by itself.
-func (e *Engine) fork(ctx context.Context, s solve.Solve, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
-	d, err := e.driver(s)
+func (e *Engine) fork(ctx context.Context, s solve.Solve, spec sandbox.Spec, b *sandboxes.Recorder) (sandbox.Sandbox, error) {
+	d, err := sandboxes.DriverOf(e.Drivers, s)
 	if err != nil {
 		return nil, err
 	}
 	if s.Base.Image == "" {
 		return e.alone(ctx, s, d, spec, b)
 	}
-	sb, err := e.forked(ctx, s, d, spec, b)
+	sb, err := b.Open(ctx, d, spec, s)
 	if !errors.Is(err, sandbox.ErrGone) {
 		return sb, err
 	}
@@ -32,20 +33,10 @@ func (e *Engine) fork(ctx context.Context, s solve.Solve, spec sandbox.Spec, b *
 	case err != nil:
 		return nil, err
 	case made:
-		return e.forked(ctx, s, d, spec, b)
+		return b.Open(ctx, d, spec, s)
 	default:
 		return e.alone(ctx, s, at, spec, b)
 	}
-}
-
-// forked opens a sandbox on a base that is there.
-func (e *Engine) forked(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
-	phase := spec.Labels["phase"]
-	sb, err := room(ctx, d, spec, until(s, phase))
-	if err == nil {
-		b.open(d, sb, phase)
-	}
-	return sb, err
 }
 
 // lacking is the driver that lacks a base: the error's own word, where there are several.
@@ -59,7 +50,7 @@ func lacking(err error, d sandbox.Driver) sandbox.Driver {
 
 // remade makes the base again in the driver at, one at a time, unless somebody did it
 // meanwhile. false: the driver cannot hold one.
-func (e *Engine) remade(ctx context.Context, s solve.Solve, d, at sandbox.Driver, spec sandbox.Spec, b *bill) (bool, error) {
+func (e *Engine) remade(ctx context.Context, s solve.Solve, d, at sandbox.Driver, spec sandbox.Spec, b *sandboxes.Recorder) (bool, error) {
 	if e.bare(at) {
 		return false, nil
 	}
@@ -90,11 +81,11 @@ func (e *Engine) remade(ctx context.Context, s solve.Solve, d, at sandbox.Driver
 // bare says that a driver holds no bases.
 func (e *Engine) bare(d sandbox.Driver) bool {
 	_, known := e.forkless.Load(d.Traits().Name)
-	return known || !forks(d)
+	return known || !sandboxes.Forks(d)
 }
 
 // alone prepares a sandbox by itself.
-func (e *Engine) alone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, b *bill) (sandbox.Sandbox, error) {
+func (e *Engine) alone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, b *sandboxes.Recorder) (sandbox.Sandbox, error) {
 	p, err := e.repeat(ctx, s, d, b)
 	if err != nil {
 		return nil, err
@@ -103,7 +94,7 @@ func (e *Engine) alone(ctx context.Context, s solve.Solve, d sandbox.Driver, spe
 }
 
 // repeat is the preparation of a solve that was prepared before: same commit, same commands.
-func (e *Engine) repeat(ctx context.Context, s solve.Solve, d sandbox.Driver, b *bill) (*preparation, error) {
+func (e *Engine) repeat(ctx context.Context, s solve.Solve, d sandbox.Driver, b *sandboxes.Recorder) (*preparation, error) {
 	mirror, err := e.mirror(ctx, s)
 	if err != nil {
 		return nil, err
@@ -113,5 +104,5 @@ func (e *Engine) repeat(ctx context.Context, s solve.Solve, d sandbox.Driver, b 
 		return nil, err
 	}
 	setup.Install, setup.Test = s.Base.Install, s.Base.Test
-	return &preparation{Engine: e, driver: d, solve: s, mirror: mirror, setup: setup, bill: b}, nil
+	return &preparation{Engine: e, driver: d, solve: s, mirror: mirror, setup: setup, usage: b}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // agentLog is the artifact with the output of an agent's install.
@@ -47,12 +48,12 @@ func (p *preparation) installSteps() []installStep {
 			n, _ := p.resident(name)
 			hosts = append(hosts, n.Install.Hosts...)
 		}
-		steps = append(steps, installStep{agentsName(p.solve.ID), hosts, p.installAgents})
+		steps = append(steps, installStep{sandboxes.AgentsName(p.solve.ID), hosts, p.installAgents})
 	}
 	if p.setup.Install == "" {
 		return steps
 	}
-	own := installStep{installName(p.solve.ID), p.setup.Hosts, p.install}
+	own := installStep{sandboxes.InstallName(p.solve.ID), p.setup.Hosts, p.install}
 	if len(agents) == 0 || p.settings(p.solve).OnlyHosts {
 		return append(steps, own)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
 )
@@ -59,7 +60,7 @@ func (c Config) settings() solve.Settings {
 		Patch: solve.PatchRules{
 			MaxBytes: c.Patch.MaxKiB << 10, MaxFiles: c.Patch.MaxFiles, RefuseInstructions: c.Patch.RefuseInstructions,
 		},
-		Day:   solve.DayLimit{Solves: c.Daily.Repository.Solves, Money: usd(c.Daily.Repository.USD)},
+		Day:   solve.DayLimit{Solves: c.Daily.Repository.Solves, Money: budget.USD(c.Daily.Repository.USD)},
 		Order: c.Order,
 	}
 }

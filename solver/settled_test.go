@@ -8,7 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/budget"
 )
 
 // TestCallIsSettledInOneTransaction: a call of an agent is one writing of the store, which
@@ -62,8 +62,8 @@ func TestEstimateIsMarked(t *testing.T) {
 
 // TestMoneyADayOfAnInstallation: it is one for all its repositories, and no other's.
 func TestMoneyADayOfAnInstallation(t *testing.T) {
-	for name, daily := range map[string]solver.Daily{
-		"installation": {Installation: solver.Day{USD: 0.05}}, "process": {Process: solver.Day{USD: 0.05}},
+	for name, daily := range map[string]budget.Daily{
+		"installation": {Installation: budget.Day{USD: 0.05}}, "process": {Process: budget.Day{USD: 0.05}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

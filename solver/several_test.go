@@ -12,7 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
@@ -34,7 +34,7 @@ func (s several) Names() []string       { return s.names }
 func (s several) All() []sandbox.Driver { return s.all }
 
 // pair gives the world a second driver, called two; the first is one.
-func (w *world) pair(choose func(one, two sandbox.Driver) solver.Drivers) {
+func (w *world) pair(choose func(one, two sandbox.Driver) sandboxes.Drivers) {
 	w.second = &boxes{Driver: fakesandbox.New(w.machine.answer), from: map[string]string{}}
 	w.driver.SetTraits(func(t *sandbox.Traits) { t.Name = "one" })
 	w.second.SetTraits(func(t *sandbox.Traits) { t.Name = "two" })
@@ -42,12 +42,12 @@ func (w *world) pair(choose func(one, two sandbox.Driver) solver.Drivers) {
 }
 
 // both may be chosen.
-func both(one, two sandbox.Driver) solver.Drivers {
+func both(one, two sandbox.Driver) sandboxes.Drivers {
 	return several{map[string]sandbox.Driver{"one": one, "two": two}, []string{"one", "two"}, []sandbox.Driver{one, two}}
 }
 
 // backed is one, from which two takes over.
-func backed(one, two sandbox.Driver) solver.Drivers {
+func backed(one, two sandbox.Driver) sandboxes.Drivers {
 	return several{map[string]sandbox.Driver{"one": drivers.WithFallback(one, two, zerolog.Nop()), "two": two}, []string{"one"}, []sandbox.Driver{one, two}}
 }
 
@@ -128,7 +128,7 @@ func TestDriverStaysPinned(t *testing.T) {
 		id := w.ask(with("slowly", "bad"))
 		w.steps(id, 3)
 		a.kill()
-		w.choose = func(one, two sandbox.Driver) solver.Drivers {
+		w.choose = func(one, two sandbox.Driver) sandboxes.Drivers {
 			d := both(one, two).(several)
 			d.names = []string{"two", "one"}
 			return d
@@ -166,7 +166,7 @@ func TestDriverThatIsGone(t *testing.T) {
 		w.steps(id, 3)
 		a.kill()
 		w.must(errors.Join(w.emptySecond()))
-		w.choose = func(one, _ sandbox.Driver) solver.Drivers { return solver.Only(one) }
+		w.choose = func(one, _ sandbox.Driver) sandboxes.Drivers { return sandboxes.Only(one) }
 		w.start("b")
 		w.final(id, solve.StateUnsolved)
 		if r := w.ends(id, solve.RunLost)[0]; !strings.Contains(r.Reason, `"two"`) || !strings.Contains(r.Reason, "sandbox.choices") || r.Attempt != 1 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // unneeded is the cause with which a run is stopped that its solve's stop rule does not
@@ -42,7 +43,7 @@ func (e *Engine) spare(ctx context.Context, live []solve.Solve) {
 
 func (e *Engine) spareRuns(ctx context.Context, s solve.Solve) {
 	runs, err := e.Store.Runs(ctx, s.ID)
-	e.complain(ctx, err, "runs not read")
+	fault.Log(ctx, err, "runs not read")
 	rule := e.rule(s)
 	for _, r := range runs {
 		why := s.Needless(r, e.worked(r), runs, rule)
@@ -69,7 +70,7 @@ func (e *Engine) spareQueued(ctx context.Context, r solve.Run, why string) {
 		Set: func(_ *solve.Solve, r *solve.Run) { r.NotNeeded = true },
 	})
 	if !errors.Is(err, solve.ErrTransition) { // it ended by itself, or for another reason
-		e.complain(ctx, err, "run not ended")
+		fault.Log(ctx, err, "run not ended")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // sweep looks through all drivers at once: one that does not answer keeps nobody waiting.
@@ -25,17 +27,17 @@ func (e *Engine) sweep(ctx context.Context) {
 func (e *Engine) sweepGateway(ctx context.Context) {
 	kept, err := e.Gateway.Runs()
 	if err != nil || len(kept) == 0 {
-		e.complain(ctx, err, "leftovers of the gateway not swept")
+		fault.Log(ctx, err, "leftovers of the gateway not swept")
 		return
 	}
 	wanted, err := e.wanted(ctx)
 	if err != nil {
-		e.complain(ctx, err, "leftovers of the gateway not swept")
+		fault.Log(ctx, err, "leftovers of the gateway not swept")
 		return
 	}
 	for _, run := range kept {
 		if !wanted[run] {
-			e.complain(ctx, e.Gateway.Forget(run), "leftovers of the gateway not swept")
+			fault.Log(ctx, e.Gateway.Forget(run), "leftovers of the gateway not swept")
 		}
 	}
 }
@@ -54,7 +56,7 @@ func (e *Engine) sweepOf(ctx context.Context, d sandbox.Driver) {
 		names, err := wanted()
 		return err != nil || names[i.Name] // not knowing is no reason to kill
 	})
-	e.complain(ctx, err, "leftover sandboxes not swept")
+	fault.Log(ctx, err, "leftover sandboxes not swept")
 	for _, name := range swept {
 		e.Log.Info().Str("sandbox_id", name).Msg("leftover sandbox removed")
 	}
@@ -71,7 +73,7 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 		if s.State != solve.StatePreparing && s.State != solve.StateRunning {
 			continue
 		}
-		for _, name := range layerNames(s.ID) {
+		for _, name := range sandboxes.LayerNames(s.ID) {
 			names[name] = true
 		}
 		runs, err := e.Store.Runs(ctx, s.ID)
@@ -80,7 +82,7 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 		}
 		for _, r := range runs {
 			if r.State.Active() {
-				names[runName(r)], names[judgeName(r)] = true, true
+				names[sandboxes.RunName(r)], names[sandboxes.JudgeName(r)] = true, true
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
 // judge tests the candidate in a clean fork of the base: only the patch goes in.
@@ -56,13 +57,13 @@ func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {
 	if err != nil {
 		return none, err
 	}
-	w.discard(ctx, judgeName(w.run))
-	sb, err := w.fork(ctx, w.solve, w.spec(judgeName(w.run), phaseJudge), &w.bill)
+	w.discard(ctx, sandboxes.JudgeName(w.run))
+	sb, err := w.fork(ctx, w.solve, w.spec(sandboxes.JudgeName(w.run), sandboxes.PhaseJudge), w.usage)
 	if err != nil {
 		return none, err
 	}
-	defer w.bill.close()
-	defer closeSandbox(ctx, sb)
+	defer w.usage.Closed()
+	defer sandboxes.Close(ctx, sb)
 	began, t := time.Now(), w.settings(w.solve)
 	res, err := judge.Judge(ctx, sb, judge.Input{
 		Patch: patch, Changes: w.run.Candidate.Files, Base: base,

@@ -245,7 +245,7 @@ func TestWavesOutOfTime(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.endless("wrong", "bad")
 		w.start("a")
-		id := w.ask(with("wrong", "good", "idle"), stop(solve.StopWaves), budget(5*time.Minute))
+		id := w.ask(with("wrong", "good", "idle"), stop(solve.StopWaves), lasting(5*time.Minute))
 		s := w.final(id, solve.StateExpired)
 		w.ends(id, solve.RunFailed, solve.RunTimedOut, solve.RunTimedOut)
 		if s.Wave != 1 || s.Ended.Sub(s.Deadline) > 3*time.Second {

@@ -13,7 +13,9 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
@@ -23,7 +25,7 @@ type worker struct {
 	run   solve.Run
 	solve solve.Solve
 	box   sandbox.Sandbox // of the agent, nil when closed
-	bill  bill
+	usage *sandboxes.Recorder
 	steps sync.Mutex // guards run.Progress while the agent works
 	full  bool       // the agent's sandbox ended because its disk was full
 	// since is when the agent would have begun without a break; nil while it does not work.
@@ -48,13 +50,13 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 		log.Error().Err(err).Msg("run not ended")
 	}
 	if w.box != nil {
-		closeSandbox(ctx, w.box)
+		sandboxes.Close(ctx, w.box)
 	}
 	w.forget(ctx)
 	log.Info().Str("state", string(w.run.State)).Msg("run ended")
 	if w.solve.State.Final() {
-		w.dropPurse(w.solve.ID)
-		w.thaw(ctx, w.solve)
+		w.budgets.Drop(w.solve.ID)
+		sandboxes.DeleteBases(ctx, w.Drivers, w.solve)
 	}
 }
 
@@ -66,7 +68,7 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 	if w.solve, err = w.Store.Solve(last, w.run.Solve); err != nil {
 		return err
 	}
-	w.bill.stays = w.run.Stays
+	w.usage = sandboxes.NewRecorder(w.run.Stays)
 	if orphan {
 		if ok, err := w.adopt(ctx); err != nil || !ok {
 			return err
@@ -103,9 +105,9 @@ func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set f
 	switch ev {
 	case solve.EventStarted, solve.EventAgentEnded, solve.EventAdopted:
 	default: // the sandbox is closed now, or nobody's
-		w.bill.close()
+		w.usage.Closed()
 	}
-	stays := w.bill.copied()
+	stays := w.usage.Used()
 	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, Reason: reason}
 	c.Set = func(_ *solve.Solve, r *solve.Run) {
 		r.Stays = stays
@@ -124,7 +126,7 @@ func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set f
 // adopt takes over from a dead owner. false: the run went back to the queue or is lost.
 func (w *worker) adopt(ctx context.Context) (bool, error) {
 	if w.run.State == solve.RunJudging { // the patch is stored, nothing of the old sandbox is needed
-		w.discard(ctx, runName(w.run))
+		w.discard(ctx, sandboxes.RunName(w.run))
 		return true, w.apply(ctx, solve.EventAdopted, "", nil)
 	}
 	if w.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
@@ -148,14 +150,12 @@ func (w *worker) again(ctx context.Context, cause error, last solve.Event) error
 	if ctx.Err() != nil || errors.Is(cause, solve.ErrLeaseLost) {
 		return cause
 	}
-	w.discard(ctx, runName(w.run))
+	w.discard(ctx, sandboxes.RunName(w.run))
 	switch {
 	case fault.Hopeless(cause):
 		return w.apply(ctx, last, fault.Public(cause), nil)
 	case w.run.Attempt < w.cfg.MaxAttempts:
-		if p, ok := w.openPurse(w.run.Solve); ok {
-			p.requeue(w.run.N)
-		}
+		w.budgets.Requeue(w.run)
 		return w.apply(ctx, solve.EventRequeued, fault.Public(cause), nil)
 	}
 	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, fault.Public(cause)), nil)
@@ -173,7 +173,7 @@ func (w *worker) died(ctx context.Context, err error) error {
 
 // attach finds a sandbox of the run.
 func (w *worker) attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
-	d, err := w.driver(w.solve)
+	d, err := sandboxes.DriverOf(w.Drivers, w.solve)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (w *worker) attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 // discard removes a sandbox that may be there under that name.
 func (w *worker) discard(ctx context.Context, name string) {
 	if sb, err := w.attach(ctx, name); err == nil {
-		closeSandbox(ctx, sb)
+		sandboxes.Close(ctx, sb)
 	}
 }
 
@@ -212,22 +212,22 @@ func (w *worker) leave(ctx context.Context) {
 		return
 	}
 	if w.box != nil {
-		closeSandbox(ctx, w.box)
+		sandboxes.Close(ctx, w.box)
 	}
 	if s, err := w.Store.Solve(read, w.run.Solve); err == nil && s.State.Final() {
-		w.dropPurse(s.ID)
-		w.thaw(ctx, s)
+		w.budgets.Drop(s.ID)
+		sandboxes.DeleteBases(ctx, w.Drivers, s)
 	}
 }
 
 // open stores the intent, then forks the base.
 func (w *worker) open(ctx context.Context) error {
-	w.discard(ctx, runName(w.run))
-	spec := w.spec(runName(w.run), phaseWork)
+	w.discard(ctx, sandboxes.RunName(w.run))
+	spec := w.spec(sandboxes.RunName(w.run), sandboxes.PhaseWork)
 	if err := w.reach(&spec); err != nil {
 		return err
 	}
-	sb, err := w.fork(ctx, w.solve, spec, &w.bill)
+	sb, err := w.fork(ctx, w.solve, spec, w.usage)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (w *worker) open(ctx context.Context) error {
 func (w *worker) spec(name, phase string) sandbox.Spec {
 	l, t := w.solve.Plan.Limits, w.settings(w.solve).TestTime
 	return sandbox.Spec{
-		Name: name, From: w.solve.Base.Image, TTL: lifetime(l.RunTime, t, t),
+		Name: name, From: w.solve.Base.Image, TTL: sandboxes.Lifetime(l.RunTime, t, t),
 		Labels: map[string]string{"solve": string(w.run.Solve), "run": fmt.Sprint(w.run.N), "phase": phase},
 	}
 }
@@ -253,18 +253,18 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	}
 	last, done := lasting(ctx)
 	defer done()
-	purse, err := w.purseOf(last, w.solve)
+	budget, err := w.budgets.Of(last, w.solve)
 	if err != nil {
 		return err
 	}
-	account := purse.account(w.run, w.solve.Plan.Limits)
-	job, err := w.job(last, resumed, account)
+	allowance := budget.Allowance(w.run, w.solve.Plan.Limits)
+	job, err := w.job(last, resumed, allowance)
 	shut := func() {}
 	if err == nil {
-		shut, err = w.enter(&job, account)
+		shut, err = w.enter(&job, allowance)
 	}
 	if err != nil {
-		account.end()
+		allowance.Close()
 		return err
 	}
 	began := time.Now()
@@ -292,7 +292,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 		return res.Err
 	}
 	shut()
-	account.end()
+	allowance.Close()
 	if errors.Is(res.Err, agent.ErrAgain) {
 		return res.Err
 	}
@@ -308,13 +308,13 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 }
 
 // job is what the agent gets.
-func (w *worker) job(ctx context.Context, resumed bool, account *account) (agent.Job, error) {
+func (w *worker) job(ctx context.Context, resumed bool, allowance *budget.Allowance) (agent.Job, error) {
 	x := w.run.Experiment
 	job := agent.Job{
 		Task: w.solve.Task(), Strategy: w.settings(w.solve).Advise(w.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
-		Sandbox: w.box, Tree: tree.NewWatcher(w.box).Fingerprint, Name: runName(w.run),
-		Spend: account.leave, Spent: account.pay,
+		Sandbox: w.box, Tree: tree.NewWatcher(w.box).Fingerprint, Name: sandboxes.RunName(w.run),
+		Spend: allowance.Check, Spent: allowance.Pay,
 	}
 	var err error
 	if _, ok := w.resident(x.Agent); !ok { // its own model otherwise, through the gateway

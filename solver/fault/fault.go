@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -93,4 +94,11 @@ func Public(err error) string {
 		text = solve.CutText(text, 300) + "…"
 	}
 	return text
+}
+
+// Log logs an error unless ctx has ended, or what was looked for is not there.
+func Log(ctx context.Context, err error, message string) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, solve.ErrNotFound) {
+		zerolog.Ctx(ctx).Error().Err(err).Msg(message)
+	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
-	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/budget"
 )
 
 // Names in the emulator.
@@ -73,7 +73,7 @@ func (r *rig) config() server.Config {
 	cfg.Sandbox.Local.Dir = filepath.Join(r.dir, "sandboxes")
 	cfg.Sandbox.Local.AllowUnlimited = true
 	cfg.Solver.Defaults.Temps = []float64{0}
-	cfg.Solver.Daily = solver.Daily{}
+	cfg.Solver.Daily = budget.Daily{}
 	return cfg
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/store/bolt"
 )
 
@@ -77,7 +78,7 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 	}
 	node := fmt.Sprintf("node%d", n)
 	engine := solver.New(w.solver, solver.Parts{
-		Store: records, Hub: eyes{app, w.repo.Dir()}, Drivers: solver.Only(&tenant{host: w.host, gate: p.gate, mut: w.mut}), Git: mirrors,
+		Store: records, Hub: eyes{app, w.repo.Dir()}, Drivers: sandboxes.Only(&tenant{host: w.host, gate: p.gate, mut: w.mut}), Git: mirrors,
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())},
 		Models: account{w.provider, p.gate}, Node: node, Log: log,
 	})

@@ -1,4 +1,4 @@
-package solver
+package commands
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// settle is how long a label that was taken off may come back: people, and other
+// relabelTime is how long a label that was taken off may come back: people, and other
 // programs, put labels off and on.
-const settle = 5 * time.Second
+const relabelTime = 5 * time.Second
 
 // notYet says that an ask is decided later.
 type notYet struct{ until time.Time }
@@ -22,15 +22,15 @@ func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.u
 
 // stop cancels what an event has left nothing to solve of. An issue that was closed,
 // deleted or lost its label is read again first: what the event told may have been undone.
-func (e *Engine) stop(ctx context.Context, a solve.Ask) error {
-	late := !time.Now().Before(a.At.Add(settle))
+func (c *Commands) stop(ctx context.Context, a solve.Ask) error {
+	late := !time.Now().Before(a.At.Add(relabelTime))
 	if a.Stop == solve.StopUnlabelled && !late {
-		return notYet{a.At.Add(settle)}
+		return notYet{a.At.Add(relabelTime)}
 	}
-	if again, err := e.again(ctx, a); again || err != nil {
+	if again, err := c.labelRemovedAgain(ctx, a); again || err != nil {
 		return err
 	}
-	live, err := e.Store.LiveSolves(ctx)
+	live, err := c.store.LiveSolves(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,30 +38,30 @@ func (e *Engine) stop(ctx context.Context, a solve.Ask) error {
 	if len(live) == 0 {
 		return nil
 	}
-	undone, err := e.undone(ctx, a)
+	undone, err := c.undone(ctx, a)
 	switch {
 	case err != nil:
 		return err
 	case undone && a.Stop == solve.StopDeleted && !late: // GitHub's answers lag behind its events
-		return notYet{a.At.Add(settle)}
+		return notYet{a.At.Add(relabelTime)}
 	case undone:
 		return nil
 	}
 	for _, s := range live {
-		if _, err := e.Store.AskCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
+		if _, err := c.store.AskCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-// again says whether the label was taken off once more since: then it was there in
+// labelRemovedAgain says whether the label was taken off once more since: then it was there in
 // between, and the last time counts.
-func (e *Engine) again(ctx context.Context, a solve.Ask) (bool, error) {
+func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Ask) (bool, error) {
 	if a.Stop != solve.StopUnlabelled {
 		return false, nil
 	}
-	asks, err := e.Store.Asks(ctx)
+	asks, err := c.store.Asks(ctx)
 	return slices.ContainsFunc(asks, func(b solve.Ask) bool {
 		return b.Stop == a.Stop && b.Repo.ID == a.Repo.ID && b.Issue == a.Issue && strings.EqualFold(b.Label, a.Label) && b.At.After(a.At)
 	}), err
@@ -69,13 +69,13 @@ func (e *Engine) again(ctx context.Context, a solve.Ask) (bool, error) {
 
 // undone says whether the issue is not, or not any more, as the event told. Of an
 // installation that is gone nothing can be read.
-func (e *Engine) undone(ctx context.Context, a solve.Ask) (bool, error) {
+func (c *Commands) undone(ctx context.Context, a solve.Ask) (bool, error) {
 	switch a.Stop {
 	case solve.StopClosed, solve.StopUnlabelled, solve.StopDeleted:
 	default:
 		return false, nil
 	}
-	issue, err := e.Hub.Issue(ctx, a.Repo, a.Issue)
+	issue, err := c.hub.Issue(ctx, a.Repo, a.Issue)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
 		return false, nil

@@ -1,4 +1,4 @@
-package solver_test
+package budget_test
 
 import (
 	"context"
@@ -12,23 +12,23 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/budget"
 )
 
-// TestHundredRunsOfOnePurse: however many runs spend at once, and however many calls each
-// of them has under way, the purse is exceeded by one call of each run at most.
-func TestHundredRunsOfOnePurse(t *testing.T) {
+// TestHundredRunsOfOneBudget: however many runs spend at once, and however many calls each
+// of them has under way, the shared is exceeded by one call of each run at most.
+func TestHundredRunsOfOneBudget(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{1, 2, 3, 4, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			const runs, dearest = 100, 50_000
 			limit := solve.Money(3_000_000)
-			purse := solver.NewPurse(limit, runs, runs)
+			shared := budget.NewBudget(limit, runs, runs)
 			var spent atomic.Int64
 			var over sync.Map // of each run, the dearest call that it made
 			var all sync.WaitGroup
 			for n := range runs {
-				a := purse.Open(n+1, solve.Limits{})
+				a := shared.Open(n+1, solve.Limits{})
 				for k := range 3 {
 					all.Go(func() {
 						r := rand.New(rand.NewPCG(seed, uint64(n*10+k)))
@@ -68,7 +68,7 @@ func TestHundredRunsOfOnePurse(t *testing.T) {
 func TestOneRunDoesNotOverdrawTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := solver.NewPurse(100, 1, 1).Open(1, solve.Limits{})
+		a := budget.NewBudget(100, 1, 1).Open(1, solve.Limits{})
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -96,10 +96,10 @@ func TestOneRunDoesNotOverdrawTwice(t *testing.T) {
 		a.Settle(40, 100)
 		a.Settle(1, 1)
 		if err := a.Begin(t.Context(), 1); !errors.Is(err, agent.ErrBudget) {
-			t.Errorf("an empty purse lets a call through: %v", err)
+			t.Errorf("an empty shared lets a call through: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		b := solver.NewPurse(100, 1, 1).Open(1, solve.Limits{})
+		b := budget.NewBudget(100, 1, 1).Open(1, solve.Limits{})
 		must(b.Begin(ctx, 100))
 		go func() { got <- b.Begin(ctx, 100) }()
 		synctest.Wait()
@@ -114,13 +114,13 @@ func TestOneRunDoesNotOverdrawTwice(t *testing.T) {
 // leaves is everybody's.
 func TestReservedIsKept(t *testing.T) {
 	t.Parallel()
-	purse := solver.NewPurse(1000, 2, 5)
+	shared := budget.NewBudget(1000, 2, 5)
 	l := solve.Limits{RunMoney: 700}
-	first, second := purse.Open(1, l), purse.Open(2, l)
+	first, second := shared.Open(1, l), shared.Open(2, l)
 	if first.Reserved() != 500 || second.Reserved() != 500 {
 		t.Fatalf("two at a time reserved %d and %d of 1000", first.Reserved(), second.Reserved())
 	}
-	spend := func(a *solver.Account, cost solve.Money) error {
+	spend := func(a *budget.Allowance, cost solve.Money) error {
 		err := a.Begin(t.Context(), cost)
 		if err == nil {
 			a.Settle(cost, cost)
@@ -135,7 +135,7 @@ func TestReservedIsKept(t *testing.T) {
 	if err := spend(second, 100); err != nil {
 		t.Fatalf("the other run's part is gone: %v", err)
 	}
-	second.End()
+	second.Close()
 	if err := spend(second, 1); !errors.Is(err, agent.ErrOver) {
 		t.Errorf("an ended run spends: %v", err)
 	}
@@ -145,8 +145,8 @@ func TestReservedIsKept(t *testing.T) {
 	if err := spend(first, 1); !errors.Is(err, agent.ErrLimit) {
 		t.Errorf("the run's own limit does not hold: %v", err)
 	}
-	first.End()
-	if third := purse.Open(3, l); third.Reserved() != 100 { // of the 200 that are left, for two at a time
+	first.Close()
+	if third := shared.Open(3, l); third.Reserved() != 100 { // of the 200 that are left, for two at a time
 		t.Errorf("the third reserves %d", third.Reserved())
 	}
 }
@@ -155,7 +155,7 @@ func TestReservedIsKept(t *testing.T) {
 func TestStepsOfAProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := solver.NewPurse(0, 0, 1).Open(1, solve.Limits{RunSteps: 3})
+		a := budget.NewBudget(0, 0, 1).Open(1, solve.Limits{RunSteps: 3})
 		var made atomic.Int32
 		var all sync.WaitGroup
 		for range 10 {
@@ -182,16 +182,16 @@ func TestStepsOfAProgram(t *testing.T) {
 // nothing of what those wait for that have not begun, nor they of its own.
 func TestAttemptsLeaveOthersTheirPart(t *testing.T) {
 	t.Parallel()
-	purse := solver.NewPurse(1000, 2, 2)
+	shared := budget.NewBudget(1000, 2, 2)
 	for attempt := range 3 {
-		a := purse.Open(1, solve.Limits{})
+		a := shared.Open(1, solve.Limits{})
 		if a.Reserved() != 500 {
 			t.Errorf("attempt %d reserves %d of 1000 for one of two", attempt+1, a.Reserved())
 		}
-		a.End()
-		purse.Requeue(1)
+		a.Close()
+		shared.Requeue(1)
 	}
-	second := purse.Open(2, solve.Limits{})
+	second := shared.Open(2, solve.Limits{})
 	if second.Reserved() != 500 {
 		t.Errorf("the second run reserves %d while the first one waits", second.Reserved())
 	}
@@ -201,11 +201,11 @@ func TestAttemptsLeaveOthersTheirPart(t *testing.T) {
 // is spent, whoever has the run now.
 func TestPaidByALostOwner(t *testing.T) {
 	t.Parallel()
-	purse := solver.NewPurse(100, 1, 1)
-	lost := purse.Open(1, solve.Limits{})
-	now := purse.Open(1, solve.Limits{})
+	shared := budget.NewBudget(100, 1, 1)
+	lost := shared.Open(1, solve.Limits{})
+	now := shared.Open(1, solve.Limits{})
 	lost.Pay(100)
 	if err := now.Begin(t.Context(), 1); !errors.Is(err, agent.ErrBudget) {
-		t.Errorf("an empty purse lets a call through: %v", err)
+		t.Errorf("an empty shared lets a call through: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package solver
+package commands
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// follow starts a solve that goes on from an earlier one: retry, pick, revise.
+// followUp starts a solve that goes on from an earlier one: retry, pick, revise.
 // What was asked for is stored before the ask is answered, under the ask's own key, so
 // that a crash between the two starts nothing twice.
-func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+func (c *Commands) followUp(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
 	named := s.ID
-	s, err := e.newest(ctx, s)
+	s, err := c.newest(ctx, s)
 	if err != nil {
 		return answer{}, err
 	}
@@ -26,12 +26,12 @@ func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer
 		return answer{}, nil // created before a crash; it is the newest of the issue since
 	}
 	if !s.State.Final() {
-		return e.describe(ctx, s, solve.RunningText)
+		return c.describe(ctx, s, solve.RunningText)
 	}
 	if a.Kind == solve.AskPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
 		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
 	}
-	child, err := e.child(ctx, a, s)
+	child, err := c.followUpSolve(ctx, a, s)
 	var no fault.Refusal
 	if errors.As(err, &no) {
 		return answer{reply: no.Text, reaction: "confused"}, nil
@@ -39,33 +39,33 @@ func (e *Engine) follow(ctx context.Context, a solve.Ask, s solve.Solve) (answer
 	if err != nil {
 		return answer{}, err
 	}
-	stored, _, err := e.Store.Create(ctx, child)
+	stored, _, err := c.store.Create(ctx, child)
 	if err != nil {
 		return answer{}, err
 	}
 	if stored.Trigger.Key != child.Trigger.Key { // somebody was faster
-		return e.describe(ctx, stored, solve.RunningText)
+		return c.describe(ctx, stored, solve.RunningText)
 	}
 	return answer{}, nil // it reacts by itself
 }
 
 // newest is the last solve of the same pull request, or of the issue if there is none: a
 // check run, and the name of a branch, go on naming the solve they were made for.
-func (e *Engine) newest(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+func (c *Commands) newest(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	number := s.Issue.Number
 	if s.Pull != nil {
 		number = s.Pull.Number
 	} else if t := s.Target(); t != nil {
 		number = t.Number
 	}
-	return e.Store.LatestSolve(ctx, s.Repo.ID, number)
+	return c.store.LatestSolve(ctx, s.Repo.ID, number)
 }
 
 func followKey(a solve.Ask) string { return "ask:" + a.ID }
 
-// child is the solve that an ask wants, or a refusal with the reason.
-func (e *Engine) child(ctx context.Context, a solve.Ask, s solve.Solve) (solve.Solve, error) {
-	s, runs, err := e.ancestor(ctx, s)
+// followUpSolve is the solve that an ask wants, or a refusal with the reason.
+func (c *Commands) followUpSolve(ctx context.Context, a solve.Ask, s solve.Solve) (solve.Solve, error) {
+	s, runs, err := c.solveWithRuns(ctx, s)
 	if err != nil {
 		return solve.Solve{}, err
 	}
@@ -103,7 +103,7 @@ func (e *Engine) child(ctx context.Context, a solve.Ask, s solve.Solve) (solve.S
 			return child, err
 		}
 	}
-	if f.Pull, err = e.target(ctx, a, s); err != nil {
+	if f.Pull, err = c.targetPull(ctx, a, s); err != nil {
 		return child, err
 	}
 	child.Follows = &f
@@ -113,15 +113,15 @@ func (e *Engine) child(ctx context.Context, a solve.Ask, s solve.Solve) (solve.S
 	return child, nil
 }
 
-// ancestor is the solve whose runs an ask is about: one that went on from another
+// solveWithRuns is the solve whose runs an ask is about: one that went on from another
 // and failed before it had runs of its own is passed over.
-func (e *Engine) ancestor(ctx context.Context, s solve.Solve) (solve.Solve, []solve.Run, error) {
+func (c *Commands) solveWithRuns(ctx context.Context, s solve.Solve) (solve.Solve, []solve.Run, error) {
 	for {
-		runs, err := e.Store.Runs(ctx, s.ID)
+		runs, err := c.store.Runs(ctx, s.ID)
 		if err != nil || len(runs) > 0 || s.Follows == nil {
 			return s, runs, err
 		}
-		of, err := e.Store.Solve(ctx, s.Follows.Of)
+		of, err := c.store.Solve(ctx, s.Follows.Of)
 		if errors.Is(err, solve.ErrNotFound) {
 			return s, runs, nil
 		}
@@ -170,8 +170,8 @@ func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
 	return n, nil
 }
 
-// target is the pull request to go on with, as it is now; nil if there is none yet.
-func (e *Engine) target(ctx context.Context, a solve.Ask, s solve.Solve) (*solve.Pull, error) {
+// targetPull is the pull request to go on with, as it is now; nil if there is none yet.
+func (c *Commands) targetPull(ctx context.Context, a solve.Ask, s solve.Solve) (*solve.Pull, error) {
 	known := s.Pull
 	if known == nil {
 		known = s.Target()
@@ -182,7 +182,7 @@ func (e *Engine) target(ctx context.Context, a solve.Ask, s solve.Solve) (*solve
 		}
 		return nil, nil
 	}
-	now, err := e.Hub.Pull(ctx, s.Repo, known.Number)
+	now, err := c.hub.Pull(ctx, s.Repo, known.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
 		return nil, fault.Refusef("Pull request #%d is not there any more.", known.Number)

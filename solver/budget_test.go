@@ -21,9 +21,9 @@ func spent(list []solve.Run) solve.Money {
 // call is the price of one model call in these tests: a cent.
 const call = 10_000
 
-// TestPurseIsShared: the runs of a solve together spend what it may cost, and
+// TestBudgetIsShared: the runs of a solve together spend what it may cost, and
 // at most one call each beyond. Who comes late does not even begin.
-func TestPurseIsShared(t *testing.T) {
+func TestBudgetIsShared(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Limits.Parallel, w.cfg.Limits.SolveUSD = 3, 0.20
 		w.cfg.Limits.RunUSD = 1
@@ -64,8 +64,8 @@ func TestBudgetOfTheRequest(t *testing.T) {
 	})
 }
 
-// TestPurseSurvivesARestart: what a dead process spent is spent, once.
-func TestPurseSurvivesARestart(t *testing.T) {
+// TestBudgetSurvivesARestart: what a dead process spent is spent, once.
+func TestBudgetSurvivesARestart(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cfg.Limits.SolveUSD = 0.10
 		w.play("dear", slices.Concat(many(1, dear(call, "write good")), many(30, dear(call, "sleep 1s")))...)

@@ -1,4 +1,4 @@
-package solver
+package budget
 
 import (
 	"context"
@@ -25,13 +25,13 @@ type Daily struct {
 
 const (
 	day = 24 * time.Hour
-	// leastMoney is too little to begin a solve with.
-	leastMoney solve.Money = 10_000
+	// LeastMoney is the least money that a solve begins with.
+	LeastMoney solve.Money = 10_000
 	// roomFormat is how people are told when there is room again.
 	roomFormat = "2006-01-02 15:04 UTC"
 )
 
-// scope is one of the three, with what was spent in it during the last day.
+// scope is one of the three.
 type scope struct {
 	Day
 	name          string // as a subject
@@ -57,26 +57,48 @@ func (d Daily) scopes(s solve.Solve, plan *solve.Plan) []scope {
 	}
 }
 
-// afford says whether the day has room for one more solve, and lowers its money to
-// what the day leaves. What a live solve may still spend counts as spent. Solves
-// that never started, such as those of people who may not ask, count for nothing.
-func (e *Engine) afford(ctx context.Context, s solve.Solve, plan *solve.Plan) error {
-	scopes := e.cfg.Daily.scopes(s, plan)
+// dayStore tells what was started lately, and what it cost.
+type dayStore interface {
+	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
+}
+
+// DailyLimit holds solves to what a day allows.
+type DailyLimit struct {
+	store  dayStore
+	limits Daily
+	taken  chan struct{} // one token: a solve is checked and started
+}
+
+// NewDailyLimit returns the daily limit of a process.
+func NewDailyLimit(store dayStore, limits Daily) *DailyLimit {
+	return &DailyLimit{store: store, limits: limits, taken: make(chan struct{}, 1)}
+}
+
+// Lock lets one solve at a time be checked and started, so that two cannot take the last
+// place; a store shared by several processes will have to do both in one transaction.
+func (l *DailyLimit) Lock(ctx context.Context) (unlock func(), err error) {
+	select {
+	case l.taken <- struct{}{}:
+		return func() { <-l.taken }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Check refuses a solve that the day has no room for, and lowers the plan's money to what
+// the day leaves. What a live solve may still spend counts as spent. Solves that never
+// started, such as those of people who may not ask, count for nothing.
+func (l *DailyLimit) Check(ctx context.Context, s solve.Solve, plan *solve.Plan) error {
+	scopes := l.limits.scopes(s, plan)
 	if !slices.ContainsFunc(scopes, func(c scope) bool { return c.Day != (Day{}) }) {
 		return nil
 	}
-	now := time.Now()
-	spent, err := e.Store.Spent(ctx, now.Add(1-day))
+	spent, err := l.store.Spent(ctx, time.Now().Add(1-day))
 	if err != nil {
 		return err
 	}
 	for _, c := range scopes {
-		var mine []solve.Spending
-		for _, p := range spent {
-			if c.has(p) {
-				mine = append(mine, p)
-			}
-		}
+		mine := slices.DeleteFunc(slices.Clone(spent), func(p solve.Spending) bool { return !c.has(p) })
 		if c.Solves > 0 && len(mine) >= c.Solves {
 			room := mine[len(mine)-c.Solves].Started.Add(day)
 			return fault.Refusef("%s has started %s in the last 24 hours, the most that %s allows. There is room again at %s.",
@@ -94,15 +116,15 @@ func (e *Engine) afford(ctx context.Context, s solve.Solve, plan *solve.Plan) er
 
 // lower bounds the plan's money by what the scope has left.
 func (c scope) lower(mine []solve.Spending, plan *solve.Plan) error {
-	most, taken := usd(c.USD), solve.Money(0)
+	most, taken := USD(c.USD), solve.Money(0)
 	for _, p := range mine {
 		taken += p.Reserved
 	}
 	left := most - taken
-	if left < leastMoney {
+	if left < LeastMoney {
 		room := time.Time{}
 		for _, p := range mine {
-			if taken -= p.Reserved; most-taken >= leastMoney {
+			if taken -= p.Reserved; most-taken >= LeastMoney {
 				room = p.Started.Add(day)
 				break
 			}
@@ -128,3 +150,6 @@ func plural(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// USD turns dollars into Money.
+func USD(v float64) solve.Money { return solve.Money(v*1e6 + 0.5) }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/solver/budget"
 )
 
 // at is a time as people are told it.
@@ -41,13 +41,13 @@ func TestSolvesADay(t *testing.T) {
 		return func(s *solve.Solve) { s.Repo.ID, s.Repo.Installation = id, inst }
 	}
 	for name, c := range map[string]struct {
-		daily   solver.Daily
+		daily   budget.Daily
 		free    func(*solve.Solve) // is not concerned; nil if all are
 		subject string
 	}{
-		"repository":   {solver.Daily{Repository: solver.Day{Solves: 2}}, other(8, 1), "This repository"},
-		"installation": {solver.Daily{Installation: solver.Day{Solves: 2}}, other(7, 2), "This installation of the App"},
-		"process":      {solver.Daily{Process: solver.Day{Solves: 2}}, nil, "This yudai"},
+		"repository":   {budget.Daily{Repository: budget.Day{Solves: 2}}, other(8, 1), "This repository"},
+		"installation": {budget.Daily{Installation: budget.Day{Solves: 2}}, other(7, 2), "This installation of the App"},
+		"process":      {budget.Daily{Process: budget.Day{Solves: 2}}, nil, "This yudai"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -81,7 +81,7 @@ func TestSolvesADay(t *testing.T) {
 // taken, and who finds nothing left is refused.
 func TestMoneyADay(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Daily.Repository = solver.Day{USD: 0.25}
+		w.cfg.Daily.Repository = budget.Day{USD: 0.25}
 		w.cfg.Limits.SolveUSD, w.cfg.Limits.RunUSD = 0.20, 1
 		w.play("dear", slices.Concat(many(1, dear(call, "write good")), many(60, dear(call, "sleep 1s")))...)
 		w.play("cheap", dear(call, "write good"))
@@ -120,7 +120,7 @@ func TestMoneyADay(t *testing.T) {
 // TestLastPlaceIsTakenOnce: of many that are planned at once, as many start as the day has room for.
 func TestLastPlaceIsTakenOnce(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Daily.Process = solver.Day{Solves: 3}
+		w.cfg.Daily.Process = budget.Day{Solves: 3}
 		w.writer()
 		var ids []solve.ID
 		for i := range 12 {
@@ -150,7 +150,7 @@ func TestLastPlaceIsTakenOnce(t *testing.T) {
 // TestRoomIsKnownAfterARestart: the store knows what was spent, not the process.
 func TestRoomIsKnownAfterARestart(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Daily.Repository = solver.Day{Solves: 1}
+		w.cfg.Daily.Repository = budget.Day{Solves: 1}
 		w.writer()
 		p := w.start("a")
 		w.final(w.ask(), solve.StateSolved)
@@ -163,7 +163,7 @@ func TestRoomIsKnownAfterARestart(t *testing.T) {
 // TestRepositoryLowersItsDay: the repository's own file can, and the refusal names it.
 func TestRepositoryLowersItsDay(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.cfg.Daily.Repository = solver.Day{Solves: 5}
+		w.cfg.Daily.Repository = budget.Day{Solves: 5}
 		w.hub.set(func(h *hub) { h.config = "limits: {solves_per_day: 1}" })
 		w.writer()
 		w.start("a")

@@ -1,0 +1,213 @@
+// Package commands does what people ask for beside solving: status, why, cancel, retry,
+// pick, revise, help. It also stops solves whose issue, label or repository is gone.
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+)
+
+// Store is what commands need of the store.
+type Store interface {
+	Asks(ctx context.Context) ([]solve.Ask, error)
+	Answer(ctx context.Context, askID string, effects []solve.Effect) error
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
+	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
+	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	RenewEffect(ctx context.Context, key string, at time.Time) error
+}
+
+// Hub is what commands read from GitHub.
+type Hub interface {
+	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
+	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
+	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
+}
+
+// Commands answers what people asked. Rights are looked up live for each.
+type Commands struct {
+	store Store
+	hub   Hub
+	later map[string]time.Time // when GitHub may be asked again for a command's sake
+}
+
+// New returns the commands of a process.
+func New(store Store, hub Hub) *Commands {
+	return &Commands{store: store, hub: hub, later: map[string]time.Time{}}
+}
+
+// pause is how long a command waits at least after a fault that may pass.
+const pause = 2 * time.Second
+
+// Answer answers what has come and what waited long enough.
+func (c *Commands) Answer(ctx context.Context) {
+	asks, err := c.store.Asks(ctx)
+	fault.Log(ctx, err, "asks not read")
+	for _, a := range asks {
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Now().Before(c.later[a.ID]) {
+			continue
+		}
+		delete(c.later, a.ID)
+		said, err := c.decide(ctx, a)
+		var early notYet
+		if errors.As(err, &early) {
+			c.later[a.ID] = early.until
+			continue
+		}
+		if err != nil && fault.Temporary(err) && time.Since(a.At) < time.Hour {
+			zerolog.Ctx(ctx).Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
+			c.later[a.ID] = time.Now().Add(max(pause, fault.RetryAfter(err)))
+			continue
+		}
+		if err != nil {
+			zerolog.Ctx(ctx).Error().Err(err).Str("delivery_id", a.ID).Msg("ask failed")
+			if !a.Kind.Event() {
+				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+fault.Public(err), "confused"
+			}
+		}
+		fault.Log(ctx, c.store.Answer(ctx, a.ID, said.effects(a)), "ask not answered")
+	}
+}
+
+// answer is what somebody gets for an ask; each part may be empty.
+type answer struct {
+	reply    string
+	reaction string
+	// owner of the reply; "" is the ask. A second reply of one owner is not written.
+	owner string
+	// issue is where the reply goes; 0 is where the ask came from.
+	issue int
+}
+
+// effects are the writes that answer an ask; without an issue there is no place for any.
+func (n answer) effects(a solve.Ask) []solve.Effect {
+	var out []solve.Effect
+	add := func(owner string, kind solve.EffectKind, text string) {
+		if issue := cmp.Or(n.issue, a.Issue); text != "" && issue != 0 {
+			out = append(out, solve.Effect{
+				Key: owner + "/" + string(kind), Kind: kind, Text: text, Priority: solve.Priority(kind),
+				Repo: a.Repo, Issue: issue, CommentID: a.CommentID,
+			})
+		}
+	}
+	if !a.Button { // nothing is there to react on
+		add(a.ID, solve.EffectReact, n.reaction)
+	}
+	add(cmp.Or(n.owner, a.ID), solve.EffectReply, n.reply)
+	return out
+}
+
+// decide does what an ask wants and returns what it gets.
+func (c *Commands) decide(ctx context.Context, a solve.Ask) (answer, error) {
+	switch a.Kind {
+	case solve.AskStop:
+		return answer{}, c.stop(ctx, a)
+	case solve.AskRenew:
+		return answer{}, c.renewComment(ctx, a)
+	}
+	if a.Issue == 0 { // a button's place is the issue of the solve that it names
+		s, err := c.solveOf(ctx, a)
+		if errors.Is(err, solve.ErrNotFound) {
+			return answer{}, nil
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		a.Issue = s.Issue.Number
+	}
+	said, err := c.answerPerson(ctx, a)
+	said.issue = cmp.Or(said.issue, a.Issue)
+	return said, err
+}
+
+// answerPerson answers a person. Rights are looked up for all that a person asks.
+func (c *Commands) answerPerson(ctx context.Context, a solve.Ask) (answer, error) {
+	role, write, err := c.hub.Permission(ctx, a.Repo, a.Actor)
+	switch {
+	case err != nil:
+		return answer{}, err
+	case !write && a.Review: // everybody may review, and need not think of us
+		return answer{}, nil
+	case !write:
+		return answer{reply: solve.RefusedText(a.Actor, role), reaction: "-1", owner: solve.RefusalID(a.Repo, a.Issue, a.Actor)}, nil
+	}
+	switch a.Kind {
+	case solve.AskHelp:
+		return answer{reply: cmp.Or(a.Text, solve.HelpText()), reaction: "eyes"}, nil
+	case solve.AskUnknown:
+		return answer{reply: a.Text, reaction: "confused"}, nil
+	}
+	s, err := c.solveOf(ctx, a)
+	if errors.Is(err, solve.ErrNotFound) && a.Review {
+		return answer{}, nil
+	}
+	if errors.Is(err, solve.ErrNotFound) {
+		return answer{reply: "There is no solve of this issue yet. Add the label or comment the solve command to start one.", reaction: "confused"}, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return c.answerAbout(ctx, a, s)
+}
+
+// answerAbout answers a person who means a certain solve.
+func (c *Commands) answerAbout(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+	switch a.Kind {
+	case solve.AskCancel:
+		return c.cancel(ctx, a, s)
+	case solve.AskRetry, solve.AskPick, solve.AskRevise:
+		return c.followUp(ctx, a, s)
+	case solve.AskRunning:
+		said, err := c.describe(ctx, s, solve.RunningText)
+		if a.CommentID == 0 { // a label that goes off and on is answered once
+			said.owner = "running-" + string(s.ID)
+		}
+		return said, err
+	case solve.AskWhy:
+		return c.describe(ctx, s, solve.WhyText)
+	default:
+		return c.describe(ctx, s, solve.StatusText)
+	}
+}
+
+// solveOf is the solve that an ask is about: the one it names, or the newest of the issue.
+func (c *Commands) solveOf(ctx context.Context, a solve.Ask) (solve.Solve, error) {
+	if a.Solve == "" {
+		return c.store.LatestSolve(ctx, a.Repo.ID, a.Issue)
+	}
+	s, err := c.store.Solve(ctx, a.Solve)
+	if err == nil && s.Repo.ID != a.Repo.ID {
+		err = solve.ErrNotFound
+	}
+	return s, err
+}
+
+func (c *Commands) cancel(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+	if s.State.Final() {
+		return answer{reply: "The last solve of this issue has already ended: " + string(s.State) + ".", reaction: "confused"}, nil
+	}
+	if _, err := c.store.AskCancel(ctx, s.ID, a.Actor, "", time.Now()); err != nil {
+		return answer{}, err
+	}
+	return answer{reaction: "+1"}, nil // the progress comment tells the rest
+}
+
+func (c *Commands) describe(ctx context.Context, s solve.Solve, text func(solve.View) string) (answer, error) {
+	runs, err := c.store.Runs(ctx, s.ID)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{reply: text(solve.View{Solve: s, Runs: runs}), reaction: "eyes"}, nil
+}
