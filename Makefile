@@ -76,6 +76,10 @@ profile: deps build ## profile the slowest path of each row once, into build/pro
 microbench: deps ## run the Go benchmarks of single operations
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
 
+.PHONY: guest
+guest: ## rebuild the program that runs inside sandboxes (sandbox/guest/built)
+	$(GO) test -count=1 -run TestProgramIsCurrent ./sandbox/guest -update
+
 .PHONY: docker-image
 docker-image: ## build the image of the docker driver's sandboxes (needs the docker command and a registry)
 	@scripts/docker-image
@@ -108,7 +112,7 @@ projects-sample: deps build ## the same for one project of each language, withou
 # What check runs under the race detector, to stay under half an hour on two cores: the
 # packages with goroutines of ours, without tests that compare many cases one after the
 # other. `make race` has all; the rest waits for engines, agents and test runners, or is pure.
-RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/inside ./sandbox/local ./sandbox/prime \
+RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/guest ./sandbox/local ./sandbox/prime \
   ./server ./solver ./store/bolt
 LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted
 .PHONY: race-short

@@ -1,0 +1,140 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
+)
+
+// startPatience is how long a launched program may take to begin.
+const startPatience = 12 * time.Second
+
+// launch starts a program that outlives its owner, unless it was started before.
+func launch(r protocol.Request) protocol.Answer {
+	if !owned(r.Token) {
+		return protocol.Answer{Result: protocol.Gone}
+	}
+	if err := os.MkdirAll(launchedDir, 0o700); err != nil {
+		return inState(err)
+	}
+	j := outliving(r.ID)
+	first, err := j.claim()
+	if err != nil {
+		return inState(err)
+	}
+	if first {
+		if len(allProcesses().ofLaunched()) > 0 {
+			_ = os.WriteFile(j.file("other"), nil, 0o600)
+			return protocol.Answer{Result: protocol.Busy}
+		}
+		forgetOthers(j)
+		if _, err := startSupervisor(verbOutlive); err != nil {
+			return protocol.Answer{Result: protocol.Lost, Detail: err.Error()}
+		}
+	}
+	within(startPatience, func() bool {
+		return exists(j.file("up")) || exists(j.file("other")) || j.supervisor() != 0 && !j.supervised()
+	})
+	switch {
+	case exists(j.file("up")):
+		return protocol.Answer{Result: protocol.OK}
+	case exists(j.file("other")):
+		return protocol.Answer{Result: protocol.Busy}
+	}
+	return protocol.Answer{Result: protocol.Lost, Detail: "its supervisor ended"}
+}
+
+// forgetOthers removes the files of what was launched before.
+func forgetOthers(j job) {
+	for _, name := range names(launchedDir) {
+		if !strings.HasPrefix(name, j.id+".") {
+			_ = os.Remove(launchedDir + "/" + name)
+		}
+	}
+}
+
+// outlive is the life of a launched program's supervisor. It ends with the last of the
+// program's descendants, all of which it adopts.
+func outlive(r protocol.Request) {
+	j := outliving(r.ID)
+	if err := os.WriteFile(j.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil || !owned(r.Token) {
+		os.Exit(1)
+	}
+	adoptOrphans()
+	setMark(strconv.Itoa(launchedMark))
+	spareThreads()
+	if os.WriteFile(j.file("up"), nil, 0o600) != nil {
+		os.Exit(1)
+	}
+	if _, err := startProgram(j, r, []int{0, 1, 2}); err != nil {
+		os.Exit(1)
+	}
+	ignoreSignals()
+	began, limit := time.Now(), time.Duration(r.TimeoutMS)*time.Millisecond
+	for reapAny() {
+		if limit > 0 && time.Since(began) > limit {
+			endTree(func(all processes) set {
+				reapAny()
+				return all.below(os.Getpid()).with(all.marked(func(m uint64) bool { return m == launchedMark }))
+			}, 30*time.Second)
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	os.Exit(0)
+}
+
+// reapAny collects the children that ended. It reports false if there are none left.
+func reapAny() bool {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != nil && err != syscall.EINTR { //nolint:errorlint // a bare number of the kernel's
+			return false
+		}
+		if pid == 0 {
+			return true
+		}
+	}
+}
+
+// launched answers busy if anything that was launched runs.
+func launched(r protocol.Request) protocol.Answer {
+	switch {
+	case !owned(r.Token):
+		return protocol.Answer{Result: protocol.Gone}
+	case len(allProcesses().ofLaunched()) > 0:
+		return protocol.Answer{Result: protocol.Busy}
+	}
+	return protocol.Answer{Result: protocol.OK}
+}
+
+// halt ends what was launched. With an id it is for a launch that went wrong, and ends
+// only that one, which then never begins.
+func halt(r protocol.Request) protocol.Answer {
+	if !owned(r.Token) {
+		return protocol.Answer{Result: protocol.Gone}
+	}
+	if r.ID != "" {
+		j := outliving(r.ID)
+		if first, err := j.claim(); first || err != nil {
+			return protocol.Answer{Result: protocol.OK}
+		}
+		within(6*time.Second, func() bool {
+			return exists(j.file("up")) || exists(j.file("other")) || j.supervisor() != 0 && !j.supervised()
+		})
+		if exists(j.file("other")) {
+			return protocol.Answer{Result: protocol.OK}
+		}
+	}
+	endTree(processes.ofLaunched, 20*time.Second)
+	if len(allProcesses().ofLaunched()) > 0 {
+		return failed("it still runs")
+	}
+	return protocol.Answer{Result: protocol.OK}
+}
