@@ -23,7 +23,8 @@ import (
 const module = "github.com/yudai-dev/yudai"
 
 // mayImport is the import table of docs/architecture.md: which of our packages
-// the non-test code of a package may import. A package without a row fails.
+// the non-test code of a package may import. A package without a row fails. Every package
+// may also import forEveryone.
 var mayImport = map[string][]string{
 	".":          {"cmd"},
 	"cmd":        {"server", "solve", "internal/durable", "internal/githubsim"},
@@ -86,6 +87,7 @@ var mayImport = map[string][]string{
 	"test/e2e":                       {"server", "internal/githubsim", "solve"},
 	"internal/durable":               {},
 	"internal/unixsock":              {},
+	"internal/logkey":                {},
 	"internal/failpoint":             {},
 	"test/kill":                      {"agent", "test/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"test/projects":                  {"sandbox/egress", "solve", "solver/judge"},
@@ -104,6 +106,9 @@ var mayImport = map[string][]string{
 	"internal/githubsim/openapi":     {},
 	"internal/githubsim/openapi/cut": {},
 }
+
+// forEveryone holds the keys of log lines.
+const forEveryone = "internal/logkey"
 
 // source is one parsed Go file of ours.
 type source struct {
@@ -166,7 +171,7 @@ func TestImportDirections(t *testing.T) {
 			if s.test {
 				continue // tests may use suites, fakes and the emulator
 			}
-			if !slices.Contains(allowed, p) {
+			if !slices.Contains(allowed, p) && p != forEveryone {
 				t.Errorf("%s/%s imports %s: not in the import table", s.pkg, s.name, p)
 			}
 			if strings.HasSuffix(p, "test") && !strings.HasSuffix(s.pkg, "test") {
@@ -220,6 +225,29 @@ func TestPrometheusOnlyInServer(t *testing.T) {
 				t.Errorf("%s/%s imports %s", s.pkg, s.name, imp.Path.Value)
 			}
 		}
+	}
+}
+
+// TestLogKeysAreConstants: a literal as the key of a log line is refused, so that
+// internal/logkey lists all keys.
+func TestLogKeysAreConstants(t *testing.T) {
+	t.Parallel()
+	fields := []string{"AnErr", "Any", "Bool", "Dur", "Float64", "Int", "Int64", "Interface", "Str", "Stringer", "Strs", "Time", "Uint64"}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if key, literal := call.Args[0].(*ast.BasicLit); ok && literal && slices.Contains(fields, method.Sel.Name) {
+				t.Errorf("%s/%s: %s(%s, ...): take the key from internal/logkey", s.pkg, s.name, method.Sel.Name, key.Value)
+			}
+			return true
+		})
 	}
 }
 

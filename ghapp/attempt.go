@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -79,7 +80,7 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	if err != nil {
 		// With the lease lost another node has it, or our own lease is over.
 		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
-			w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be claimed")
+			w.log(ctx, e).Error().Str(logkey.Error, Redact(err.Error())).Msg("effect cannot be claimed")
 		}
 		sleep(ctx, tick)
 		return
@@ -97,7 +98,7 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 	}
 	if err := a.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
 		// The claim runs out, and the next try looks the write up.
-		w.log(ctx, a.e).Warn().Str("err", Redact(err.Error())).Msg("effect's outcome not stored")
+		w.log(ctx, a.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg("effect's outcome not stored")
 	}
 }
 
@@ -180,14 +181,14 @@ func (a *attempt) settle(ctx context.Context, receipt solve.Receipt, err error) 
 	}
 	due, reason := a.next(now, err)
 	if due.IsZero() {
-		a.w.log(ctx, a.e).Warn().Str("err", reason).Msg("effect given up")
+		a.w.log(ctx, a.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
 		a.w.memory.forget(a.e.Key)
 		return store.KillEffect(ctx, a.e.Key, a.e.Token, reason, now)
 	}
 	if a.unknown && !a.called.IsZero() {
 		due = later(due, a.called.Add(a.w.cfg.Settle)) // it can have lasted: what counts for the lists is its end
 	}
-	a.w.log(ctx, a.e).Info().Str("err", reason).Dur("duration", due.Sub(now)).Msg("effect will be tried again")
+	a.w.log(ctx, a.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
 	if outcomeOf(err) == outcomeRights {
 		a.w.memory.hold(a.e.Key, due, a.evictions)
 		due = now // for the store: the wait may end before its time

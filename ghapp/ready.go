@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -22,7 +23,7 @@ func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve
 		ready, err := w.ready(ctx, e, now)
 		if err != nil {
 			if ctx.Err() == nil {
-				w.log(ctx, e).Error().Str("err", Redact(err.Error())).Msg("effect cannot be prepared")
+				w.log(ctx, e).Error().Str(logkey.Error, Redact(err.Error())).Msg("effect cannot be prepared")
 			}
 			continue
 		}

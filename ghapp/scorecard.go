@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -57,6 +58,6 @@ func (a *attempt) tolerate(ctx context.Context, err error, message string) error
 	if o := outcomeOf(err); err == nil || o != outcomeRefused && o != outcomeRights {
 		return err
 	}
-	a.w.log(ctx, a.e).Warn().Str("err", Redact(err.Error())).Msg(message)
+	a.w.log(ctx, a.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg(message)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -48,7 +49,7 @@ func (w *Writer) startVerifying(ctx context.Context, lanes *sync.WaitGroup) {
 			again, err := w.verify(ctx, d)
 			if err != nil {
 				again = d.tries < maxVerify
-				w.log(ctx, solve.Effect{Key: d.key}).Warn().Str("err", Redact(err.Error())).Msg("double not looked for")
+				w.log(ctx, solve.Effect{Key: d.key}).Warn().Str(logkey.Error, Redact(err.Error())).Msg("double not looked for")
 				d.tries++
 			}
 			if again && ctx.Err() == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -63,7 +64,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := w.start(ctx, &lanes, idle); err != nil && ctx.Err() == nil {
-			zerolog.Ctx(ctx).Error().Str("err", Redact(err.Error())).Msg("effects cannot be read")
+			zerolog.Ctx(ctx).Error().Str(logkey.Error, Redact(err.Error())).Msg("effects cannot be read")
 		}
 		w.startVerifying(ctx, &lanes)
 		select {
@@ -181,8 +182,8 @@ func (w *Writer) view(ctx context.Context, e solve.Effect) (solve.View, error) {
 }
 
 func (w *Writer) log(ctx context.Context, e solve.Effect) *zerolog.Logger {
-	l := zerolog.Ctx(ctx).With().Str("solve_id", string(e.Solve)).Int64("installation_id", e.Repo.Installation).
-		Str("repo", e.Repo.String()).Str("event", string(e.Kind)).Int("attempt", e.Tries).Logger()
+	l := zerolog.Ctx(ctx).With().Str(logkey.SolveID, string(e.Solve)).Int64(logkey.InstallationID, e.Repo.Installation).
+		Str(logkey.Repo, e.Repo.String()).Str(logkey.Event, string(e.Kind)).Int(logkey.Attempt, e.Tries).Logger()
 	return &l
 }
 

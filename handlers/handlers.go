@@ -27,6 +27,7 @@ import (
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -125,22 +126,22 @@ func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Wish) err
 	if err != nil {
 		return fmt.Errorf("accept delivery %s: %w", d.GUID, err)
 	}
-	log := zerolog.Ctx(ctx).Info().Str("delivery_id", d.GUID).Str("event", d.Event+"."+d.Action)
+	log := zerolog.Ctx(ctx).Info().Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action)
 	switch {
 	case !fresh:
 		log.Msg("delivery is known, nothing changed")
 	case w.Solve != nil:
-		log.Str("solve_id", string(w.Solve.ID)).Str("repo", w.Solve.Repo.String()).Msg("solve asked for")
+		log.Str(logkey.SolveID, string(w.Solve.ID)).Str(logkey.Repo, w.Solve.Repo.String()).Msg("solve asked for")
 	default:
-		log.Str("state", string(w.Ask.Kind)).Int64("installation_id", w.Ask.Repo.Installation).
-			Str("repo", w.Ask.Repo.String()).Msg("ask stored")
+		log.Str(logkey.State, string(w.Ask.Kind)).Int64(logkey.InstallationID, w.Ask.Repo.Installation).
+			Str(logkey.Repo, w.Ask.Repo.String()).Msg("ask stored")
 	}
 	return nil
 }
 
 // skip logs, under a constant message, why a delivery of a handled event leads to nothing.
 func skip(ctx context.Context, p payload, guid, message string) error {
-	zerolog.Ctx(ctx).Warn().Str("delivery_id", guid).Str("repo", p.repo().String()).Msg(message)
+	zerolog.Ctx(ctx).Warn().Str(logkey.DeliveryID, guid).Str(logkey.Repo, p.repo().String()).Msg(message)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 const (
@@ -81,7 +82,7 @@ func persist[T any](ctx context.Context, c *client, try func(context.Context) (T
 	reply, err := backoff.Retry(ctx, once,
 		backoff.WithBackOff(wait), backoff.WithMaxTries(uint(c.cfg.Attempts)), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, d time.Duration) {
-			zerolog.Ctx(ctx).Warn().AnErr("err", bare(err)).Int("attempt", n).Dur("duration", d).Msg("model call failed, will be tried again")
+			zerolog.Ctx(ctx).Warn().Err(bare(err)).Int(logkey.Attempt, n).Dur(logkey.Duration, d).Msg("model call failed, will be tried again")
 		}))
 	if err != nil {
 		var none T

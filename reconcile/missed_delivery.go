@@ -10,6 +10,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -128,6 +129,6 @@ func (r *Reconciler) deliver(ctx context.Context, d ghapp.Logged, payload []byte
 	if errors.Is(err, handlers.ErrPanic) {
 		level = zerolog.ErrorLevel
 	}
-	zerolog.Ctx(ctx).WithLevel(level).Str("delivery_id", d.GUID).Str("event", d.Event+"."+d.Action).Err(err).Msg("missed delivery refused")
+	zerolog.Ctx(ctx).WithLevel(level).Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action).Err(err).Msg("missed delivery refused")
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -36,7 +37,7 @@ func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 		}
 		orphan, err := r.isOrphan(ctx, repo, head, solve.ID(m[1]))
 		if err == nil && orphan {
-			zerolog.Ctx(ctx).Info().Str("repo", repo.String()).Str("solve_id", m[1]).Str("sha", head.SHA).Msg("orphan branch found, deleting it")
+			zerolog.Ctx(ctx).Info().Str(logkey.Repo, repo.String()).Str(logkey.SolveID, m[1]).Str(logkey.SHA, head.SHA).Msg("orphan branch found, deleting it")
 			err = r.Writer.RemoveStray(ctx, repo, head)
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -94,7 +95,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // warn logs a turn that failed.
 func warn(ctx context.Context, err error, message string) {
 	if err != nil && ctx.Err() == nil {
-		zerolog.Ctx(ctx).Warn().Str("err", ghapp.Redact(err.Error())).Msg(message)
+		zerolog.Ctx(ctx).Warn().Str(logkey.Error, ghapp.Redact(err.Error())).Msg(message)
 	}
 }
 
@@ -114,7 +115,7 @@ func (r *Reconciler) renewComments(ctx context.Context) error {
 		}
 		gone, err := r.App.CommentGone(ctx, s.Repo, e.Receipt.ID)
 		if err == nil && gone {
-			zerolog.Ctx(ctx).Info().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Msg("progress comment was deleted, writing it again")
+			zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Msg("progress comment was deleted, writing it again")
 			err = r.Store.RenewEffect(ctx, key, time.Now())
 		}
 		failed = append(failed, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -110,7 +111,7 @@ func (r *Reconciler) missedLabels(ctx context.Context, repo solve.Repo) error {
 // queueSolve queues a solve for the person who set the label. Their permission is checked
 // as always.
 func (r *Reconciler) queueSolve(ctx context.Context, repo solve.Repo, issue solve.Issue, label string) error {
-	log := zerolog.Ctx(ctx).With().Str("repo", repo.String()).Logger()
+	log := zerolog.Ctx(ctx).With().Str(logkey.Repo, repo.String()).Logger()
 	actor, at, err := r.App.LabelledBy(ctx, repo, issue.Number, label)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (r *Reconciler) queueSolve(ctx context.Context, repo solve.Repo, issue solv
 		},
 	})
 	if err == nil && created {
-		log.Info().Str("solve_id", string(s.ID)).Msg("label without a solve found")
+		log.Info().Str(logkey.SolveID, string(s.ID)).Msg("label without a solve found")
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -30,9 +31,9 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish)
 	if err != nil {
 		return false, err
 	}
-	log := zerolog.Ctx(ctx).Info().Str("delivery_id", d.GUID).Str("event", d.Event+"."+d.Action)
+	log := zerolog.Ctx(ctx).Info().Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action)
 	if why != "" {
-		log.Str("err", why).Msg("missed delivery is stale")
+		log.Str(logkey.Reason, why).Msg("missed delivery is stale")
 		_, err := f.r.Store.Accept(ctx, d, solve.Wish{})
 		return false, err
 	}

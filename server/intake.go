@@ -13,6 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 // maxDelivery is GitHub's cap of a payload, 25 MB, and some room.
@@ -47,7 +48,7 @@ type intake struct{ dispatcher http.Handler }
 func (i intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	guid := r.Header.Get("X-GitHub-Delivery")
 	bad := func(status int, text string) {
-		zerolog.Ctx(r.Context()).Warn().Str("delivery_id", clean(guid)).Err(errors.New(text)).Msg("webhook refused")
+		zerolog.Ctx(r.Context()).Warn().Str(logkey.DeliveryID, clean(guid)).Err(errors.New(text)).Msg("webhook refused")
 		http.Error(w, text, status)
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 )
@@ -22,12 +23,12 @@ func (s *Server) openDrivers(ctx context.Context) error {
 		switch {
 		case found == nil:
 			for _, note := range s.drivers.All()[i].Traits().Notes {
-				s.log.Warn().Str("driver", name).Msg(note)
+				s.log.Warn().Str(logkey.Driver, name).Msg(note)
 			}
 		case s.cfg.stops(name, found):
 			problems = append(problems, found)
 		default:
-			s.log.Warn().Err(found).Str("driver", name).Msg("a sandbox driver cannot be used now")
+			s.log.Warn().Err(found).Str(logkey.Driver, name).Msg("a sandbox driver cannot be used now")
 		}
 	}
 	return errors.Join(problems...)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/commands"
@@ -282,7 +283,7 @@ func (e *Engine) enforce(live []solve.Solve) {
 
 // startSolve works on a claimed solve in a goroutine of the group.
 func (e *Engine) startSolve(work context.Context, s solve.Solve, place *seat) {
-	log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
+	log := e.Log.With().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Logger()
 	start(e, log.WithContext(work), e.solves, s.ID, nil, func(ctx context.Context) {
 		defer place.leave()
 		e.work(ctx, s, place)
@@ -291,7 +292,7 @@ func (e *Engine) startSolve(work context.Context, s solve.Solve, place *seat) {
 
 // startRun works on an admitted or rescued run in a goroutine of the group.
 func (e *Engine) startRun(work context.Context, r solve.Run, orphan bool) {
-	log := e.Log.With().Str("solve_id", string(r.Solve)).Str("repo", r.Repo.String()).Int("run", r.N).Int("attempt", r.Attempt).Logger()
+	log := e.Log.With().Str(logkey.SolveID, string(r.Solve)).Str(logkey.Repo, r.Repo.String()).Int(logkey.Run, r.N).Int(logkey.Attempt, r.Attempt).Logger()
 	w := &worker{Engine: e, run: r}
 	start(e, log.WithContext(work), e.runs, runKey{r.Solve, r.N}, w.worked, func(ctx context.Context) { w.work(ctx, orphan) })
 }

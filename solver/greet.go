@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -71,7 +72,7 @@ func (e *Engine) greetNew(work context.Context, live []solve.Solve) {
 			continue
 		}
 		s.Lease.Token = 0 // nobody's: whoever claims it meanwhile changes nothing about who asked
-		log := e.Log.With().Str("solve_id", string(s.ID)).Str("repo", s.Repo.String()).Logger()
+		log := e.Log.With().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Logger()
 		start(e, log.WithContext(work), e.greets, s.ID, nil, func(ctx context.Context) { e.greetOne(ctx, s) })
 	}
 }
@@ -84,6 +85,6 @@ func (e *Engine) greetOne(ctx context.Context, s solve.Solve) {
 		_, err = e.giveUp(ctx, s, err)
 	}
 	if err != nil && !fault.Stopping(ctx) && !fault.Decided(err) {
-		e.Log.Warn().Err(err).Str("solve_id", string(s.ID)).Msg("solve not greeted yet")
+		e.Log.Warn().Err(err).Str(logkey.SolveID, string(s.ID)).Msg("solve not greeted yet")
 	}
 }

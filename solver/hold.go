@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -121,6 +122,6 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 	if limited {
 		wait = min(wait, s.Deadline.Sub(now))
 	}
-	zerolog.Ctx(ctx).Warn().Err(err).Str("state", string(s.State)).Dur("duration", wait).Msg("solve waits")
+	zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.State, string(s.State)).Dur(logkey.Duration, wait).Msg("solve waits")
 	return wait, true
 }

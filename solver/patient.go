@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -35,7 +36,7 @@ func insist[T any](ctx context.Context, limit time.Duration, what string, call f
 		if err == nil || fault.Decided(err) || ctx.Err() != nil || late {
 			return v, err
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Str("event", what).Msg("store does not answer yet")
+		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, what).Msg("store does not answer yet")
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -20,7 +21,7 @@ import (
 // that failed for a reason that may pass is done again later, from its start.
 func (e *Engine) work(ctx context.Context, s solve.Solve, place *seat) {
 	log := zerolog.Ctx(ctx)
-	log.Info().Str("state", string(s.State)).Msg("solve claimed")
+	log.Info().Str(logkey.State, string(s.State)).Msg("solve claimed")
 	var failed tries
 	for !s.State.Final() && s.Lease.Node == e.Node {
 		next, err := e.step(ctx, s)
@@ -45,7 +46,7 @@ func (e *Engine) work(ctx context.Context, s solve.Solve, place *seat) {
 	}
 	if s.State.Final() {
 		e.budgets.Drop(s.ID)
-		log.Info().Str("state", string(s.State)).Msg("solve ended")
+		log.Info().Str(logkey.State, string(s.State)).Msg("solve ended")
 	}
 }
 

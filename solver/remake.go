@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
@@ -63,7 +64,7 @@ func (e *Engine) remade(ctx context.Context, s solve.Solve, d, at sandbox.Driver
 	if f, ok := at.(sandbox.Forker); e.bare(at) || ok && f.HasBase(ctx, spec.From) {
 		return !e.bare(at), nil
 	}
-	zerolog.Ctx(ctx).Warn().Str("driver", at.Traits().Name).Msg("base is gone, it is made again")
+	zerolog.Ctx(ctx).Warn().Str(logkey.Driver, at.Traits().Name).Msg("base is gone, it is made again")
 	p, err := e.repeat(ctx, s, at, b)
 	if err == nil {
 		err = p.clear(ctx)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -58,7 +59,7 @@ func (e *Engine) sweepOf(ctx context.Context, d sandbox.Driver) {
 	})
 	fault.Log(ctx, err, "leftover sandboxes not swept")
 	for _, name := range swept {
-		e.Log.Info().Str("sandbox_id", name).Msg("leftover sandbox removed")
+		e.Log.Info().Str(logkey.SandboxID, name).Msg("leftover sandbox removed")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
@@ -53,7 +54,7 @@ func (w *worker) work(ctx context.Context, orphan bool) {
 		sandboxes.Close(ctx, w.box)
 	}
 	w.forget(ctx)
-	log.Info().Str("state", string(w.run.State)).Msg("run ended")
+	log.Info().Str(logkey.State, string(w.run.State)).Msg("run ended")
 	if w.solve.State.Final() {
 		w.budgets.Drop(w.solve.ID)
 		sandboxes.DeleteBases(ctx, w.Drivers, w.solve)

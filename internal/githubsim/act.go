@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 // The changes of state. The caller holds the lock; each sends its webhooks, and
@@ -26,7 +28,7 @@ func (h *Hub) issueEvent(r *repo, i *issue, action string, by *user, more obj) {
 	if i.pull != nil {
 		full, err := h.fullPull(r, i)
 		if err != nil {
-			h.opts.Log.Error().Err(err).Str("repo", r.full()).Int("pr", i.number).Msg("pull request event lost")
+			h.opts.Log.Error().Err(err).Str(logkey.Repo, r.full()).Int(logkey.PR, i.number).Msg("pull request event lost")
 			return
 		}
 		h.emit(r, "pull_request", action, by, merge(obj{"number": i.number, "pull_request": full}, more))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 // Limits of check runs; those of texts are bytes, whatever GitHub's pages say.
@@ -266,7 +268,7 @@ func (h *Hub) openSuites(r *repo, branch, sha string, by *user) {
 func (h *Hub) suiteEvent(r *repo, s *suite, action string, by *user) {
 	shape, err := h.suiteJSON(r, s)
 	if err != nil {
-		h.opts.Log.Error().Err(err).Str("repo", r.full()).Str("sha", s.sha).Msg("check suite event lost")
+		h.opts.Log.Error().Err(err).Str(logkey.Repo, r.full()).Str(logkey.SHA, s.sha).Msg("check suite event lost")
 		return
 	}
 	h.emitTo(s.app, r, "check_suite", action, by, obj{"check_suite": shape})

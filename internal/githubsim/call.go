@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 const docs = "https://docs.github.com/rest"
@@ -195,7 +197,7 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request) {
 	limit := h.budget(c.spender())
 	header := limit.header()
 	h.mu.Unlock()
-	h.opts.Log.Debug().Str("event", r.Method+" "+r.URL.Path).Str("state", http.StatusText(out.status)).Msg("request answered")
+	h.opts.Log.Debug().Str(logkey.Event, r.Method+" "+r.URL.Path).Str(logkey.State, http.StatusText(out.status)).Msg("request answered")
 	h.write(w, r, out, header)
 }
 

@@ -15,6 +15,8 @@ import (
 	"sort"
 	"strconv"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 // hookTimeout is how long GitHub waits for a webhook's answer.
@@ -114,7 +116,7 @@ func (h *Hub) enqueue(a *app, guid, event, action string, in *installation, r *r
 	}
 	text, err := json.Marshal(payload)
 	if err != nil {
-		h.opts.Log.Error().Err(err).Str("event", event).Msg("payload not encoded")
+		h.opts.Log.Error().Err(err).Str(logkey.Event, event).Msg("payload not encoded")
 		return
 	}
 	d.payload = text
@@ -250,7 +252,7 @@ func (h *Hub) attempt(client *http.Client, d *delivery, url string) {
 	if err != nil {
 		h.opts.Log.Error().Err(err).Msg("history not written")
 	}
-	h.opts.Log.Debug().Str("event", d.event).Str("delivery_id", d.guid).Str("state", d.status).Msg("webhook delivered")
+	h.opts.Log.Debug().Str(logkey.Event, d.event).Str(logkey.DeliveryID, d.guid).Str(logkey.State, d.status).Msg("webhook delivered")
 	h.signal()
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/internal/durable"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -207,7 +208,7 @@ func (g *Gateway) shut(d *door) {
 	delete(g.doors, d.run)
 	if errors.Is(d.gone(), agent.ErrOver) {
 		if err := os.Remove(g.mark(d.run)); err != nil {
-			g.log.Warn().Err(err).Str("run", d.run).Msg("mark of a run not removed")
+			g.log.Warn().Err(err).Str(logkey.Run, d.run).Msg("mark of a run not removed")
 		}
 	}
 }

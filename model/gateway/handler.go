@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/logkey"
 )
 
 // route is what a path asks for.
@@ -101,11 +102,11 @@ func (g *Gateway) stranger(run string, tokens []string) {
 	defer g.mu.Unlock()
 	for other := range g.doors {
 		if holds(tokens, g.token(other)) {
-			g.log.Warn().Str("run", run).Str("event", "token of run "+other).Msg("a run used another run's token")
+			g.log.Warn().Str(logkey.Run, run).Str(logkey.Event, "token of run "+other).Msg("a run used another run's token")
 			return
 		}
 	}
-	g.log.Debug().Str("run", run).Msg("gateway refused a token that is none of this run")
+	g.log.Debug().Str(logkey.Run, run).Msg("gateway refused a token that is none of this run")
 }
 
 // listModels answers that there is one model.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -76,7 +77,7 @@ func (c *call) settle(ctx context.Context, status int, failure error) error {
 		Request: c.request.text(c.g.token(c.d.run), c.up), Response: c.reply.text(c.g.token(c.d.run), c.up),
 	})
 	if err != nil {
-		c.g.log.Warn().Err(err).Str("run", c.d.run).Msg("call of a run could not be settled")
+		c.g.log.Warn().Err(err).Str(logkey.Run, c.d.run).Msg("call of a run could not be settled")
 	}
 	c.tell(outcome, u, estimated)
 	c.log(outcome, failure)
@@ -95,5 +96,5 @@ func (c *call) log(outcome string, err error) {
 	if err != nil {
 		line = c.g.log.Info()
 	}
-	line.Str("run", c.d.run).Str("event", c.api).Str("state", outcome).Dur("duration", time.Since(c.begun)).Err(err).Msg("model called through the gateway")
+	line.Str(logkey.Run, c.d.run).Str(logkey.Event, c.api).Str(logkey.State, outcome).Dur(logkey.Duration, time.Since(c.begun)).Err(err).Msg("model called through the gateway")
 }

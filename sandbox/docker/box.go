@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/sandbox/inside"
@@ -127,7 +128,7 @@ func (b *box) stopProxy() {
 		return
 	}
 	if err := b.proxy.Close(); err != nil {
-		b.driver.log.Error().Err(err).Str("sandbox_id", b.name).Msg("sandbox proxy ended")
+		b.driver.log.Error().Err(err).Str(logkey.SandboxID, b.name).Msg("sandbox proxy ended")
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/sandbox/records"
@@ -76,7 +77,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 		return nil, fmt.Errorf("sandbox.docker.proxy_dir: %w", err)
 	}
 	return &Driver{
-		config: c, book: book, deployment: book.Deployment(), log: log.With().Str("driver", "docker").Logger(), api: api,
+		config: c, book: book, deployment: book.Deployment(), log: log.With().Str(logkey.Driver, "docker").Logger(), api: api,
 		images: make(map[string][]string), live: make(map[string]*box),
 	}, nil
 }
@@ -89,7 +90,7 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, d.explain(err))
 	}
-	d.log.Debug().Str("sandbox_id", spec.Name).Msg("sandbox opened")
+	d.log.Debug().Str(logkey.SandboxID, spec.Name).Msg("sandbox opened")
 	return b, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -58,7 +59,7 @@ func (f *fallback) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	sb, other := f.take(ctx, spec)
 	switch {
 	case other == nil:
-		f.log.Warn().Err(err).Str("driver", f.second.Traits().Name).Str("sandbox_id", spec.Name).Msg("another sandbox driver takes over")
+		f.log.Warn().Err(err).Str(logkey.Driver, f.second.Traits().Name).Str(logkey.SandboxID, spec.Name).Msg("another sandbox driver takes over")
 		return sb, nil
 	case lacks:
 		return nil, lack{err, f.first}

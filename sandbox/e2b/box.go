@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
 	"github.com/yudai-dev/yudai/sandbox/records"
@@ -59,7 +60,7 @@ func (d *Driver) extend(ctx context.Context, r records.Record) bool {
 	if err == nil || ctx.Err() != nil {
 		return true
 	}
-	d.log.Warn().Err(err).Str("sandbox_id", r.Name).Msg("sandbox not extended")
+	d.log.Warn().Err(err).Str(logkey.SandboxID, r.Name).Msg("sandbox not extended")
 	return status(err) != http.StatusNotFound && status(err) != http.StatusBadRequest // the plan's longest session is over
 }
 

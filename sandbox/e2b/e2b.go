@@ -26,6 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
@@ -78,7 +79,7 @@ func newDriver(c Config, book *records.Book, log zerolog.Logger, transport http.
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &Driver{
-		config: c, book: book, log: log.With().Str("driver", "e2b").Logger(),
+		config: c, book: book, log: log.With().Str(logkey.Driver, "e2b").Logger(),
 		control: &control{base: c.apiBase(), key: key, http: client, pace: defaultPace()},
 		http:    client, rhythm: defaultRhythm(), gather: defaultGather(),
 		live: map[string]*box{}, taken: map[string]bool{}, calls: map[string]int{}, sources: map[string]*source{}, size: map[string]machine{},
@@ -175,7 +176,7 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, err)
 	}
-	d.log.Debug().Str("sandbox_id", spec.Name).Msg("sandbox opened")
+	d.log.Debug().Str(logkey.SandboxID, spec.Name).Msg("sandbox opened")
 	return b, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
@@ -123,7 +124,7 @@ func (d *Driver) forkAll(s *source, all []*wish) {
 	}
 	answers, err := d.control.fork(ctx, s.base.ID, len(all), life)
 	if err != nil {
-		d.log.Warn().Err(err).Str("sandbox_id", s.base.Name).Msg("fork failed, making copies of the snapshot")
+		d.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("fork failed, making copies of the snapshot")
 	}
 	var lost error
 	for i, a := range answers {
@@ -142,7 +143,7 @@ func (d *Driver) forkAll(s *source, all []*wish) {
 		lost = errors.Join(lost, d.reap(ctx, s.base.Key))
 	}
 	if lost != nil {
-		d.log.Warn().Err(lost).Str("sandbox_id", s.base.Name).Msg("forks left over, they will be swept")
+		d.log.Warn().Err(lost).Str(logkey.SandboxID, s.base.Name).Msg("forks left over, they will be swept")
 	}
 }
 
@@ -192,7 +193,7 @@ func (d *Driver) nurse(s *source) {
 		act = d.control.pause
 	}
 	if err := act(ctx, s.base.ID); err != nil {
-		d.log.Warn().Err(err).Str("sandbox_id", s.base.Name).Msg("parent of a base neither resting nor ended, its lease ends it")
+		d.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither resting nor ended, its lease ends it")
 	}
 }
 

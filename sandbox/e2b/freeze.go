@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
@@ -47,7 +48,7 @@ func (d *Driver) freeze(ctx context.Context, b *box) error {
 		return err
 	}
 	if err := b.daemon.quiet(ctx); err != nil {
-		d.log.Warn().Err(err).Str("sandbox_id", b.Name()).Msg("views of old commands not ended")
+		d.log.Warn().Err(err).Str(logkey.SandboxID, b.Name()).Msg("views of old commands not ended")
 	}
 	name := d.snapshotName(newKey())
 	leave := d.enter(name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
@@ -37,7 +38,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 			continue
 		}
 		names = append(names, r.Name)
-		d.log.Info().Str("sandbox_id", r.Name).Msg("sandbox swept")
+		d.log.Info().Str(logkey.SandboxID, r.Name).Msg("sandbox swept")
 	}
 	return names, errors.Join(problems...)
 }
@@ -150,7 +151,7 @@ func (d *Driver) tidy(ctx context.Context, r records.Record, calls map[string]in
 	for _, m := range machines {
 		if m.ID == r.ID && m.State != paused { // a parent that nobody is going to fork any more
 			if err := d.control.pause(ctx, m.ID); err != nil {
-				d.log.Warn().Err(err).Str("sandbox_id", r.Name).Msg("parent of a base not resting, its lease ends it")
+				d.log.Warn().Err(err).Str(logkey.SandboxID, r.Name).Msg("parent of a base not resting, its lease ends it")
 			}
 		}
 	}
@@ -184,7 +185,7 @@ func (d *Driver) endNobodys(ctx context.Context, machines []machine, spared func
 			problems = append(problems, err)
 			continue
 		}
-		d.log.Info().Str("sandbox_id", m.Metadata[metaName]).Msg("sandbox without a record ended")
+		d.log.Info().Str(logkey.SandboxID, m.Metadata[metaName]).Msg("sandbox without a record ended")
 	}
 	return errors.Join(problems...)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -66,7 +67,7 @@ func (b *box) join(ctx context.Context) (*helper, error) {
 		return nil, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
-		b.driver.log.Warn().Str("sandbox_id", b.record.Name).Err(err).Msg("what was launched is lost: its stage cannot be taken over")
+		b.driver.log.Warn().Str(logkey.SandboxID, b.record.Name).Err(err).Msg("what was launched is lost: its stage cannot be taken over")
 	}
 	if err := killMarked(ctx, all, ""); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 )
@@ -82,7 +83,7 @@ func New(c Config, log zerolog.Logger) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}
-	d := &Driver{config: c, log: log.With().Str("driver", "local").Logger(), state: st, root: r, filter: filter, live: make(map[string]*box)}
+	d := &Driver{config: c, log: log.With().Str(logkey.Driver, "local").Logger(), state: st, root: r, filter: filter, live: make(map[string]*box)}
 	d.bwrap = findBubblewrap()
 	return d, nil
 }
@@ -96,7 +97,7 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, err)
 	}
-	d.log.Debug().Str("sandbox_id", spec.Name).Msg("sandbox opened")
+	d.log.Debug().Str(logkey.SandboxID, spec.Name).Msg("sandbox opened")
 	return b, nil
 }
 

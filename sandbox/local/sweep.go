@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -55,7 +56,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 			continue
 		}
 		names = append(names, f.info.Name)
-		d.log.Info().Str("sandbox_id", f.info.Name).Msg("sandbox swept")
+		d.log.Info().Str(logkey.SandboxID, f.info.Name).Msg("sandbox swept")
 	}
 	problems = append(problems, d.sweepHalves(), d.sweepGroups())
 	return names, errors.Join(problems...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
 )
@@ -54,7 +55,7 @@ func (b *box) keepUsed(ctx context.Context, every time.Duration) {
 			return
 		}
 		if err != nil {
-			b.driver.log.Warn().Err(err).Str("sandbox_id", b.Name()).Msg("sandbox not kept in use")
+			b.driver.log.Warn().Err(err).Str(logkey.SandboxID, b.Name()).Msg("sandbox not kept in use")
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
@@ -70,7 +71,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 		return nil, err
 	}
 	d := &Driver{
-		config: c, book: book, log: log.With().Str("driver", driverName).Logger(),
+		config: c, book: book, log: log.With().Str(logkey.Driver, driverName).Logger(),
 		live: map[string]*box{}, locks: map[string]chan struct{}{},
 	}
 	d.connect(key, newTransport(false), newTransport(true), defaultPaces())

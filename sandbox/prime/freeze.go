@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
 )
@@ -58,7 +59,7 @@ func (d *Driver) freeze(ctx context.Context, b *box) error {
 	b.done = true
 	d.forget(b)
 	if err := d.finishFrozen(ctx, n); err != nil {
-		d.log.Warn().Str("sandbox_id", b.Name()).Err(err).Msg("frozen sandbox not removed, it will be swept")
+		d.log.Warn().Str(logkey.SandboxID, b.Name()).Err(err).Msg("frozen sandbox not removed, it will be swept")
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func (d *Driver) refusedPoint(ctx context.Context, n *note, err error) error {
 		return d.config.explain(e)
 	}
 	if !d.unable.Swap(true) {
-		d.log.Warn().Str("sandbox_id", n.Name).Msg("no checkpoints are offered: every sandbox is prepared by itself")
+		d.log.Warn().Str(logkey.SandboxID, n.Name).Msg("no checkpoints are offered: every sandbox is prepared by itself")
 	}
 	return d.notOffered()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/inside"
 	"github.com/yudai-dev/yudai/sandbox/records"
@@ -25,7 +26,7 @@ func (d *Driver) Open(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, err
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", s.Name, err)
 	}
-	d.log.Debug().Str("sandbox_id", s.Name).Dur("duration", time.Since(began)).Msg("sandbox opened")
+	d.log.Debug().Str(logkey.SandboxID, s.Name).Dur(logkey.Duration, time.Since(began)).Msg("sandbox opened")
 	return b, nil
 }
 
@@ -64,7 +65,7 @@ func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*box, error) {
 	clean, cancel := d.cleaning(ctx)
 	defer cancel()
 	if e := d.erase(clean, n); e != nil {
-		d.log.Warn().Str("sandbox_id", s.Name).Err(e).Msg("half an open sandbox is left, it will be swept")
+		d.log.Warn().Str(logkey.SandboxID, s.Name).Err(e).Msg("half an open sandbox is left, it will be swept")
 	}
 	return nil, err
 }
@@ -206,7 +207,7 @@ func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 	if err != nil {
 		return nil, fmt.Errorf("attach sandbox %s: %w", name, err)
 	}
-	d.log.Debug().Str("sandbox_id", name).Msg("sandbox attached")
+	d.log.Debug().Str(logkey.SandboxID, name).Msg("sandbox attached")
 	return b, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -236,7 +237,7 @@ func (d *Driver) awaitRunning(ctx context.Context, name, id string) error {
 		if slow != building {
 			building = slow
 			if building {
-				d.log.Info().Str("sandbox_id", name).Msg("the image is being built at Prime, which takes about ten minutes the first time")
+				d.log.Info().Str(logkey.SandboxID, name).Msg("the image is being built at Prime, which takes about ten minutes the first time")
 				budget.Reset(d.config.BuildTime)
 			} else {
 				budget.Reset(d.config.StartTime)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -133,7 +134,7 @@ func (d *Driver) remove(ctx context.Context, gone []*found) ([]string, error) {
 		}
 	}
 	for _, name := range names {
-		d.log.Info().Str("sandbox_id", name).Msg("sandbox swept")
+		d.log.Info().Str(logkey.SandboxID, name).Msg("sandbox swept")
 	}
 	return names, errors.Join(problems...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -43,7 +44,7 @@ func (a API) record(ctx context.Context, in *statusInput) (*recordOutput, error)
 		data, err = json.MarshalIndent(rec, "", "  ")
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Str("solve_id", in.ID).Msg("solve not exported")
+		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, in.ID).Msg("solve not exported")
 		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
 	}
 	return &recordOutput{Type: "application/json", Body: data}, nil

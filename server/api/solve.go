@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -109,13 +110,13 @@ func (a API) start(ctx context.Context, in *startInput) (*startOutput, error) {
 	wanted.Trigger.At, wanted.Created = a.Now(), a.Now()
 	stored, created, err := a.Solves.Create(ctx, wanted)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Str("repo", repo.String()).Msg("solve not stored")
+		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.Repo, repo.String()).Msg("solve not stored")
 		return nil, huma.Error500InternalServerError("the solve could not be stored; please try again")
 	}
 	if stored.Repo.ID != repo.ID || stored.Issue.Number != issue.Number {
 		return nil, huma.Error409Conflict(fmt.Sprintf("the Idempotency-Key was used for another issue (solve %s)", stored.ID))
 	}
-	zerolog.Ctx(ctx).Info().Str("solve_id", string(stored.ID)).Str("repo", repo.String()).Bool("created", created).Msg("solve asked for through the API")
+	zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(stored.ID)).Str(logkey.Repo, repo.String()).Bool(logkey.Created, created).Msg("solve asked for through the API")
 	return a.started(stored, created), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -109,7 +110,7 @@ func (a API) status(ctx context.Context, in *statusInput) (*statusOutput, error)
 		runs, err = a.Solves.Runs(ctx, s.ID)
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Str("solve_id", in.ID).Msg("solve not read")
+		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, in.ID).Msg("solve not read")
 		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
 	}
 	return &statusOutput{Body: statusOf(s, runs)}, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -67,12 +68,12 @@ func (c *Commands) Answer(ctx context.Context) {
 			continue
 		}
 		if err != nil && fault.Temporary(err) && time.Since(a.At) < time.Hour {
-			zerolog.Ctx(ctx).Warn().Err(err).Str("delivery_id", a.ID).Msg("ask not answered yet")
+			zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.DeliveryID, a.ID).Msg("ask not answered yet")
 			c.later[a.ID] = time.Now().Add(max(pause, fault.RetryAfter(err)))
 			continue
 		}
 		if err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Str("delivery_id", a.ID).Msg("ask failed")
+			zerolog.Ctx(ctx).Error().Err(err).Str(logkey.DeliveryID, a.ID).Msg("ask failed")
 			if !a.Kind.Event() {
 				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+fault.Public(err), "confused"
 			}

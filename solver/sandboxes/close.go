@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -18,7 +19,7 @@ func Close(ctx context.Context, sb sandbox.Sandbox) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
 	if err := sb.Close(ctx); err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", sb.Name()).Msg("sandbox not closed, it will be swept")
+		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.SandboxID, sb.Name()).Msg("sandbox not closed, it will be swept")
 	}
 }
 
@@ -33,7 +34,7 @@ func DeleteBases(ctx context.Context, drivers Drivers, s solve.Solve) {
 	defer cancel()
 	for _, name := range LayerNames(s.ID) {
 		if err := deleteBase(ctx, forker, name); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", name).Msg("base not removed, it will be swept")
+			zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.SandboxID, name).Msg("base not removed, it will be swept")
 		}
 	}
 }

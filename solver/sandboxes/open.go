@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -37,7 +38,7 @@ func (r *Recorder) Open(ctx context.Context, d sandbox.Driver, spec sandbox.Spec
 		if ctx.Err() != nil || !errors.Is(err, sandbox.ErrCapacity) || time.Now().Add(wait).After(end) {
 			return sb, err
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Str("sandbox_id", spec.Name).Dur("duration", wait).Msg("sandbox waits for capacity")
+		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.SandboxID, spec.Name).Dur(logkey.Duration, wait).Msg("sandbox waits for capacity")
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
