@@ -57,6 +57,7 @@ var driver = sync.OnceValues(func() (*boxes, error) {
 // open makes a sandbox with the local driver, empty or from a base.
 func open(t *testing.T, from string) sandbox.Sandbox {
 	t.Helper()
+	require.Daily(t)
 	d, err := driver()
 	require.Need(t, "bubblewrap", err)
 	sb, err := d.Open(context.Background(), sandbox.Spec{Name: fmt.Sprint("j", d.count.Add(1)), From: from})

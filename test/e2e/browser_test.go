@@ -19,6 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/internal/githubsim/openapi"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // screenshots rewrites the pictures in docs/images.
@@ -27,6 +28,7 @@ var screenshots = flag.Bool("screenshots", false, "rewrite the pictures in docs/
 // requireBrowser finds a browser, or skips, unless there has to be one.
 func requireBrowser(t *testing.T) string {
 	t.Helper()
+	require.Daily(t)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

@@ -253,6 +253,7 @@ func TestDrivers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			require.Daily(t)
 			if name != "same champion everywhere" {
 				require.Long(t)
 			}

@@ -26,6 +26,7 @@ func Config(t *testing.T) local.Config {
 // bubblewrap the test is skipped, or fails where it is required.
 func Driver(t *testing.T, change ...func(*local.Config)) *local.Driver {
 	t.Helper()
+	require.Daily(t)
 	require.Programs(t, "bubblewrap", "bwrap")
 	c := Config(t)
 	for _, f := range change {
