@@ -70,7 +70,7 @@ func (m *memStore) want(effects ...solve.Effect) {
 }
 
 // put stores a solve as it is after an event and asks for what follows from it.
-func (m *memStore) put(s solve.Solve, ev solve.Event) {
+func (m *memStore) put(s solve.Solve, ev solve.EventName) {
 	m.mu.Lock()
 	m.solves[s.ID] = s
 	m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *memStore) put(s solve.Solve, ev solve.Event) {
 }
 
 // putRun does the same for a run.
-func (m *memStore) putRun(id solve.ID, r solve.Run, ev solve.Event) {
+func (m *memStore) putRun(id solve.ID, r solve.Run, ev solve.EventName) {
 	m.mu.Lock()
 	runs := slices.DeleteFunc(slices.Clone(m.runs[id]), func(x solve.Run) bool { return x.N == r.N })
 	m.runs[id] = append(runs, r)

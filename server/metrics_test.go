@@ -159,13 +159,13 @@ func TestStatesAreCounted(t *testing.T) {
 		must(err)
 	}
 	for _, id := range []solve.ID{"runs", "ends"} {
-		apply(solve.Change{Solve: id, Event: solve.EventClaimed})
-		apply(solve.Change{Solve: id, Event: solve.EventBaseReady, Runs: []solve.Run{
+		apply(solve.Change{Solve: id, Event: solve.Claimed{}})
+		apply(solve.Change{Solve: id, Event: solve.BaseReady{Runs: []solve.Run{
 			{N: 1}, {N: 2}, {N: 3, State: solve.RunPassed, From: &solve.Origin{Solve: "old", N: 1}},
-		}})
+		}}})
 	}
-	apply(solve.Change{Solve: "ends", Run: 1, Event: solve.EventFailed})
-	apply(solve.Change{Solve: "ends", Event: solve.EventFailed})
+	apply(solve.Change{Solve: "ends", Run: 1, Event: solve.Aborted{}})
+	apply(solve.Change{Solve: "ends", Event: solve.Aborted{}})
 	for range 2 {
 		_, err := ledger.AskCancel(t.Context(), "stopped", "me", "", time.Now())
 		must(err)

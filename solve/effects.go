@@ -32,7 +32,7 @@ func (k EffectKind) Level() bool {
 // that nobody ever claimed (Started is zero) has no commit to carry checks and no comment
 // to edit: it gets only its answer, and one whose Refused is set gets the reason and
 // nothing else. A comment that told its place in the queue is brought to its end, too.
-func EffectsOf(s Solve, run *Run, ev Event) []Effect {
+func EffectsOf(s Solve, run *Run, ev EventName) []Effect {
 	if run != nil {
 		return runEffects(s, *run, ev)
 	}
@@ -101,7 +101,7 @@ func finalEffects(s Solve, claimed bool) []Effect {
 }
 
 // runEffects leaves out the changes that no text shows.
-func runEffects(s Solve, run Run, ev Event) []Effect {
+func runEffects(s Solve, run Run, ev EventName) []Effect {
 	switch ev {
 	case EventAdmitted, EventAdopted, EventAgentEnded:
 		return nil

@@ -28,7 +28,7 @@ func TestEffectsOfSolve(t *testing.T) {
 	plan := solve.Plan{Experiments: make([]solve.Experiment, 14)}
 	for name, c := range map[string]struct {
 		s    solve.Solve
-		ev   solve.Event
+		ev   solve.EventName
 		want string
 	}{
 		"greeted":              {solve.Solve{State: solve.StateQueued}, solve.EventGreeted, "react=eyes"},
@@ -80,7 +80,7 @@ func TestEffectsOfSolve(t *testing.T) {
 
 func TestEffectsOfRun(t *testing.T) {
 	t.Parallel()
-	for ev, want := range map[solve.Event]string{
+	for ev, want := range map[solve.EventName]string{
 		solve.EventAdmitted: "", solve.EventAdopted: "", solve.EventAgentEnded: "",
 		solve.EventStarted: "comment check run_check/3", solve.EventHarvested: "comment check run_check/3",
 		solve.EventRequeued: "comment check run_check/3", solve.EventLost: "comment check run_check/3",

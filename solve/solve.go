@@ -156,6 +156,9 @@ type Lease struct {
 	Token uint64 `json:"token"`
 }
 
+// Next is the lease of a new owner.
+func (l Lease) Next(node string) Lease { return Lease{Node: node, Token: l.Token + 1} }
+
 // Base is the repository at the base commit and what its own tests said.
 type Base struct {
 	Branch string `json:"branch"`
@@ -394,15 +397,14 @@ type Entry struct {
 	Seq    uint64    `json:"seq"`
 	At     time.Time `json:"at"`
 	Run    int       `json:"run,omitempty"` // 0: the solve itself
-	Event  Event     `json:"event"`
+	Event  EventName `json:"event"`
 	From   string    `json:"from"`
 	To     string    `json:"to"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Change is one wanted transition, applied by a store engine in one
-// transaction: check the token, ask the table, set the fields, write, log, and
-// queue the effects that [EffectsOf] names.
+// Change is one event that happened to a solve or to one of its runs, with what an
+// engine needs to apply it; see [Apply].
 type Change struct {
 	Solve ID
 	Run   int // 0: the solve itself
@@ -413,13 +415,8 @@ type Change struct {
 	At    time.Time
 	// Reason is kept with the event, and as the record's reason if the new state is final.
 	Reason string
-	// Set changes fields of the record beside its state. It is pure and may be
-	// called more than once. For a change of the solve, run is nil.
-	Set func(s *Solve, run *Run)
-	// Runs are created with a change of the solve (state queued, N from 1).
-	Runs []Run
-	// Release gives the lease up with this change: the record can be claimed by anybody.
-	Release bool
+	// Stays are the sandboxes of a run so far; nil leaves those that are stored.
+	Stays []Stay
 }
 
 // Caps bound how many runs are admitted at a time; 0 means no bound.

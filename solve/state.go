@@ -69,36 +69,36 @@ const (
 	RunError RunState = "error"
 )
 
-// Event is what happened to a solve or a run; stored with the new state.
-type Event string
+// EventName names what happened to a solve or a run; it is stored with the new state. [Event] carries the rest.
+type EventName string
 
 // Events of a solve.
 const (
-	EventGreeted    Event = "greeted"     // the actor may ask; or its place in the queue changed
-	EventClaimed    Event = "claimed"     // a worker planned it
-	EventBaseReady  Event = "base_ready"  // the base is prepared and its tests were run
-	EventWave       Event = "wave"        // nothing of the last wave passed: the next one may start
-	EventRunsEnded  Event = "runs_ended"  // the last run ended
-	EventChampion   Event = "champion"    // the reducer found one
-	EventNoChampion Event = "no_champion" // no candidate passed
-	EventPublished  Event = "published"   // branch and pull request are there
-	EventExpired    Event = "expired"     // the time budget ended
-	EventCancelled  Event = "cancelled"   // also of a run
-	EventFailed     Event = "failed"      // we could not; also of a run (state error)
+	EventGreeted    EventName = "greeted"     // the actor may ask; or its place in the queue changed
+	EventClaimed    EventName = "claimed"     // a worker planned it
+	EventBaseReady  EventName = "base_ready"  // the base is prepared and its tests were run
+	EventWave       EventName = "wave"        // nothing of the last wave passed: the next one may start
+	EventRunsEnded  EventName = "runs_ended"  // the last run ended
+	EventChampion   EventName = "champion"    // the reducer found one
+	EventNoChampion EventName = "no_champion" // no candidate passed
+	EventPublished  EventName = "published"   // branch and pull request are there
+	EventExpired    EventName = "expired"     // the time budget ended
+	EventCancelled  EventName = "cancelled"   // also of a run
+	EventFailed     EventName = "failed"      // we could not; also of a run (state error)
 )
 
 // Events of a run.
 const (
-	EventAdmitted   Event = "admitted"
-	EventStarted    Event = "started"
-	EventAdopted    Event = "adopted"     // a new owner goes on where the dead one was
-	EventRequeued   Event = "requeued"    // the owner died and the sandbox is gone
-	EventLost       Event = "lost"        // the owner died too often
-	EventAgentEnded Event = "agent_ended" // whatever its end
-	EventHarvested  Event = "harvested"
-	EventEmpty      Event = "empty"
-	EventTimedOut   Event = "timed_out"
-	EventPassed     Event = "tests_passed"
-	EventTestsFail  Event = "tests_failed"
-	EventNoVerdict  Event = "no_verdict"
+	EventAdmitted   EventName = "admitted"
+	EventStarted    EventName = "started"
+	EventAdopted    EventName = "adopted"     // a new owner goes on where the dead one was
+	EventRequeued   EventName = "requeued"    // the owner died and the sandbox is gone
+	EventLost       EventName = "lost"        // the owner died too often
+	EventAgentEnded EventName = "agent_ended" // whatever its end
+	EventHarvested  EventName = "harvested"
+	EventEmpty      EventName = "empty"
+	EventTimedOut   EventName = "timed_out"
+	EventPassed     EventName = "tests_passed"
+	EventTestsFail  EventName = "tests_failed"
+	EventNoVerdict  EventName = "no_verdict"
 )

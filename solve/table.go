@@ -5,7 +5,7 @@ import "fmt"
 // Step is one row of a transition table.
 type Step[S ~string] struct {
 	From S
-	On   Event
+	On   EventName
 	To   S
 }
 
@@ -25,9 +25,9 @@ func RunStates() []RunState {
 	}
 }
 
-// Events returns every event, those of a solve first.
-func Events() []Event {
-	return []Event{
+// EventNames returns the name of every event, those of a solve first.
+func EventNames() []EventName {
+	return []EventName{
 		EventGreeted, EventClaimed, EventBaseReady, EventWave, EventRunsEnded, EventChampion, EventNoChampion,
 		EventPublished, EventExpired, EventCancelled, EventFailed,
 		EventAdmitted, EventStarted, EventAdopted, EventRequeued, EventLost, EventAgentEnded,
@@ -150,13 +150,13 @@ func RunSteps() []Step[RunState] {
 
 // NextSolve is the state of a solve after an event. A pair that the table does
 // not have gives the unchanged state and an error that is [ErrTransition].
-func NextSolve(s State, on Event) (State, error) { return next("solve", SolveSteps(), s, on) }
+func NextSolve(s State, on EventName) (State, error) { return next("solve", SolveSteps(), s, on) }
 
 // NextRun is the state of a run after an event. A pair that the table does not
 // have gives the unchanged state and an error that is [ErrTransition].
-func NextRun(s RunState, on Event) (RunState, error) { return next("run", RunSteps(), s, on) }
+func NextRun(s RunState, on EventName) (RunState, error) { return next("run", RunSteps(), s, on) }
 
-func next[S ~string](what string, table []Step[S], from S, on Event) (S, error) {
+func next[S ~string](what string, table []Step[S], from S, on EventName) (S, error) {
 	for _, step := range table {
 		if step.From == from && step.On == on {
 			return step.To, nil

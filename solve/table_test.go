@@ -17,19 +17,19 @@ func TestTableIsGolden(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, s := range solve.States() {
-		for _, ev := range solve.Events() {
+		for _, ev := range solve.EventNames() {
 			line(&b, "solve", s, ev, solve.NextSolve)
 		}
 	}
 	for _, s := range solve.RunStates() {
-		for _, ev := range solve.Events() {
+		for _, ev := range solve.EventNames() {
 			line(&b, "run", s, ev, solve.NextRun)
 		}
 	}
 	golden(t, "testdata/table.golden", b.String())
 }
 
-func line[S ~string](b *strings.Builder, what string, s S, ev solve.Event, next func(S, solve.Event) (S, error)) {
+func line[S ~string](b *strings.Builder, what string, s S, ev solve.EventName, next func(S, solve.EventName) (S, error)) {
 	to, err := next(s, ev)
 	if err != nil {
 		to = "-"
@@ -64,7 +64,7 @@ func TestTableRules(t *testing.T) {
 	rules(t, solve.RunStates(), solve.RunSteps(), solve.NextRun, solve.RunState.Final, solve.RunCancelled, solve.RunError)
 }
 
-func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func(S, solve.Event) (S, error), final func(S) bool, cancelled, failed S) {
+func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func(S, solve.EventName) (S, error), final func(S) bool, cancelled, failed S) {
 	t.Helper()
 	reached := map[S]bool{states[0]: true}
 	for range states {
@@ -76,7 +76,7 @@ func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func
 	}
 	type pair struct {
 		s  S
-		on solve.Event
+		on solve.EventName
 	}
 	seen := map[pair]bool{}
 	for _, step := range steps {
@@ -84,7 +84,7 @@ func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func
 			t.Errorf("%s on %s is in the table twice", step.From, step.On)
 		}
 		seen[pair{step.From, step.On}] = true
-		if !slices.Contains(solve.Events(), step.On) || !slices.Contains(states, step.From) || !slices.Contains(states, step.To) {
+		if !slices.Contains(solve.EventNames(), step.On) || !slices.Contains(states, step.From) || !slices.Contains(states, step.To) {
 			t.Errorf("%v has a word that is in no list", step)
 		}
 	}
@@ -92,7 +92,7 @@ func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func
 		if !reached[s] {
 			t.Errorf("%s is never reached", s)
 		}
-		for ev, want := range map[solve.Event]S{solve.EventCancelled: cancelled, solve.EventFailed: failed} {
+		for ev, want := range map[solve.EventName]S{solve.EventCancelled: cancelled, solve.EventFailed: failed} {
 			to, err := next(s, ev)
 			if final(s) {
 				if err == nil {
@@ -117,8 +117,8 @@ func TestFinalStatesNeverChange(t *testing.T) {
 }
 
 // likely draws an event of which half are steps of the table, so that walks get far.
-func likely[S ~string](t *rapid.T, s S, steps []solve.Step[S]) solve.Event {
-	events := solve.Events()
+func likely[S ~string](t *rapid.T, s S, steps []solve.Step[S]) solve.EventName {
+	events := solve.EventNames()
 	for i := 0; len(events) < 40 && i < len(steps); i++ {
 		if steps[i].From == s {
 			events = append(events, steps[i].On, steps[i].On, steps[i].On)
@@ -127,7 +127,7 @@ func likely[S ~string](t *rapid.T, s S, steps []solve.Step[S]) solve.Event {
 	return rapid.SampledFrom(events).Draw(t, "event")
 }
 
-func walk[S ~string](t *rapid.T, s S, ev solve.Event, next func(S, solve.Event) (S, error), final func(S) bool) S {
+func walk[S ~string](t *rapid.T, s S, ev solve.EventName, next func(S, solve.EventName) (S, error), final func(S) bool) S {
 	to, err := next(s, ev)
 	if err != nil && to != s {
 		t.Fatalf("refused %s on %s moved it to %s", ev, s, to)
@@ -155,7 +155,7 @@ func FuzzNext(f *testing.F) {
 	f.Add("queued", "claimed")
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, state, event string) {
-		to, err := solve.NextSolve(solve.State(state), solve.Event(event))
+		to, err := solve.NextSolve(solve.State(state), solve.EventName(event))
 		if err != nil && (to != solve.State(state) || !errors.Is(err, solve.ErrTransition)) {
 			t.Errorf("%q on %q gave %q, %v", state, event, to, err)
 		}

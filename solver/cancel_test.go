@@ -182,7 +182,7 @@ func TestCancelWhileReducing(t *testing.T) {
 		once := sync.OnceFunc(func() { close(refused) })
 		p.store.on(func(op string, c solve.Change) error {
 			switch {
-			case op == "apply" && c.Event == solve.EventPassed:
+			case op == "apply" && solve.NameOf(c.Event) == solve.EventPassed:
 				ended.Store(true)
 				<-refused
 			case op == "claim" && ended.Load() && !free.Load():
@@ -243,7 +243,7 @@ func TestCancelReachesTheSecondAttempt(t *testing.T) {
 		w.driver.SetFault(failing("open", "-1-1"))
 		p := w.process("a")
 		p.store.on(nil, func(op string, c solve.Change) {
-			if op == "apply" && c.Event == solve.EventRequeued {
+			if op == "apply" && solve.NameOf(c.Event) == solve.EventRequeued {
 				w.await(time.Minute, "the second attempt", func() bool { return w.run1(c.Solve).State == solve.RunWorking })
 			}
 		})

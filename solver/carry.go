@@ -124,8 +124,7 @@ func (e *Engine) prepareNothing(ctx context.Context, s solve.Solve) (solve.Solve
 	base := of.Base
 	base.Image, base.Duration, base.Stays = "", 0, nil
 	s, _, err = e.apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: runs,
-		Set: func(s *solve.Solve, _ *solve.Run) { s.Base = base },
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.BaseReady{Base: base, Runs: runs},
 	})
 	return s, err
 }

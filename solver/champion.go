@@ -20,14 +20,11 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 		return s, err
 	}
 	d := solve.Decide(s, runs, e.rule(s))
-	c := solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventChampion,
-		Set: func(s *solve.Solve, _ *solve.Run) { s.Decision = &d },
-	}
+	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
-		c.Event, c.Reason = solve.EventNoChampion, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
+		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
 		if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
-			c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
+			c.Event, c.Reason = solve.Expired{Decision: &d}, fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}
 	}
 	if d.Champion != 0 {
@@ -67,10 +64,8 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 		switch f.State {
 		case solve.EffectApplied:
 			s, _, err = e.apply(ctx, solve.Change{
-				Solve: s.ID, Token: s.Lease.Token, Event: solve.EventPublished,
-				Set: func(s *solve.Solve, _ *solve.Run) {
-					s.Pull = &solve.Pull{Number: f.Receipt.Number, URL: f.Receipt.URL, Commit: f.Receipt.SHA}
-				},
+				Solve: s.ID, Token: s.Lease.Token,
+				Event: solve.Published{Pull: solve.Pull{Number: f.Receipt.Number, URL: f.Receipt.URL, Commit: f.Receipt.SHA}},
 			})
 			return s, err
 		case solve.EffectDead:

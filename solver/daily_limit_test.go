@@ -128,7 +128,7 @@ func TestLastPlaceIsTakenOnce(t *testing.T) {
 		}
 		p := w.process("a")
 		p.store.on(func(_ string, c solve.Change) error {
-			if c.Event == solve.EventClaimed {
+			if _, ok := c.Event.(solve.Claimed); ok {
 				<-time.After(time.Second) // between the look and the claim
 			}
 			return nil

@@ -13,14 +13,14 @@ import (
 // while no change of state finds room for several times the lease's length. What
 // this node owns is nobody else's then: it asks until there is room.
 func TestChangeWaitsForAFullDisk(t *testing.T) {
-	for _, ev := range []solve.Event{solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventPassed, solve.EventChampion} {
+	for _, ev := range []solve.EventName{solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventPassed, solve.EventChampion} {
 		t.Run(string(ev), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.writer()
 				var full time.Time
 				p := w.process("a")
 				p.store.on(func(op string, c solve.Change) error {
-					if op == "apply" && c.Event == ev && full.IsZero() {
+					if op == "apply" && solve.NameOf(c.Event) == ev && full.IsZero() {
 						full = time.Now()
 					}
 					if op == "apply" && !full.IsZero() && time.Since(full) < 5*time.Minute {
@@ -47,7 +47,7 @@ func TestStopOnAFullDisk(t *testing.T) {
 		full := make(chan struct{})
 		first := true
 		p.store.on(func(op string, c solve.Change) error {
-			if op != "apply" || c.Event != solve.EventAgentEnded {
+			if op != "apply" || solve.NameOf(c.Event) != solve.EventAgentEnded {
 				return nil
 			}
 			if first {

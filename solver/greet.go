@@ -36,11 +36,7 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 	if !s.Greeted.IsZero() {
 		return s, nil
 	}
-	now := time.Now()
-	after, _, err := e.apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventGreeted,
-		Set: func(s *solve.Solve, _ *solve.Run) { s.Greeted = now },
-	})
+	after, _, err := e.apply(ctx, solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Greeted{}})
 	if err != nil {
 		return s, err
 	}

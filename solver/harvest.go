@@ -74,20 +74,19 @@ func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) e
 	if err != nil {
 		return err
 	}
-	set := func(r *solve.Run) { r.Candidate = c }
 	if cancelled {
-		return w.stopped(ctx, "; what it had changed is kept", set)
+		return w.stopped(ctx, "; what it had changed is kept", c)
 	}
-	return w.apply(ctx, solve.EventHarvested, "", set)
+	return w.apply(ctx, solve.Harvested{Candidate: *c}, "")
 }
 
 // tooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
 func (w *worker) tooLarge(ctx context.Context, cause error, cancelled bool) error {
-	c := &solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
+	c := solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
 	if cancelled {
 		return w.stopped(ctx, "", nil)
 	}
-	return w.apply(ctx, solve.EventHarvested, "", func(r *solve.Run) { r.Candidate = c })
+	return w.apply(ctx, solve.Harvested{Candidate: c}, "")
 }
 
 // empty ends a run without a patch under the name of what ended it.
@@ -97,7 +96,7 @@ func (w *worker) empty(ctx context.Context, cancelled bool) error {
 	}
 	reason := w.run.Reason
 	if w.run.Exit == agent.ExitTime {
-		return w.apply(ctx, solve.EventTimedOut, reason, nil)
+		return w.apply(ctx, solve.TimedOut{}, reason)
 	}
 	switch w.run.Exit {
 	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
@@ -106,9 +105,9 @@ func (w *worker) empty(ctx context.Context, cancelled bool) error {
 		} else {
 			reason = "the agent changed nothing: " + reason
 		}
-		return w.apply(ctx, solve.EventEmpty, reason, nil)
+		return w.apply(ctx, solve.Empty{}, reason)
 	}
-	return w.apply(ctx, solve.EventFailed, reason, nil)
+	return w.apply(ctx, solve.Aborted{}, reason)
 }
 
 // candidate stores the patch and describes it.

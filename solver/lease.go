@@ -67,7 +67,7 @@ func (e *Engine) apply(ctx context.Context, c solve.Change) (solve.Solve, solve.
 		if err == nil || fault.Decided(err) || fault.Stopping(ctx) {
 			return s, r, err
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, string(c.Event)).Msg("change not stored yet")
+		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, string(solve.NameOf(c.Event))).Msg("change not stored yet")
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -122,7 +122,7 @@ func TestStaleTokenChangesNothing(t *testing.T) {
 		if after.Attempt != 1 || after.Sandbox != before.Sandbox || after.Lease.Token <= before.Lease.Token {
 			w.Errorf("attempt %d in %s with token %d; before in %s with %d", after.Attempt, after.Sandbox, after.Lease.Token, before.Sandbox, before.Lease.Token)
 		}
-		if _, _, err := w.store.Apply(w.Context(), solve.Change{Solve: id, Run: 1, Token: before.Lease.Token, Event: solve.EventLost, At: time.Now()}); !errors.Is(err, solve.ErrLeaseLost) {
+		if _, _, err := w.store.Apply(w.Context(), solve.Change{Solve: id, Run: 1, Token: before.Lease.Token, Event: solve.Lost{}, At: time.Now()}); !errors.Is(err, solve.ErrLeaseLost) {
 			w.Errorf("a write with the old token: %v", err)
 		}
 		if err := w.store.Step(w.Context(), id, 1, before.Lease.Token, []byte("{}\n"), solve.Progress{At: time.Now()}); !errors.Is(err, solve.ErrLeaseLost) {
@@ -233,7 +233,7 @@ func TestAdoptionBeforeTheSandboxIsStored(t *testing.T) {
 		for _, node := range []string{"a", "b", "c"} { // one more than there are attempts
 			p, died := w.process(node), make(chan struct{})
 			p.store.on(func(op string, c solve.Change) error {
-				if op != "apply" || c.Event != solve.EventStarted {
+				if op != "apply" || solve.NameOf(c.Event) != solve.EventStarted {
 					return nil
 				}
 				p.store.kill()
@@ -265,7 +265,7 @@ func TestAdoptionBeforeTheSandboxIsStored(t *testing.T) {
 // one pull request, nothing left behind.
 func TestCrashAtEachStep(t *testing.T) {
 	t.Parallel()
-	for _, ev := range []solve.Event{
+	for _, ev := range []solve.EventName{
 		solve.EventClaimed, solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventHarvested,
 		solve.EventPassed, solve.EventChampion, solve.EventPublished,
 	} {
@@ -281,14 +281,14 @@ func TestCrashAtEachStep(t *testing.T) {
 	}
 }
 
-func crashAt(w *world, ev solve.Event, after bool) {
+func crashAt(w *world, ev solve.EventName, after bool) {
 	w.cfg.Tests.Install = installCommand
 	w.cfg.SweepEvery = time.Minute
 	writer := w.writer()
 	a := w.process("a")
 	crashed := make(chan struct{})
 	die := func(op string, c solve.Change) error {
-		if op != "apply" || c.Event != ev {
+		if op != "apply" || solve.NameOf(c.Event) != ev {
 			return nil
 		}
 		a.store.kill()

@@ -82,21 +82,20 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 	var no fault.Refusal
 	switch {
 	case !s.CancelAt.IsZero():
-		c.Event, c.Reason = solve.EventCancelled, "Cancelled by "+s.CancelBy+"."
+		c.Event, c.Reason = solve.Cancelled{}, "Cancelled by "+s.CancelBy+"."
 		if s.CancelWhy != "" {
 			c.Reason = s.CancelWhy
 		}
 	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
-		c.Event, c.Reason = solve.EventExpired, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), hindrance(cause))
+		c.Event, c.Reason = solve.Expired{}, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), hindrance(cause))
 	case errors.As(cause, &no):
-		c.Event, c.Reason = solve.EventFailed, no.Text
-		c.Set = func(s *solve.Solve, _ *solve.Run) { s.Refused, s.Denied = s.State == solve.StateQueued, no.Denied }
+		c.Event, c.Reason = solve.Aborted{Refused: true, Denied: no.Denied}, no.Text
 	default:
 		zerolog.Ctx(ctx).Error().Err(cause).Msg("solve failed")
-		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+fault.Public(cause)
+		c.Event, c.Reason = solve.Aborted{}, "yudai could not go on: "+fault.Public(cause)
 	}
-	if s.State == solve.StatePublishing && c.Event == solve.EventExpired {
-		c.Event, c.Reason = solve.EventFailed, "yudai could not go on: "+fault.Public(cause)
+	if s.State == solve.StatePublishing && solve.NameOf(c.Event) == solve.EventExpired {
+		c.Event, c.Reason = solve.Aborted{}, "yudai could not go on: "+fault.Public(cause)
 	}
 	s, _, err := e.apply(ctx, c)
 	if err == nil {
@@ -147,15 +146,9 @@ func (e *Engine) begin(ctx context.Context, planned solve.Solve) (solve.Solve, e
 	if err := e.daily.Check(ctx, planned, &planned.Plan); err != nil {
 		return planned, err
 	}
-	now := time.Now()
 	s, _, err := e.apply(ctx, solve.Change{
-		Solve: planned.ID, Token: planned.Lease.Token, Event: solve.EventClaimed,
-		Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Plan, s.Base, s.Branch, s.Started = planned.Plan, planned.Base, planned.Branch, now
-			if t := s.Plan.Limits.SolveTime; t > 0 {
-				s.Deadline = now.Add(t)
-			}
-		},
+		Solve: planned.ID, Token: planned.Lease.Token,
+		Event: solve.Claimed{Plan: planned.Plan, Base: planned.Base, Branch: planned.Branch},
 	})
 	return s, err
 }

@@ -70,8 +70,7 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 		return s, err
 	}
 	s, _, err = e.apply(ctx, solve.Change{
-		Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: runs,
-		Set: func(s *solve.Solve, _ *solve.Run) { s.Base = base },
+		Solve: s.ID, Token: s.Lease.Token, Event: solve.BaseReady{Base: base, Runs: runs},
 	})
 	return s, err
 }

@@ -47,8 +47,7 @@ func (e *Engine) tellPlaces(ctx context.Context, live []solve.Solve) {
 		n++
 		told[s.ID] = now
 		_, _, err := e.Store.Apply(ctx, solve.Change{
-			Solve: s.ID, Event: solve.EventGreeted, At: now,
-			Set: func(s *solve.Solve, _ *solve.Run) { s.Place, s.Queue = place, len(queue) },
+			Solve: s.ID, Event: solve.PlaceTold{Place: place, Queue: len(queue)}, At: now,
 		})
 		if err != nil && !fault.Decided(err) { // it was claimed or ended meanwhile
 			fault.Log(ctx, err, "place in the queue not stored")

@@ -66,8 +66,7 @@ func (e *Engine) rule(s solve.Solve) solve.Rule {
 // worker finds that it is not its own any more.
 func (e *Engine) spareQueued(ctx context.Context, r solve.Run, why string) {
 	_, _, err := e.Store.Apply(ctx, solve.Change{
-		Solve: r.Solve, Run: r.N, Event: solve.EventCancelled, At: time.Now(), Reason: why,
-		Set: func(_ *solve.Solve, r *solve.Run) { r.NotNeeded = true },
+		Solve: r.Solve, Run: r.N, Event: solve.Cancelled{NotNeeded: true}, At: time.Now(), Reason: why,
 	})
 	if !errors.Is(err, solve.ErrTransition) { // it ended by itself, or for another reason
 		fault.Log(ctx, err, "run not ended")
@@ -104,8 +103,8 @@ func (w *worker) worked() time.Duration {
 }
 
 // stopped ends the run that a person or the stop rule cancelled; note says what became
-// of its work.
-func (w *worker) stopped(ctx context.Context, note string, set func(*solve.Run)) error {
+// of its work, and kept is that.
+func (w *worker) stopped(ctx context.Context, note string, kept *solve.Candidate) error {
 	why, err := w.whyStopped(ctx)
 	if err != nil {
 		return err
@@ -114,12 +113,7 @@ func (w *worker) stopped(ctx context.Context, note string, set func(*solve.Run))
 	if spared {
 		reason = why
 	}
-	return w.apply(ctx, solve.EventCancelled, reason+note, func(r *solve.Run) {
-		r.NotNeeded = spared
-		if set != nil {
-			set(r)
-		}
-	})
+	return w.apply(ctx, solve.Cancelled{NotNeeded: spared, Candidate: kept}, reason+note)
 }
 
 // whyStopped is why the stop rule has no need of the run, "" if it was a person who

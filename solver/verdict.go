@@ -18,9 +18,8 @@ import (
 // judge tests the candidate in a clean fork of the base: only the patch goes in.
 func (w *worker) judge(ctx context.Context) error {
 	if w.run.Candidate.Refused != "" {
-		return w.apply(ctx, solve.EventTestsFail, "refused: "+w.run.Candidate.Refused, func(r *solve.Run) {
-			r.Verdict = &solve.Verdict{Outcome: solve.Failed, Reason: "refused: " + r.Candidate.Refused}
-		})
+		reason := "refused: " + w.run.Candidate.Refused
+		return w.apply(ctx, solve.Judged{Verdict: solve.Verdict{Outcome: solve.Failed, Reason: reason}}, reason)
 	}
 	v, err := w.verdict(ctx)
 	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !fault.Hopeless(err) && ctx.Err() == nil && try < w.cfg.MaxAttempts; try++ {
@@ -37,10 +36,7 @@ func (w *worker) judge(ctx context.Context) error {
 			return fmt.Errorf("judge: %w", err)
 		}
 	}
-	ev := map[solve.Outcome]solve.Event{
-		solve.Passed: solve.EventPassed, solve.Failed: solve.EventTestsFail, solve.NoVerdict: solve.EventNoVerdict,
-	}[v.Outcome]
-	return w.apply(ctx, ev, v.Reason, func(r *solve.Run) { r.Verdict = &v })
+	return w.apply(ctx, solve.Judged{Verdict: v}, v.Reason)
 }
 
 func (w *worker) verdict(ctx context.Context) (solve.Verdict, error) {

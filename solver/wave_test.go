@@ -31,7 +31,7 @@ func (w *world) spared(r solve.Run, why string) {
 }
 
 // killedAfter ends the process as soon as an event of a run, or of any if it is 0, is stored.
-func (w *world) killedAfter(p *process, event solve.Event, run int) (done chan struct{}) {
+func (w *world) killedAfter(p *process, event solve.EventName, run int) (done chan struct{}) {
 	stored := make(chan struct{})
 	done = make(chan struct{})
 	die := sync.OnceFunc(func() {
@@ -39,7 +39,7 @@ func (w *world) killedAfter(p *process, event solve.Event, run int) (done chan s
 		close(stored)
 	})
 	p.store.on(nil, func(op string, c solve.Change) {
-		if op == "apply" && c.Event == event && (run == 0 || c.Run == run) {
+		if op == "apply" && solve.NameOf(c.Event) == event && (run == 0 || c.Run == run) {
 			die()
 		}
 	})
@@ -55,7 +55,7 @@ func (w *world) killedAfter(p *process, event solve.Event, run int) (done chan s
 // what is at work, soon after; that keeps its patch, and is not judged.
 func TestFirstGreen(t *testing.T) {
 	t.Parallel()
-	for name, crash := range map[string]solve.Event{
+	for name, crash := range map[string]solve.EventName{
 		"in one process": "", "over a crash": solve.EventPassed, "over a crash while it is stopped": solve.EventAgentEnded,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestFirstGreen(t *testing.T) {
 				p := w.process("a")
 				var killed chan struct{}
 				if crash != "" {
-					run := map[solve.Event]int{solve.EventPassed: 4, solve.EventAgentEnded: 1}[crash]
+					run := map[solve.EventName]int{solve.EventPassed: 4, solve.EventAgentEnded: 1}[crash]
 					killed = w.killedAfter(p, crash, run)
 				}
 				p.run()
@@ -132,7 +132,7 @@ func (w *world) threeWaves() {
 // a candidate is the last.
 func TestWaves(t *testing.T) {
 	t.Parallel()
-	for name, crash := range map[string]solve.Event{
+	for name, crash := range map[string]solve.EventName{
 		"in one process": "", "over a crash in the first wave": solve.EventEmpty, "over a crash in the second": solve.EventPassed,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (e *Engine) expireQueued(ctx context.Context, s solve.Solve, runs []solve.R
 		}
 		left++
 		if _, _, err := e.apply(ctx, solve.Change{
-			Solve: s.ID, Run: r.N, Event: solve.EventTimedOut, Reason: "the solve's time was over before it started",
+			Solve: s.ID, Run: r.N, Event: solve.TimedOut{}, Reason: "the solve's time was over before it started",
 		}); err != nil && !errors.Is(err, solve.ErrTransition) { // the stop rule was faster
 			return s, err
 		}

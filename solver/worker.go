@@ -78,13 +78,13 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 	if w.run.State == solve.RunDispatched {
 		orphan = false // there is no transcript to go on with
 		if err := w.open(ctx); err != nil {
-			return w.again(ctx, err, solve.EventFailed)
+			return w.again(ctx, err, solve.Aborted{})
 		}
 	}
 	if w.run.State == solve.RunWorking {
 		err := w.agent(ctx, orphan)
 		if errors.Is(err, agent.ErrAgain) {
-			return w.again(ctx, err, solve.EventLost)
+			return w.again(ctx, err, solve.Lost{})
 		}
 		if err != nil {
 			return err
@@ -102,21 +102,15 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 }
 
 // apply writes one change of the run and keeps the records as stored.
-func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set func(r *solve.Run)) error {
-	switch ev {
-	case solve.EventStarted, solve.EventAgentEnded, solve.EventAdopted:
+func (w *worker) apply(ctx context.Context, ev solve.Event, reason string) error {
+	switch ev.(type) {
+	case solve.Started, solve.AgentEnded, solve.Adopted:
 	default: // the sandbox is closed now, or nobody's
 		w.usage.Closed()
 	}
-	stays := w.usage.Used()
-	c := solve.Change{Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, Reason: reason}
-	c.Set = func(_ *solve.Solve, r *solve.Run) {
-		r.Stays = stays
-		if set != nil {
-			set(r)
-		}
-	}
-	s, r, err := w.Engine.apply(ctx, c)
+	s, r, err := w.Engine.apply(ctx, solve.Change{
+		Solve: w.run.Solve, Run: w.run.N, Token: w.run.Lease.Token, Event: ev, Reason: reason, Stays: w.usage.Used(),
+	})
 	if err != nil {
 		return err
 	}
@@ -128,22 +122,22 @@ func (w *worker) apply(ctx context.Context, ev solve.Event, reason string, set f
 func (w *worker) adopt(ctx context.Context) (bool, error) {
 	if w.run.State == solve.RunJudging { // the patch is stored, nothing of the old sandbox is needed
 		w.discard(ctx, sandboxes.RunName(w.run))
-		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+		return true, w.apply(ctx, solve.Adopted{}, "")
 	}
 	if w.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
-		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+		return true, w.apply(ctx, solve.Adopted{}, "")
 	}
 	last, done := lasting(ctx)
 	defer done()
 	sb, err := w.attach(last, w.run.Sandbox)
 	if err == nil {
 		w.box = sb
-		return true, w.apply(ctx, solve.EventAdopted, "", nil)
+		return true, w.apply(ctx, solve.Adopted{}, "")
 	}
 	if !errors.Is(err, sandbox.ErrGone) {
-		return false, w.again(ctx, err, solve.EventLost)
+		return false, w.again(ctx, err, solve.Lost{})
 	}
-	return false, w.again(ctx, errors.New("its owner died and the sandbox is gone"), solve.EventLost)
+	return false, w.again(ctx, errors.New("its owner died and the sandbox is gone"), solve.Lost{})
 }
 
 // again puts the run back into the queue for another attempt, or ends it with the event last.
@@ -154,12 +148,12 @@ func (w *worker) again(ctx context.Context, cause error, last solve.Event) error
 	w.discard(ctx, sandboxes.RunName(w.run))
 	switch {
 	case fault.Hopeless(cause):
-		return w.apply(ctx, last, fault.Public(cause), nil)
+		return w.apply(ctx, last, fault.Public(cause))
 	case w.run.Attempt < w.cfg.MaxAttempts:
 		w.budgets.Requeue(w.run)
-		return w.apply(ctx, solve.EventRequeued, fault.Public(cause), nil)
+		return w.apply(ctx, solve.Requeued{}, fault.Public(cause))
 	}
-	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, fault.Public(cause)), nil)
+	return w.apply(ctx, last, fmt.Sprintf("given up after %d attempts: %s", w.run.Attempt, fault.Public(cause)))
 }
 
 // died begins the run anew whose sandbox is not there any more, although a worker had
@@ -169,7 +163,7 @@ func (w *worker) died(ctx context.Context, err error) error {
 		return err
 	}
 	w.box = nil
-	return w.again(ctx, err, solve.EventFailed)
+	return w.again(ctx, err, solve.Aborted{})
 }
 
 // attach finds a sandbox of the run.
@@ -200,7 +194,7 @@ func (w *worker) fail(ctx context.Context, err error) error {
 	case cancelled:
 		return w.stopped(ctx, "", nil)
 	}
-	return w.apply(ctx, solve.EventFailed, fault.Public(err), nil)
+	return w.apply(ctx, solve.Aborted{}, fault.Public(err))
 }
 
 // leave cleans up after a run that somebody else ended: then its sandbox is
@@ -233,9 +227,7 @@ func (w *worker) open(ctx context.Context) error {
 		return err
 	}
 	w.box = sb
-	return w.apply(ctx, solve.EventStarted, "", func(r *solve.Run) {
-		r.Sandbox, r.Started = sb.Name(), time.Now()
-	})
+	return w.apply(ctx, solve.Started{Sandbox: sb.Name()}, "")
 }
 
 func (w *worker) spec(name, phase string) sandbox.Spec {
@@ -302,10 +294,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	}
 	w.trajectory(ctx, res.Trajectory)
 	w.since.Store(nil)
-	return w.apply(ctx, solve.EventAgentEnded, res.Exit, func(r *solve.Run) {
-		r.Exit, r.AgentTime = res.Exit, job.Elapsed+time.Since(began)
-		r.Reason = res.Reason
-	})
+	return w.apply(ctx, solve.AgentEnded{Exit: res.Exit, Reason: res.Reason, AgentTime: job.Elapsed + time.Since(began)}, res.Exit)
 }
 
 // job is what the agent gets.

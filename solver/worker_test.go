@@ -288,7 +288,7 @@ func TestStoreFailsForAMoment(t *testing.T) {
 				p.store.on(func(op string, c solve.Change) error {
 					mu.Lock()
 					defer mu.Unlock()
-					if (op == at || op == "apply" && string(c.Event) == at) && until.IsZero() {
+					if (op == at || op == "apply" && string(solve.NameOf(c.Event)) == at) && until.IsZero() {
 						until = time.Now().Add(5 * time.Second)
 					}
 					if op != "heartbeat" && time.Now().Before(until) {

@@ -69,28 +69,21 @@ func (t *tx) nextTurn(caps solve.Caps) (solve.ID, error) {
 // admit dispatches the solve's first queued run. A solve that became due
 // since it was indexed only loses its turn: the run is zero then.
 func (t *tx) admit(id solve.ID, node string, now time.Time) (solve.Run, error) {
-	c, err := t.open(id, now)
+	s, err := t.solve(id)
 	if err != nil {
 		return solve.Run{}, err
 	}
-	if !c.s.Deadline.IsZero() && !c.s.Deadline.After(now) {
-		return solve.Run{}, c.end()
+	if s.Overdue(now) {
+		return solve.Run{}, t.index(&s, now)
 	}
 	k, _ := t.first(queued, key(nil).text(string(id)))
 	if k == nil {
 		return solve.Run{}, fmt.Errorf("solve %s is ready without a queued run: the index is damaged", id)
 	}
 	_, n := placeOf(k)
-	r, err := t.oneRun(id, n)
+	after, err := solve.Admit(reader{t, now}, id, n, node, now)
 	if err != nil {
 		return solve.Run{}, err
 	}
-	r, err = c.moveRun(r, solve.Change{Event: solve.EventAdmitted}, func(r *solve.Run) {
-		r.Attempt++
-		r.Lease = solve.Lease{Node: node, Token: r.Lease.Token + 1}
-	})
-	if err != nil {
-		return solve.Run{}, err
-	}
-	return r, c.end()
+	return after.Run, t.write(after, now)
 }

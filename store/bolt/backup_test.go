@@ -166,7 +166,7 @@ func TestRestoredStoreDoubtsItsEffects(t *testing.T) {
 	f.ok(t, err)
 	doubted(list, true)
 	// Effects that come later, of what was there.
-	_, _, err = s.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.EventFailed})
+	_, _, err = s.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.Aborted{}})
 	f.ok(t, err)
 	last, err := s.Effect(f.ctx, string(r.Solve)+"/"+string(solve.EffectFinal))
 	f.ok(t, err)

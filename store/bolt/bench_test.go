@@ -98,14 +98,14 @@ func (f *fleet) make(t testing.TB, i int) {
 	s.Issue.Number, s.Trigger.Key = i, fmt.Sprint("key", i)
 	_, _, err := f.Create(f.ctx, s)
 	if err == nil {
-		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.EventClaimed, At: f.now})
+		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.Claimed{}, At: f.now})
 	}
 	list := make([]solve.Run, 11)
 	for n := range list {
 		list[n].N = n + 1
 	}
 	if err == nil {
-		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.EventBaseReady, At: f.now, Runs: list})
+		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.BaseReady{Runs: list}, At: f.now})
 	}
 	if err != nil {
 		t.Errorf("make solve: %v", err)
@@ -115,7 +115,7 @@ func (f *fleet) make(t testing.TB, i int) {
 // turn ends a run at work and admits the next.
 func (f *fleet) turn(t testing.TB, working int) {
 	r := f.runs[0]
-	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventFailed, At: f.now})
+	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: f.now})
 	f.ok(t, err)
 	next, err := f.Admit(f.ctx, fleetNode, f.now, solve.Caps{Process: working})
 	f.ok(t, err)
@@ -139,10 +139,10 @@ func BenchmarkAdmit(b *testing.B) {
 func BenchmarkApply(b *testing.B) {
 	f := newFleet(b, config(b), 100, 100)
 	r := f.runs[0]
-	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventStarted, At: f.now})
+	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}, At: f.now})
 	f.ok(b, err)
 	for b.Loop() {
-		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventAdopted, At: f.now})
+		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Adopted{}, At: f.now})
 		f.ok(b, err)
 	}
 }

@@ -118,16 +118,15 @@ func (p *pair) ready(t *rapid.T) {
 	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", p.now, time.Minute) })
 	p.create(t)
 	rule := pick(t, "rule", "", solve.StopAll, solve.StopFirstGreen, solve.StopWaves, solve.StopWaves)
-	parallel, deadline := pick(t, "parallel", 0, 1, 2), pick(t, "deadline", time.Time{}, time.Time{}, p.now.Add(10*time.Second))
+	parallel, budget := pick(t, "parallel", 0, 1, 2), pick(t, "budget", 0, 0, 10*time.Second)
 	for range 2 {
 		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1", p.now) })
 		if err != nil || s.State != solve.StateQueued {
 			return
 		}
-		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventClaimed, At: p.now, Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Started, s.Deadline, s.Plan.Limits.Parallel, s.Plan.Stop = p.now, deadline, parallel, rule
-		}})
-		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventBaseReady, At: p.now, Runs: waved(t, 1, 3), Release: true})
+		plan := solve.Plan{Limits: solve.Limits{Parallel: parallel, SolveTime: budget}, Stop: rule}
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Claimed{Plan: plan}, At: p.now})
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.BaseReady{Runs: waved(t, 1, 3)}, At: p.now})
 	}
 }
 
@@ -180,7 +179,7 @@ func (p *pair) apply(ch solve.Change) {
 		S solve.Solve
 		R solve.Run
 	}
-	_, _ = ask(p, fmt.Sprintf("%s of %s/%d", ch.Event, ch.Solve, ch.Run), func(s storetest.Store) (after, error) {
+	_, _ = ask(p, fmt.Sprintf("%s of %s/%d", solve.NameOf(ch.Event), ch.Solve, ch.Run), func(s storetest.Store) (after, error) {
 		one, run, err := s.Apply(p.ctx, ch)
 		return after{one, run}, err
 	})
@@ -189,32 +188,26 @@ func (p *pair) apply(ch solve.Change) {
 func (p *pair) applySolve(t *rapid.T) {
 	id := p.id(t)
 	now, _ := p.a.Solve(p.ctx, id)
-	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason", Release: rapid.Bool().Draw(t, "release")}
+	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason"}
 	var likely []solve.Event
-	for _, step := range solve.SolveSteps() {
-		if step.From == now.State && (!step.To.Final() || pick(t, "end", false, false, true)) {
-			likely = append(likely, step.On)
+	for _, ev := range solve.Events() {
+		to, err := solve.NextSolve(now.State, solve.NameOf(ev))
+		if err == nil && (!to.Final() || pick(t, "end", false, false, true)) {
+			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
 		likely = solve.Events()
 	}
 	ch.Event = pick(t, "event", likely...)
-	switch ch.Event {
-	case solve.EventClaimed:
-		parallel, minutes := pick(t, "parallel", 0, 1, 2), pick(t, "seconds", 0, 4, 30)
-		rule := pick(t, "rule", "", solve.StopFirstGreen, solve.StopWaves)
-		ch.Set = func(s *solve.Solve, _ *solve.Run) {
-			s.Started, s.Plan.Limits.Parallel, s.State, s.Plan.Experiments = ch.At, parallel, solve.StateSolved, make([]solve.Experiment, 3)
-			s.Plan.Stop, s.Wave = rule, 2
-			if minutes > 0 {
-				s.Deadline = ch.At.Add(time.Duration(minutes) * time.Second)
-			}
-		}
-	case solve.EventBaseReady:
-		ch.Runs = waved(t, pick(t, "from", 1, 1, 1, 0), pick(t, "runs", 3, 2, 0))
-	case solve.EventChampion:
-		ch.Set = func(s *solve.Solve, _ *solve.Run) { s.Decision, s.CancelBy = &solve.Decision{}, "somebody" }
+	switch ch.Event.(type) {
+	case solve.Claimed:
+		limits := solve.Limits{Parallel: pick(t, "parallel", 0, 1, 2), SolveTime: pick(t, "budget", 0, 4*time.Second, 30*time.Second)}
+		plan := solve.Plan{Limits: limits, Stop: pick(t, "rule", "", solve.StopFirstGreen, solve.StopWaves)}
+		plan.Experiments = make([]solve.Experiment, 3)
+		ch.Event = solve.Claimed{Plan: plan}
+	case solve.BaseReady:
+		ch.Event = solve.BaseReady{Runs: waved(t, pick(t, "from", 1, 1, 1, 0), pick(t, "runs", 3, 2, 0))}
 	}
 	p.apply(ch)
 }
@@ -222,23 +215,19 @@ func (p *pair) applySolve(t *rapid.T) {
 func (p *pair) applyRun(t *rapid.T) {
 	id, n := p.id(t), pick(t, "run", 1, 2, 3, 1, 2, 4)
 	now, _ := p.a.Run(p.ctx, id, n)
-	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason", Release: pick(t, "release", false, false, true)}
+	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason"}
 	var likely []solve.Event
-	for _, step := range solve.RunSteps() {
-		if step.From == now.State {
-			likely = append(likely, step.On)
+	for _, ev := range solve.Events() {
+		if _, err := solve.NextRun(now.State, solve.NameOf(ev)); err == nil {
+			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
 		likely = solve.Events()
 	}
 	ch.Event = pick(t, "event", likely...)
-	ch.Set = func(s *solve.Solve, r *solve.Run) { s.Reason, r.Sandbox, r.N = "changed", "box", 9 }
-	if pick(t, "green", true, true, false) && ch.Event == solve.EventPassed {
-		refused := pick(t, "refused", "", "", "refused")
-		ch.Set = func(_ *solve.Solve, r *solve.Run) {
-			r.Candidate, r.Verdict = &solve.Candidate{Refused: refused}, &solve.Verdict{Outcome: solve.Passed}
-		}
+	if _, harvested := ch.Event.(solve.Harvested); harvested {
+		ch.Event = solve.Harvested{Candidate: solve.Candidate{Refused: pick(t, "refused", "", "", "refused")}}
 	}
 	p.apply(ch)
 }
@@ -308,14 +297,14 @@ func (p *pair) drain() {
 			runs, _ := p.a.Runs(p.ctx, id)
 			for _, r := range runs {
 				if r.State.Active() {
-					p.apply(solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.EventFailed, At: p.now})
+					p.apply(solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: p.now})
 					break
 				}
 			}
 		}
 		claimed, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last", p.now) })
 		if err == nil {
-			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.EventFailed, At: p.now})
+			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, At: p.now})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (t *tx) places(s *solve.Solve, now time.Time) []place {
 	age := key(nil).age(s)
 	out := []place{{live, age}, {liveIssue, issueKey(s.Repo.ID, s.Issue.Number)}}
 
-	due := !s.Deadline.IsZero() && !s.Deadline.After(now)
+	due := s.Overdue(now)
 	cancel := !s.CancelAt.IsZero()
 	running := s.State == solve.StateRunning
 	owner := s.Lease.Node

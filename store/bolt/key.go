@@ -49,11 +49,7 @@ func runKey(id solve.ID, n int) key { return key(nil).text(string(id)).small(n) 
 
 // A queued run's key has its wave before its number, in the four bytes in which files
 // of before there were waves have the number alone: none is the first.
-const (
-	waveBits = 16
-	maxWave  = 1<<(31-waveBits) - 1
-	maxRun   = 1<<waveBits - 1
-)
+const waveBits = 16
 
 func queuedKey(r solve.Run) key {
 	return key(nil).text(string(r.Solve)).small(r.Experiment.Wave<<waveBits | r.N)
@@ -65,7 +61,7 @@ func placeOf(k []byte) (wave, n int) {
 		return 0, 0
 	}
 	at := int(binary.BigEndian.Uint32(k[len(k)-4:]))
-	return at >> waveBits, at & maxRun
+	return at >> waveBits, at & solve.MaxRun
 }
 
 func issueKey(repo int64, issue int) key { return key(nil).id(repo).num(uint64(issue)) }

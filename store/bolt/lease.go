@@ -120,13 +120,12 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (sol
 			claimed = solve.Solve{}
 			return nil
 		}
-		c, err := t.open(id, now)
-		if err != nil {
+		var err error
+		if claimed, err = t.solve(id); err != nil {
 			return err
 		}
-		c.s.Lease = solve.Lease{Node: node, Token: c.s.Lease.Token + 1}
-		claimed = c.s
-		return c.end()
+		claimed.Lease = claimed.Lease.Next(node)
+		return t.putSolve(&claimed, now)
 	})
 	if err == nil && claimed.ID == "" {
 		err = solve.ErrNotFound
@@ -203,7 +202,7 @@ func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve
 		}
 		for _, old := range list {
 			r := old
-			r.Lease = solve.Lease{Node: node, Token: old.Lease.Token + 1}
+			r.Lease = old.Lease.Next(node)
 			if err := t.putRun(&old, r); err != nil {
 				return err
 			}

@@ -103,8 +103,8 @@ func TestSecondLayoutIsMigrated(t *testing.T) {
 	}
 	start := func(id string, at time.Time) {
 		t.Helper()
-		_, _, err := s.Apply(t.Context(), solve.Change{Solve: solve.ID(id), Event: solve.EventClaimed, At: now,
-			Set: func(s *solve.Solve, _ *solve.Run) { s.Started, s.Plan.Limits.SolveMoney = at, 40 }})
+		_, _, err := s.Apply(t.Context(), solve.Change{Solve: solve.ID(id), At: at,
+			Event: solve.Claimed{Plan: solve.Plan{Limits: solve.Limits{SolveMoney: 40}}}})
 		noError(t, err)
 	}
 	begin("a", 1, now.Add(-5*time.Hour))

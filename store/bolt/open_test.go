@@ -142,7 +142,7 @@ func TestNewerRecordIsRefused(t *testing.T) {
 		}
 		_, err = s.Solve(t.Context(), "a")
 		mustFail(t, err, words...)
-		_, _, err = s.Apply(t.Context(), solve.Change{Solve: "a", Event: solve.EventFailed})
+		_, _, err = s.Apply(t.Context(), solve.Change{Solve: "a", Event: solve.Aborted{}})
 		mustFail(t, err, words...)
 	}
 }

@@ -71,16 +71,15 @@ func sampleFiles(t testing.TB) fs.FS {
 		claimed, err := s.ClaimSolve(ctx, "node", now)
 		must(err)
 		token := claimed.Lease.Token
-		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.EventClaimed, At: now, Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Plan.Experiments = make([]solve.Experiment, 2)
-		}})
+		plan := solve.Plan{Experiments: make([]solve.Experiment, 2)}
+		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.Claimed{Plan: plan}, At: now})
 		must(err)
-		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.EventBaseReady, At: now, Runs: []solve.Run{{N: 1}, {N: 2}}, Release: true})
+		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 2}}}, At: now})
 		must(err)
 		admitted, err := s.Admit(ctx, "node", now, solve.Caps{Process: 2 * (i + 1), Repository: 4, Installation: 4})
 		must(err)
 		for _, r := range admitted {
-			_, r, err = s.Apply(ctx, solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.EventStarted, At: now})
+			_, r, err = s.Apply(ctx, solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}, At: now})
 			must(err)
 			must(s.Step(ctx, r.Solve, r.N, r.Lease.Token, []byte("{}\n"), solve.Progress{At: now}))
 		}
@@ -158,7 +157,7 @@ func use(ctx context.Context, s *bolt.Store) {
 	for _, r := range append(rescued, admitted...) {
 		_, _ = s.Transcript(ctx, r.Solve, r.N)
 		_ = s.Step(ctx, r.Solve, r.N, r.Lease.Token, []byte("{}\n"), solve.Progress{At: now})
-		_, _, _ = s.Apply(ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventLost, At: now})
+		_, _, _ = s.Apply(ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Lost{}, At: now})
 	}
 	for _, id := range []solve.ID{damaged, intact} {
 		_, _ = s.Runs(ctx, id)

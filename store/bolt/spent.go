@@ -17,7 +17,8 @@ const keepSpent = 8 * 24 * time.Hour
 // its cost from its end. In between the runs' own records are read, so that a
 // step of a run costs nothing here.
 func (t *tx) book(s *solve.Solve) error {
-	if s.Started.IsZero() {
+	k := key(nil).time(s.Started).text(string(s.ID))
+	if s.Started.IsZero() || !s.State.Final() && t.get(spent, k) != nil {
 		return nil
 	}
 	row := key(nil).id(s.Repo.ID).id(s.Repo.Installation)
@@ -28,7 +29,7 @@ func (t *tx) book(s *solve.Solve) error {
 		}
 		row = row.id(int64(cost))
 	}
-	t.put(spent, key(nil).time(s.Started).text(string(s.ID)), row)
+	t.put(spent, k, row)
 	return nil
 }
 

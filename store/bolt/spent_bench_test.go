@@ -55,11 +55,11 @@ func startOne(apply applies, create creates, i int, now time.Time, end bool) err
 		runs[n].N = n + 1
 	}
 	for _, c := range []solve.Change{
-		{Event: solve.EventClaimed, Set: func(s *solve.Solve, _ *solve.Run) { s.Started = now }},
-		{Event: solve.EventBaseReady, Runs: runs},
-		{Event: solve.EventFailed},
+		{Event: solve.Claimed{}},
+		{Event: solve.BaseReady{Runs: runs}},
+		{Event: solve.Aborted{}},
 	} {
-		if c.Event == solve.EventFailed && !end {
+		if solve.NameOf(c.Event) == solve.EventFailed && !end {
 			return nil
 		}
 		c.Solve, c.At = one.ID, now

@@ -103,7 +103,7 @@ func TestPruneRemovesTheFilesOfOldSolves(t *testing.T) {
 		f.ok(t, f.PutArtifact(f.ctx, r.Solve, "x", []byte("data")))
 	}
 	for _, r := range []solve.Run{old, young} {
-		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.EventFailed, At: f.now})
+		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.Aborted{}, At: f.now})
 		f.ok(t, err)
 		f.now = f.now.Add(c.KeepLogs)
 	}

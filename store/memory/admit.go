@@ -48,7 +48,7 @@ func (d *data) waiting(now time.Time, caps solve.Caps) []solve.Run {
 func (d *data) mayStart(r solve.Run, now time.Time, caps solve.Caps) bool {
 	s := d.solves[r.Solve]
 	room := func(most int, fits func(solve.Run) bool) bool { return most <= 0 || d.busy(fits) < most }
-	return s.State == solve.StateRunning && s.CancelAt.IsZero() && !due(s, now) && !s.Held(r) &&
+	return s.State == solve.StateRunning && s.CancelAt.IsZero() && !s.Overdue(now) && !s.Held(r) &&
 		room(caps.Process, func(solve.Run) bool { return true }) &&
 		room(caps.Installation, func(o solve.Run) bool { return o.Repo.Installation == r.Repo.Installation }) &&
 		room(caps.Repository, ofRepo(r)) &&
@@ -65,14 +65,10 @@ func (d *data) busy(fits func(solve.Run) bool) int {
 }
 
 func (d *data) dispatch(r solve.Run, node string, now time.Time) (solve.Run, error) {
-	c, err := d.open(r.Solve, now)
+	after, err := solve.Admit(reader{d, now}, r.Solve, r.N, node, now)
 	if err != nil {
 		return r, err
 	}
-	r, err = c.moveRun(r, solve.Change{Event: solve.EventAdmitted}, func(r *solve.Run) {
-		r.Attempt++
-		r.Lease = solve.Lease{Node: node, Token: r.Lease.Token + 1}
-	})
-	c.end()
-	return r, err
+	d.write(after, now)
+	return after.Run, nil
 }

@@ -9,86 +9,35 @@ import (
 )
 
 // Apply does one transition with all that belongs to it, or nothing.
-func (s *Store) Apply(ctx context.Context, ch solve.Change) (after solve.Solve, run solve.Run, err error) {
-	at := s.at(ch.At)
-	err = s.update(ctx, func(d *data) error {
-		c, err := d.open(ch.Solve, at)
-		if err != nil {
-			return err
-		}
-		if ch.Run == 0 {
-			err = c.applySolve(ch)
-		} else {
-			run, err = c.applyRun(ch)
-		}
-		after = c.end()
-		return err
-	})
+func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
+	at := s.at(c.At)
+	after, err := s.transition(ctx, at, func(r reader) (*solve.Transition, error) { return solve.Apply(r, c, at) })
 	if err != nil {
-		return solve.Solve{}, solve.Run{}, fmt.Errorf("apply %s to solve %s, run %d: %w", ch.Event, ch.Solve, ch.Run, err)
+		return solve.Solve{}, solve.Run{}, fmt.Errorf("apply %s: %w", solve.NameOf(c.Event), err)
 	}
-	return private(after), private(run), nil
-}
-
-func (c *change) applySolve(ch solve.Change) error {
-	if err := c.d.fence(c.s.Lease, ch.Token, c.at); err != nil {
-		return err
-	}
-	return c.moveSolve(ch)
-}
-
-func (c *change) applyRun(ch solve.Change) (solve.Run, error) {
-	r, err := c.d.run(ch.Solve, ch.Run)
-	if err != nil {
-		return r, err
-	}
-	if err := c.d.fence(r.Lease, ch.Token, c.at); err != nil {
-		return r, err
-	}
-	if r, err = c.moveRun(r, ch, nil); err != nil || r.State.Active() {
-		return r, err
-	}
-	if err := c.settle(); err != nil {
-		return r, err
-	}
-	return c.d.run(ch.Solve, ch.Run) // one that went back into the queue may be over now
+	return private(after.Solve), private(after.Run), nil
 }
 
 // AskCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once.
-func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (after solve.Solve, err error) {
+func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
 	at = s.at(at)
-	err = s.update(ctx, func(d *data) error {
-		c, err := d.open(id, at)
-		if err != nil {
-			return err
-		}
-		if c.s.State.Final() {
-			after = c.s
-			return nil
-		}
-		if c.s.CancelAt.IsZero() {
-			c.s.CancelBy, c.s.CancelWhy, c.s.CancelAt = by, why, at
-		}
-		err = c.stopIdle()
-		after = c.end()
-		return err
-	})
+	after, err := s.transition(ctx, at, func(r reader) (*solve.Transition, error) { return solve.Cancel(r, id, by, why, at) })
 	if err != nil {
 		return solve.Solve{}, fmt.Errorf("ask for cancel: %w", err)
 	}
-	return private(after), nil
+	return private(after.Solve), nil
 }
 
-// stopIdle ends the queued runs of a solve whose cancel was asked for, and the
-// solve itself if nobody is left to do it.
-func (c *change) stopIdle() error {
-	stop := solve.Change{Event: solve.EventCancelled, Reason: c.cancelReason()}
-	if err := c.endRuns(stop, func(r solve.Run) bool { return r.State == solve.RunQueued }); err != nil {
+// transition writes what a rule returns.
+func (s *Store) transition(
+	ctx context.Context, at time.Time, rule func(reader) (*solve.Transition, error),
+) (after *solve.Transition, err error) {
+	err = s.update(ctx, func(d *data) (err error) {
+		if after, err = rule(reader{d, at}); err == nil {
+			d.write(after, at)
+		}
 		return err
-	}
-	if c.s.State == solve.StateQueued && !c.d.alive(c.s.Lease.Node, c.at) {
-		return c.moveSolve(stop)
-	}
-	return c.settle()
+	})
+	return after, err
 }

@@ -41,15 +41,6 @@ func lost(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, solve.ErrLeaseLost)...)
 }
 
-// fence refuses a writer who is not the record's living owner. Token 0 is no
-// owner's and passes.
-func (d *data) fence(l solve.Lease, token uint64, at time.Time) error {
-	if token == 0 || token == l.Token && d.alive(l.Node, at) {
-		return nil
-	}
-	return lost("token %d of %d, node %q", token, l.Token, l.Node)
-}
-
 // ClaimSolve gives the node the solve whose turn it is.
 func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (claimed solve.Solve, err error) {
 	err = s.update(ctx, func(d *data) error {
@@ -61,7 +52,7 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (cla
 			return fmt.Errorf("claim a solve: %w", solve.ErrNotFound)
 		}
 		one := list[0]
-		one.Lease = solve.Lease{Node: node, Token: one.Lease.Token + 1}
+		one.Lease = one.Lease.Next(node)
 		set(d, d.solves, one.ID, one)
 		claimed = private(one)
 		return nil
@@ -95,10 +86,8 @@ func (d *data) claimable(now time.Time) (out []solve.Solve) {
 
 // mustEnd says whether there is something to do for a running solve itself.
 func (d *data) mustEnd(s solve.Solve, now time.Time) bool {
-	return !s.CancelAt.IsZero() || due(s, now) || d.unfinished(s.ID) == 0
+	return !s.CancelAt.IsZero() || s.Overdue(now) || d.unfinished(s.ID) == 0
 }
-
-func due(s solve.Solve, now time.Time) bool { return !s.Deadline.IsZero() && !s.Deadline.After(now) }
 
 // Rescue takes over the runs at work whose node is dead or gave them up.
 func (s *Store) Rescue(ctx context.Context, node string, now time.Time) (taken []solve.Run, err error) {
@@ -108,7 +97,7 @@ func (s *Store) Rescue(ctx context.Context, node string, now time.Time) (taken [
 		}
 		taken = d.runsWhere(func(r solve.Run) bool { return r.State.Active() && !d.alive(r.Lease.Node, now) })
 		for i := range taken {
-			taken[i].Lease = solve.Lease{Node: node, Token: taken[i].Lease.Token + 1}
+			taken[i].Lease = taken[i].Lease.Next(node)
 			d.putRun(taken[i])
 		}
 		return nil

@@ -19,7 +19,7 @@ func (s *Store) Step(ctx context.Context, id solve.ID, n int, token uint64, line
 		if err != nil {
 			return err
 		}
-		if err := d.fence(r.Lease, token, at); err != nil {
+		if err := solve.Fence(r.Lease, token, reader{d, at}.Alive); err != nil {
 			return fmt.Errorf("store step of run %d of solve %s: %w", n, id, err)
 		}
 		k := attemptKey{runKey{id, n}, r.Attempt}

@@ -13,7 +13,7 @@ func applyPromises() []Promise {
 		{"what the table refuses changes nothing", applyRefused},
 		{"only the living owner's token writes", applyFenced},
 		{"a released record is nobody's", applyRelease},
-		{"Set cannot touch what the store answers for", applySet},
+		{"an event changes what it carries, and nothing else", applySet},
 		{"a failing change leaves no part of itself", applyWhole},
 		{"level-triggered effects are asked for again, others once", applyEffects},
 	}
@@ -25,15 +25,11 @@ func applyWrites(t testing.TB, s Store) {
 	n1 := w.node("n1")
 	c := w.claim(n1)
 	at := w.tick()
-	got, run := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventClaimed, Reason: "planned",
-		Set: func(s *solve.Solve, r *solve.Run) {
-			if r != nil {
-				t.Error("a change of the solve got a run")
-			}
-			s.Started, s.Branch = at, "ai/fix"
-		}})
+	ev := solve.Claimed{Plan: solve.Plan{Order: []string{"m"}, Limits: solve.Limits{SolveTime: time.Hour}}, Base: solve.Base{SHA: "sha"}, Branch: "ai/fix"}
+	got, run := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: ev, Reason: "planned"})
 	want := c
-	want.State, want.Started, want.Branch, want.Seq = solve.StatePreparing, at, "ai/fix", 1
+	want.State, want.Seq, want.Plan, want.Base, want.Branch = solve.StatePreparing, 1, ev.Plan, ev.Base, ev.Branch
+	want.Started, want.Deadline = at, at.Add(time.Hour)
 	w.same(want, got)
 	w.same(want, w.solve(made.ID))
 	w.same(solve.Run{}, run)
@@ -50,7 +46,7 @@ func applyWrites(t testing.TB, s Store) {
 			t.Errorf("effect %+v", e)
 		}
 	}
-	after, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, Runs: []solve.Run{{N: 1}, {N: 2}}})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 2}}}})
 	w.same(uint64(2), after.Seq)
 	runs, err := s.Runs(w.ctx, made.ID)
 	w.ok(err)
@@ -68,15 +64,14 @@ func applyRefused(t testing.TB, s Store) {
 	made := w.running(repo(1), 2, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
 	for _, ev := range solve.Events() {
-		if _, err := solve.NextRun(r.State, ev); err != nil {
+		if _, err := solve.NextRun(r.State, solve.NameOf(ev)); err != nil {
 			w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: ev}, solve.ErrTransition)
 		}
-		if _, err := solve.NextSolve(solve.StateRunning, ev); err != nil {
+		if _, err := solve.NextSolve(solve.StateRunning, solve.NameOf(ev)); err != nil {
 			w.refused(solve.Change{Solve: made.ID, Event: ev}, solve.ErrTransition)
 		}
 	}
-	w.refused(solve.Change{Solve: made.ID, Event: solve.EventRunsEnded}, solve.ErrTransition) // they have not
-	w.refused(solve.Change{Solve: made.ID, Run: 3, Event: solve.EventFailed}, solve.ErrNotFound)
+	w.refused(solve.Change{Solve: made.ID, Run: 3, Event: solve.Aborted{}}, solve.ErrNotFound)
 }
 
 func applyFenced(t testing.TB, s Store) {
@@ -84,7 +79,7 @@ func applyFenced(t testing.TB, s Store) {
 	made := w.running(repo(1), 1, nil)
 	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
 	r := w.admit("short", solve.Caps{})[0]
-	change := solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventStarted}
+	change := solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Started{}}
 	for _, token := range []uint64{r.Lease.Token + 1, r.Lease.Token + 7} {
 		c := change
 		c.Token = token
@@ -95,9 +90,9 @@ func applyFenced(t testing.TB, s Store) {
 	w.refused(late, solve.ErrLeaseLost)
 	w.apply(change)
 	w.ok(s.Leave(w.ctx, "short"))
-	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
+	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
 	// Token 0 is for causes outside the owner.
-	_, after := w.apply(solve.Change{Solve: made.ID, Run: 1, Event: solve.EventCancelled, Reason: "stopped"})
+	_, after := w.apply(solve.Change{Solve: made.ID, Run: 1, Event: solve.Cancelled{}, Reason: "stopped"})
 	w.same(solve.RunCancelled, after.State)
 	w.same("stopped", after.Reason)
 }
@@ -107,9 +102,10 @@ func applyRelease(t testing.TB, s Store) {
 	made := w.queued(repo(1))
 	n1, n2 := w.node("n1"), w.node("n2")
 	c := w.claim(n1)
-	got, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventClaimed, Release: true})
+	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.Claimed{}})
+	got, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.BaseReady{}})
 	w.same(solve.Lease{Token: 1}, got.Lease)
-	w.refused(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventBaseReady}, solve.ErrLeaseLost)
+	w.refused(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.Cancelled{}}, solve.ErrLeaseLost)
 	w.same(solve.Lease{Node: n2, Token: 2}, w.claim(n2).Lease)
 }
 
@@ -119,16 +115,10 @@ func applySet(t testing.TB, s Store) {
 	made := w.running(repo(1), 1, nil)
 	r := w.admit(n1, solve.Caps{})[0]
 	before := w.solve(made.ID)
-	spoil := func(s *solve.Solve, r *solve.Run) {
-		s.ID, s.State, s.Seq, s.Lease = "x", solve.StateSolved, 99, solve.Lease{Node: "x", Token: 99}
-		if r != nil {
-			r.Solve, r.N, r.State, r.Lease = "x", 9, solve.RunPassed, solve.Lease{Node: "x", Token: 99}
-			r.Sandbox = "box"
-		}
-	}
-	got, run := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventStarted, Set: spoil})
+	stays := []solve.Stay{{Phase: "work", Driver: "local", Opened: w.now}}
+	got, run := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Started{Sandbox: "box"}, Stays: stays})
 	want := r
-	want.State, want.Sandbox = solve.RunWorking, "box"
+	want.State, want.Sandbox, want.Stays, want.Started = solve.RunWorking, "box", stays, w.now
 	w.same(want, run)
 	w.same(want, w.run(made.ID, 1))
 	before.Seq++
@@ -141,10 +131,10 @@ func applyWhole(t testing.TB, s Store) {
 	made := w.queued(repo(1))
 	n1 := w.node("n1")
 	c := w.claim(n1)
-	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventClaimed})
+	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.Claimed{}})
 	before := w.dump(made.ID)
-	_, _, err := s.Apply(w.ctx, solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, At: w.now,
-		Runs: []solve.Run{{N: 1}, {N: 1}}})
+	_, _, err := s.Apply(w.ctx, solve.Change{Solve: made.ID, Token: c.Lease.Token, At: w.now,
+		Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 1}}}})
 	if err == nil {
 		t.Fatal("two runs of one number were created")
 	}
@@ -168,13 +158,13 @@ func applyEffects(t testing.TB, s Store) {
 	w.ok(err)
 	w.ok(s.KillEffect(w.ctx, check.Key, c.Token, "refused", w.now))
 	w.tick()
-	r := w.step(w.admit(n1, solve.Caps{})[0], solve.EventStarted)
+	r := w.step(w.admit(n1, solve.Caps{})[0], solve.Started{})
 	again := find(solve.EffectNotice)
 	if again.State != solve.EffectPending || again.Wanted != comment.Wanted+1 || again.Applied != comment.Wanted || !again.Due.Equal(w.now) {
 		t.Errorf("an applied level-triggered effect became %+v", again)
 	}
-	w.step(r, solve.EventAgentEnded)
-	w.step(r, solve.EventHarvested)
+	w.step(r, solve.AgentEnded{})
+	w.step(r, solve.Harvested{})
 	if later := find(solve.EffectNotice); later.Wanted <= again.Wanted || !later.Due.Equal(again.Due) {
 		t.Errorf("a pending level-triggered effect became %+v", later)
 	}

@@ -15,29 +15,18 @@ func (c *chaos) write1() {
 	}
 	_, state := c.lease(g)
 	ev := c.event(g, state)
-	ch := solve.Change{Solve: g.id, Run: g.n, Token: g.token, Event: ev, At: c.now, Reason: "chaos"}
+	ch := solve.Change{Solve: g.id, Run: g.n, Token: g.token, At: c.now, Reason: "chaos", Event: ev}
 	var want error
 	var to string
 	if g.n == 0 {
-		next, err := solve.NextSolve(solve.State(state), ev)
+		next, err := solve.NextSolve(solve.State(state), solve.NameOf(ev))
 		want, to = err, string(next)
-		if ev == solve.EventRunsEnded && c.unfinished(g.id) > 0 || ev == solve.EventWave {
-			want = solve.ErrTransition
-		}
-		ch.Set = c.plan(ev)
-		if ev == solve.EventBaseReady {
-			ch.Release = true
-			for n := range c.rnd.IntN(7) {
-				ch.Runs = append(ch.Runs, solve.Run{N: n + 1, Experiment: solve.Experiment{Wave: 1 + n/2}})
-			}
-		}
+		ch.Event = c.filled(ev)
 	} else {
-		next, err := solve.NextRun(solve.RunState(state), ev)
+		next, err := solve.NextRun(solve.RunState(state), solve.NameOf(ev))
 		want, to = err, string(next)
-		if ev == solve.EventPassed && c.rnd.IntN(2) == 0 {
-			ch.Set = func(_ *solve.Solve, r *solve.Run) {
-				r.Candidate, r.Verdict = &solve.Candidate{}, &solve.Verdict{Outcome: solve.Passed}
-			}
+		if _, harvested := ev.(solve.Harvested); harvested && c.rnd.IntN(2) == 0 {
+			ch.Event = solve.Harvested{Candidate: solve.Candidate{Refused: "chaos"}}
 		}
 	}
 	switch {
@@ -48,46 +37,44 @@ func (c *chaos) write1() {
 	default:
 		c.apply(ch)
 		_, got := c.lease(g)
-		if late := ev == solve.EventRequeued && got == string(solve.RunCancelled); got != to && !late {
-			c.Errorf("%s of %s/%d gave %s, want %s", ev, g.id, g.n, got, to)
+		if late := ev == solve.Event(solve.Requeued{}) && got == string(solve.RunCancelled); got != to && !late {
+			c.Errorf("%T of %s/%d gave %s, want %s", ev, g.id, g.n, got, to)
 		}
 	}
 }
 
-func (c *chaos) unfinished(id solve.ID) (n int) {
-	for _, r := range c.dump(id).Runs {
-		if !r.State.Final() {
-			n++
+// filled is the event with what it brings.
+func (c *chaos) filled(ev solve.Event) solve.Event {
+	switch ev.(type) {
+	case solve.Claimed:
+		limits := solve.Limits{Parallel: 2 * c.rnd.IntN(3), SolveTime: time.Duration(3*c.rnd.IntN(4)) * time.Minute}
+		return solve.Claimed{Plan: solve.Plan{Limits: limits, Stop: append(solve.StopRules(), "")[c.rnd.IntN(4)]}}
+	case solve.BaseReady:
+		var list []solve.Run
+		for n := range c.rnd.IntN(7) {
+			list = append(list, solve.Run{N: n + 1, Experiment: solve.Experiment{Wave: 1 + n/2}})
 		}
-	}
-	return n
-}
-
-func (c *chaos) plan(ev solve.Event) func(*solve.Solve, *solve.Run) {
-	parallel, minutes := 2*c.rnd.IntN(3), 3*c.rnd.IntN(4)
-	rule := append(solve.StopRules(), "")[c.rnd.IntN(4)]
-	return func(s *solve.Solve, _ *solve.Run) {
-		if ev != solve.EventClaimed {
-			return
-		}
-		s.Started, s.Plan.Limits.Parallel, s.Plan.Stop = c.now, parallel, rule
-		if minutes > 0 {
-			s.Deadline = c.now.Add(time.Duration(minutes) * time.Minute)
-		}
+		return solve.BaseReady{Runs: list}
+	default:
+		return ev
 	}
 }
 
 // event is one the table has for the state, except now and then. Ends are rarer than ways on.
 func (c *chaos) event(g grip, state string) solve.Event {
 	var list []solve.Event
-	for _, s := range solve.SolveSteps() {
-		if g.n == 0 && string(s.From) == state && (!s.To.Final() || s.On == solve.EventPublished || c.rnd.IntN(20) == 0) {
-			list = append(list, s.On)
+	for _, ev := range solve.Events() {
+		to := state
+		if s, err := solve.NextSolve(solve.State(state), solve.NameOf(ev)); g.n == 0 && err == nil {
+			to = string(s)
+		} else if r, err := solve.NextRun(solve.RunState(state), solve.NameOf(ev)); g.n > 0 && err == nil {
+			to = string(r)
+		} else {
+			continue
 		}
-	}
-	for _, s := range solve.RunSteps() {
-		if g.n > 0 && string(s.From) == state && (!s.To.Final() || s.From == solve.RunJudging || c.rnd.IntN(20) == 0) {
-			list = append(list, s.On)
+		ends := solve.State(to).Final() || solve.RunState(to).Final()
+		if !ends || solve.NameOf(ev) == solve.EventPublished || state == string(solve.RunJudging) || c.rnd.IntN(20) == 0 {
+			list = append(list, ev)
 		}
 	}
 	if len(list) == 0 || c.rnd.IntN(10) == 0 {

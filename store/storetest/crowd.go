@@ -18,7 +18,7 @@ func crowdPromises() []Promise {
 		{"many admitters keep the caps", crowdAdmit},
 		{"many appenders keep one order", crowdSteps},
 		{"random work of dying nodes keeps every invariant", func(t testing.TB, s Store) {
-			Chaos(t, s, 2, 400, nil)
+			Chaos(t, s, 6, 400, nil)
 		}},
 	}
 }
@@ -102,11 +102,11 @@ func crowdEnd(t testing.TB, s Store) {
 		made := w.running(repo(1), 8, nil)
 		list := w.admit(n1, solve.Caps{})
 		for i := range list {
-			list[i] = w.step(list[i], solve.EventStarted)
+			list[i] = w.step(list[i], solve.Started{})
 		}
 		together(len(list), func(i int) {
 			r := list[i]
-			for _, ev := range []solve.Event{solve.EventAgentEnded, solve.EventEmpty} {
+			for _, ev := range []solve.Event{solve.AgentEnded{}, solve.Empty{}} {
 				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: ev, At: w.now})
 				if err != nil {
 					t.Errorf("Apply %s: %v", ev, err)
@@ -122,7 +122,7 @@ func crowdEnd(t testing.TB, s Store) {
 			}
 		}
 		w.same(1, ended)
-		w.apply(solve.Change{Solve: made.ID, Event: solve.EventNoChampion})
+		w.apply(solve.Change{Solve: made.ID, Event: solve.NoChampion{}})
 	}
 }
 
@@ -166,7 +166,7 @@ func crowdAdmit(t testing.TB, s Store) {
 				working--
 				repos[r.Repo.ID]--
 				mu.Unlock()
-				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventFailed, At: w.now})
+				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: w.now})
 				if err != nil {
 					t.Errorf("Apply: %v", err)
 				}

@@ -29,11 +29,11 @@ func endLastRun(t testing.TB, s Store) {
 	w.pass(list[0])
 	w.state(made.ID, solve.StateRunning)
 	r := list[1]
-	for _, ev := range []solve.Event{solve.EventStarted, solve.EventAgentEnded} {
+	for _, ev := range []solve.Event{solve.Started{}, solve.AgentEnded{}} {
 		r = w.step(r, ev)
 	}
 	w.tick()
-	after, run := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: r.Lease.Token, Event: solve.EventEmpty, Reason: "no change"})
+	after, run := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: r.Lease.Token, Event: solve.Empty{}, Reason: "no change"})
 	w.same(solve.StateReducing, after.State)
 	w.same(after, w.solve(made.ID))
 	if run.State != solve.RunEmpty || run.Lease.Node != "" || !run.Ended.Equal(w.now) || run.Reason != "no change" {
@@ -41,7 +41,7 @@ func endLastRun(t testing.TB, s Store) {
 	}
 	all := w.events(made.ID)
 	last := all[len(all)-2:]
-	w.same([]solve.Event{solve.EventEmpty, solve.EventRunsEnded}, []solve.Event{last[0].Event, last[1].Event})
+	w.same([]solve.EventName{solve.EventEmpty, solve.EventRunsEnded}, []solve.EventName{last[0].Event, last[1].Event})
 	w.same([]uint64{after.Seq - 1, after.Seq}, []uint64{last[0].Seq, last[1].Seq})
 	w.same(made.ID, w.claim(n1).ID)
 }
@@ -53,7 +53,7 @@ func endLastRunCancel(t testing.TB, s Store) {
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
 	_, err := s.AskCancel(w.ctx, made.ID, "me", "", w.now)
 	w.ok(err)
-	after, _ := w.apply(solve.Change{Solve: made.ID, Run: r.N, Token: r.Lease.Token, Event: solve.EventCancelled})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Run: r.N, Token: r.Lease.Token, Event: solve.Cancelled{}})
 	w.same(solve.StateCancelled, after.State)
 	if !strings.Contains(after.Reason, "me") || !after.Ended.Equal(w.now) {
 		t.Errorf("the cancelled solve is %+v", after)
@@ -78,9 +78,9 @@ func endCascade(t testing.TB, s Store) {
 		to  solve.State
 		run solve.RunState
 	}{
-		{solve.EventCancelled, solve.StateCancelled, solve.RunCancelled},
-		{solve.EventFailed, solve.StateFailed, solve.RunCancelled},
-		{solve.EventExpired, solve.StateExpired, solve.RunTimedOut},
+		{solve.Cancelled{}, solve.StateCancelled, solve.RunCancelled},
+		{solve.Aborted{}, solve.StateFailed, solve.RunCancelled},
+		{solve.Expired{}, solve.StateExpired, solve.RunTimedOut},
 	} {
 		made := w.running(repo(1), 3, nil)
 		list := w.admit(n1, solve.Caps{Process: 2})
@@ -93,13 +93,13 @@ func endCascade(t testing.TB, s Store) {
 		for _, n := range []int{2, 3} {
 			r := w.run(made.ID, n)
 			if r.State != c.run || !r.Ended.Equal(w.now) || r.Lease.Node != "" {
-				t.Errorf("%s left run %+v", c.ev, r)
+				t.Errorf("%T left run %+v", c.ev, r)
 			}
 		}
 		if got := w.run(made.ID, 2).Lease.Token; got <= list[1].Lease.Token {
-			t.Errorf("%s left the token at %d", c.ev, got)
+			t.Errorf("%T left the token at %d", c.ev, got)
 		}
-		w.refused(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.EventStarted}, solve.ErrLeaseLost)
+		w.refused(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.Started{}}, solve.ErrLeaseLost)
 		w.is(s.Step(w.ctx, made.ID, 2, list[1].Lease.Token, []byte("x\n"), solve.Progress{At: w.now}), solve.ErrLeaseLost)
 		w.gapless(made.ID)
 		w.same(0, w.checkCaps(solve.Caps{}))
@@ -127,7 +127,7 @@ func endFinal(t testing.TB, s Store) {
 	w.pass(w.admit(n1, solve.Caps{})[0])
 	c := w.claim(n1)
 	w.tick()
-	after, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventNoChampion, Reason: "none passed"})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.NoChampion{}, Reason: "none passed"})
 	if after.Lease.Node != "" || !after.Ended.Equal(w.now) || after.Reason != "none passed" {
 		t.Errorf("the ended solve is %+v", after)
 	}
@@ -175,7 +175,7 @@ func cancelWorking(t testing.TB, s Store) {
 	w.ok(err)
 	w.same(solve.StateQueued, got.State)
 	w.same(c.Lease, got.Lease)
-	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.EventCancelled})
+	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.Cancelled{}})
 
 	made = w.running(repo(1), 3, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
@@ -196,7 +196,7 @@ func cancelWorking(t testing.TB, s Store) {
 func cancelFinal(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	made := w.running(repo(1), 1, nil)
-	w.apply(solve.Change{Solve: made.ID, Event: solve.EventFailed, Reason: "broken"})
+	w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}, Reason: "broken"})
 	before := w.dump(made.ID)
 	got, err := s.AskCancel(w.ctx, made.ID, "me", "", w.tick())
 	w.ok(err)

@@ -22,7 +22,7 @@ func (w *world) preparing(node string) solve.Solve {
 	made := w.queued(repo(1))
 	c := w.claim(node)
 	w.same(made.ID, c.ID)
-	s, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventClaimed})
+	s, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.Claimed{}})
 	return s
 }
 
@@ -39,7 +39,7 @@ func carrySome(t testing.TB, s Store) {
 	n1 := w.node("n1")
 	c := w.preparing(n1)
 	fresh := solve.Run{N: 2, State: solve.RunPassed} // claims a state without an origin
-	after, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: []solve.Run{w.carried(1), fresh}})
+	after, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{w.carried(1), fresh}}})
 	w.same(solve.StateRunning, after.State)
 	r := w.run(c.ID, 1)
 	w.same(solve.RunPassed, r.State)
@@ -57,10 +57,10 @@ func carryAll(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	n1 := w.node("n1")
 	c := w.preparing(n1)
-	after, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, Release: true, Runs: []solve.Run{w.carried(1), w.carried(2)}})
+	after, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{w.carried(1), w.carried(2)}}})
 	w.same(solve.StateReducing, after.State)
 	all := w.events(c.ID)
-	w.same([]solve.Event{solve.EventClaimed, solve.EventBaseReady, solve.EventRunsEnded}, []solve.Event{all[0].Event, all[1].Event, all[2].Event})
+	w.same([]solve.EventName{solve.EventClaimed, solve.EventBaseReady, solve.EventRunsEnded}, []solve.EventName{all[0].Event, all[1].Event, all[2].Event})
 	w.same(0, len(w.admit(n1, solve.Caps{})))
 	w.same(c.ID, w.claim(n1).ID)
 }
@@ -69,8 +69,8 @@ func findByPull(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	n1 := w.node("n1")
 	c := w.preparing(n1)
-	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, Runs: []solve.Run{w.carried(1)}})
-	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventChampion})
+	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{w.carried(1)}}})
+	w.apply(solve.Change{Solve: c.ID, Event: solve.ChampionChosen{}})
 	const number = 900
 	latest := func(want solve.ID) {
 		w.Helper()
@@ -80,9 +80,7 @@ func findByPull(t testing.TB, s Store) {
 	}
 	_, err := s.LatestSolve(w.ctx, c.Repo.ID, number)
 	w.is(err, solve.ErrNotFound)
-	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventPublished, Set: func(s *solve.Solve, _ *solve.Run) {
-		s.Pull = &solve.Pull{Number: number}
-	}})
+	w.apply(solve.Change{Solve: c.ID, Event: solve.Published{Pull: solve.Pull{Number: number}}})
 	latest(c.ID)
 	child := w.wish(repo(1))
 	child.Issue = c.Issue

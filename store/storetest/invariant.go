@@ -186,10 +186,10 @@ func (c *chaos) finish() {
 		list, err := c.s.Rescue(c.ctx, node, c.now)
 		c.ok(err)
 		for _, r := range append(list, c.admit(node, c.caps)...) {
-			c.apply(solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventFailed})
+			c.apply(solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}})
 		}
 		if s, err := c.s.ClaimSolve(c.ctx, node, c.now); err == nil {
-			c.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.EventFailed})
+			c.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Aborted{}})
 		}
 	}
 	c.same(0, len(c.live()))

@@ -18,7 +18,6 @@ func leasePromises() []Promise {
 		{"a running solve is claimed only when its runs are over or it must end", claimRunning},
 		{"a solve claimed for its deadline keeps its age", claimDueInOrder},
 		{"a dead node's runs are rescued without a change of state", rescueRuns},
-		{"a released run is rescued while its node lives", rescueReleased},
 	}
 }
 
@@ -92,14 +91,14 @@ func claimAfterDeath(t testing.TB, s Store) {
 	made := w.queued(repo(1))
 	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
 	first := w.claim("short")
-	w.apply(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.EventClaimed})
+	w.apply(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.Claimed{}})
 	n2 := w.node("n2")
 	w.nothingToClaim(n2)
 	w.now = w.now.Add(time.Minute)
 	again := w.claim(n2)
 	w.same(solve.Lease{Node: n2, Token: 2}, again.Lease)
 	w.state(made.ID, solve.StatePreparing)
-	w.refused(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.EventBaseReady}, solve.ErrLeaseLost)
+	w.refused(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.BaseReady{}}, solve.ErrLeaseLost)
 	w.ok(s.Leave(w.ctx, n2))
 	n3 := w.node("n3")
 	w.same(solve.Lease{Node: n3, Token: 3}, w.claim(n3).Lease)
@@ -120,7 +119,7 @@ func claimRunning(t testing.TB, s Store) {
 	got := w.claim(n1)
 	w.same(made.ID, got.ID)
 	w.nothingToClaim(n1)
-	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventExpired})
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.Expired{}})
 	w.nothingToClaim(n1)
 	w.now = late
 
@@ -131,13 +130,13 @@ func claimRunning(t testing.TB, s Store) {
 	w.ok(err)
 	got = w.claim(n1)
 	w.same(made.ID, got.ID)
-	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventCancelled})
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.Cancelled{}})
 
 	// Without runs, and after its runs.
 	made = w.running(repo(1), 0, nil)
 	got = w.claim(n1)
 	w.same(made.ID, got.ID)
-	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: made.ID, Token: got.Lease.Token, Event: solve.Aborted{}})
 	made = w.running(repo(1), 1, nil)
 	w.pass(w.admit(n1, solve.Caps{})[0])
 	w.same(made.ID, w.claim(n1).ID)
@@ -160,14 +159,14 @@ func rescueRuns(t testing.TB, s Store) {
 	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
 	n2 := w.node("n2")
 	list := w.admit("short", solve.Caps{Process: 2})
-	working := w.step(list[0], solve.EventStarted)
+	working := w.step(list[0], solve.Started{})
 	mine := w.admit(n2, solve.Caps{Process: 3})
 	before := w.events(made.ID)
 	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
 		t.Fatalf("rescued %d runs of a living node: %v", len(got), err)
 	}
 	w.now = w.now.Add(time.Minute)
-	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
+	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
 	got, err := s.Rescue(w.ctx, n2, w.now)
 	w.ok(err)
 	if len(got) != 2 {
@@ -180,29 +179,12 @@ func rescueRuns(t testing.TB, s Store) {
 		w.same(want, w.run(made.ID, r.N))
 	}
 	w.same(before, w.events(made.ID))
-	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
-	w.step(got[0], solve.EventAdopted)
+	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
+	w.step(got[0], solve.Adopted{})
 	w.same(mine[0], w.run(made.ID, mine[0].N))
 	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
 		t.Errorf("rescued %d runs a second time: %v", len(got), err)
 	}
-}
-
-func rescueReleased(t testing.TB, s Store) {
-	w := newWorld(t, s)
-	made := w.running(repo(1), 2, nil)
-	n1, n2 := w.node("n1"), w.node("n2")
-	r := w.admit(n1, solve.Caps{})[0]
-	_, left := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventStarted, Release: true})
-	w.same(solve.Lease{Token: 1}, left.Lease)
-	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: 1, Event: solve.EventAgentEnded}, solve.ErrLeaseLost)
-	w.same(2, w.checkCaps(solve.Caps{}))
-	got, err := s.Rescue(w.ctx, n2, w.now)
-	w.ok(err)
-	want := left
-	want.Lease = solve.Lease{Node: n2, Token: 2}
-	w.same([]solve.Run{want}, got)
-	w.step(got[0], solve.EventAgentEnded)
 }
 
 // claimFair has one repository with many wishes and two with few.
@@ -218,9 +200,9 @@ func claimFair(t testing.TB, s Store) {
 	w.claimInOrder(n1, crowd[0].ID, b.ID, c.ID, crowd[1].ID, b2.ID, crowd[2].ID)
 
 	// One that ends makes room for its repository; one that goes on does not.
-	w.apply(solve.Change{Solve: crowd[0].ID, Token: 1, Event: solve.EventClaimed})
-	w.apply(solve.Change{Solve: crowd[1].ID, Token: 1, Event: solve.EventFailed})
-	w.apply(solve.Change{Solve: crowd[2].ID, Token: 1, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: crowd[0].ID, Token: 1, Event: solve.Claimed{}})
+	w.apply(solve.Change{Solve: crowd[1].ID, Token: 1, Event: solve.Aborted{}})
+	w.apply(solve.Change{Solve: crowd[2].ID, Token: 1, Event: solve.Aborted{}})
 	b3 := w.queued(repo(2))
 	w.claimInOrder(n1, crowd[3].ID, crowd[4].ID, b3.ID)
 	w.nothingToClaim(n1)
@@ -249,7 +231,7 @@ func claimBegun(t testing.TB, s Store) {
 	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
 	for _, id := range []solve.ID{old.ID, young.ID} {
 		w.same(id, w.claim("short").ID)
-		w.apply(solve.Change{Solve: id, Token: 1, Event: solve.EventClaimed})
+		w.apply(solve.Change{Solve: id, Token: 1, Event: solve.Claimed{}})
 	}
 	early, late := w.queued(repo(2)), w.queued(repo(1))
 	w.same(early.ID, w.claim("short").ID) // not planned yet when its owner dies

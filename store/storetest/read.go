@@ -34,7 +34,7 @@ func readMissing(t testing.TB, s Store) {
 		"Effect":      func() error { _, err := s.Effect(w.ctx, "none"); return err },
 		"AskCancel":   func() error { _, err := s.AskCancel(w.ctx, "none", "", "me", w.now); return err },
 		"Apply": func() error {
-			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.EventFailed})
+			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.Aborted{}})
 			return err
 		},
 	} {
@@ -160,21 +160,22 @@ func readSpent(t testing.TB, s Store) {
 
 	ended := w.running(repo(1), 2, func(s *solve.Solve) { s.Plan.Limits.SolveMoney = 900 })
 	for _, r := range w.admit(n1, solve.Caps{}) {
-		r = w.step(r, solve.EventStarted)
+		r = w.step(r, solve.Started{})
 		pay(r, 50)
-		w.step(w.step(r, solve.EventAgentEnded), solve.EventEmpty)
+		w.step(w.step(r, solve.AgentEnded{}), solve.Empty{})
 	}
 	one := solve.Spending{Solve: ended.ID, Repo: 1, Installation: 1, Started: ended.Started.UTC(), Live: true, Cost: 100, Reserved: 100}
 	w.same([]solve.Spending{one}, spent(began)) // nothing is left to run
-	w.apply(solve.Change{Solve: ended.ID, Event: solve.EventNoChampion})
+	w.apply(solve.Change{Solve: ended.ID, Event: solve.NoChampion{}})
 	one.Live = false
 
 	far := repo(2)
 	far.Installation = 7
 	capped := w.running(far, 1, func(s *solve.Solve) { s.Plan.Limits.SolveMoney = 900 })
 	free := w.running(far, 1, nil)
-	for _, r := range w.admit(n1, solve.Caps{}) {
-		pay(w.step(r, solve.EventStarted), 30)
+	working := w.admit(n1, solve.Caps{})
+	for _, r := range working {
+		pay(w.step(r, solve.Started{}), 30)
 	}
 	w.queued(repo(3)) // not started: has spent nothing
 	two := solve.Spending{Solve: capped.ID, Repo: 2, Installation: 7, Started: capped.Started.UTC(), Live: true, Cost: 30, Reserved: 900}
@@ -183,14 +184,11 @@ func readSpent(t testing.TB, s Store) {
 	w.same([]solve.Spending{two, three}, spent(capped.Started))
 	w.same([]solve.Spending{three}, spent(capped.Started.Add(time.Nanosecond)))
 
-	// A start is never moved, and more than was planned counts in full.
-	w.apply(solve.Change{Solve: capped.ID, Run: 1, Event: solve.EventAgentEnded, Set: func(s *solve.Solve, r *solve.Run) {
-		s.Started = w.now.Add(time.Hour)
-		r.Progress.Usage.Cost = 1000
-	}})
+	// More than was planned counts in full.
+	pay(working[0], 1000)
 	two.Cost, two.Reserved = 1000, 1000
 	w.same([]solve.Spending{one, two, three}, spent(began))
-	w.apply(solve.Change{Solve: capped.ID, Event: solve.EventCancelled})
+	w.apply(solve.Change{Solve: capped.ID, Event: solve.Cancelled{}})
 	two.Live = false
 	w.same([]solve.Spending{one, two, three}, spent(began))
 	w.spentCarried(began, two, three)
@@ -204,13 +202,11 @@ func (w *world) spentCarried(since time.Time, before ...solve.Spending) {
 	wish.Follows = &solve.Follow{Kind: solve.FollowPick, Of: before[0].Solve, N: 1}
 	s, _, err := w.s.Create(w.ctx, wish)
 	w.ok(err)
-	w.apply(solve.Change{Solve: s.ID, Event: solve.EventClaimed, Set: func(s *solve.Solve, _ *solve.Run) {
-		s.Started, s.Plan.Limits.SolveMoney = w.now, 900
-	}})
-	w.apply(solve.Change{Solve: s.ID, Event: solve.EventBaseReady, Runs: []solve.Run{{
+	w.plan(s, solve.Plan{Limits: solve.Limits{SolveMoney: 900}}, nil)
+	w.apply(solve.Change{Solve: s.ID, Event: solve.BaseReady{Runs: []solve.Run{{
 		N: 1, State: solve.RunPassed, From: &solve.Origin{Solve: before[0].Solve, N: 1},
 		Progress: solve.Progress{Usage: solve.Usage{Cost: 70}},
-	}}})
+	}}}})
 	list, err := w.s.Spent(w.ctx, since)
 	w.ok(err)
 	last := list[len(list)-1]

@@ -67,9 +67,9 @@ func stepAttempts(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	made := w.running(repo(1), 1, nil)
 	n1 := w.node("n1")
-	r := w.step(w.admit(n1, solve.Caps{})[0], solve.EventStarted)
+	r := w.step(w.admit(n1, solve.Caps{})[0], solve.Started{})
 	w.ok(s.Step(w.ctx, made.ID, 1, r.Lease.Token, []byte("first\n"), solve.Progress{Steps: 1, At: w.now}))
-	w.step(r, solve.EventRequeued)
+	w.step(r, solve.Requeued{})
 	again := w.admit(n1, solve.Caps{})[0]
 	w.same("", w.transcript(made.ID, 1))
 	w.ok(s.Step(w.ctx, made.ID, 1, again.Lease.Token, []byte("second\n"), solve.Progress{Steps: 1, At: w.now}))
@@ -78,7 +78,7 @@ func stepAttempts(t testing.TB, s Store) {
 	w.ok(err)
 	w.ok(s.Step(w.ctx, made.ID, 1, list[0].Lease.Token, []byte("third\n"), solve.Progress{Steps: 2, At: w.now}))
 	w.same("second\nthird\n", w.transcript(made.ID, 1))
-	for _, ev := range []solve.Event{solve.EventStarted, solve.EventAgentEnded, solve.EventEmpty} {
+	for _, ev := range []solve.Event{solve.Started{}, solve.AgentEnded{}, solve.Empty{}} {
 		w.step(list[0], ev)
 	}
 	w.same("second\nthird\n", w.transcript(made.ID, 1))

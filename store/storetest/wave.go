@@ -17,7 +17,6 @@ func wavePromises() []Promise {
 		{"what goes back into the queue too late is not needed", firstGreenRequeued},
 		{"carried runs neither start nor end a wave", waveCarried},
 		{"a solve that must end begins no wave", waveEnding},
-		{"nobody but the store begins a wave", waveApplied},
 		{"a restless wave is admitted by wave, then by number", waveOrder},
 	}
 }
@@ -37,29 +36,22 @@ func (w *world) ruledRuns(node string, rule solve.StopRule, list []solve.Run, se
 	made := w.queued(repo(1))
 	c := w.claim(node)
 	w.same(made.ID, c.ID)
-	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventClaimed, Set: func(s *solve.Solve, _ *solve.Run) {
-		s.Started, s.Plan.Stop = w.now, rule
-		s.Wave = 7 // the store's own
-		for _, r := range list {
-			s.Plan.Experiments = append(s.Plan.Experiments, r.Experiment)
-		}
-		if set != nil {
-			set(s)
-		}
-	}})
-	s, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, Runs: list, Release: true})
+	plan := solve.Plan{Stop: rule}
+	for _, r := range list {
+		plan.Experiments = append(plan.Experiments, r.Experiment)
+	}
+	w.plan(c, plan, set)
+	s, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: list}})
 	return s
 }
 
 // judged takes an admitted run to a verdict.
 func (w *world) judged(r solve.Run, refused string) (solve.Solve, solve.Run) {
 	w.Helper()
-	for _, ev := range []solve.Event{solve.EventStarted, solve.EventAgentEnded, solve.EventHarvested} {
+	for _, ev := range []solve.Event{solve.Started{}, solve.AgentEnded{}, solve.Harvested{Candidate: solve.Candidate{Refused: refused}}} {
 		r = w.step(r, ev)
 	}
-	return w.apply(solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.EventPassed, Set: func(_ *solve.Solve, r *solve.Run) {
-		r.Candidate, r.Verdict = &solve.Candidate{Refused: refused}, &solve.Verdict{Outcome: solve.Passed}
-	}})
+	return w.apply(solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Judged{Verdict: passed}})
 }
 
 // ends fails unless the runs are in these states.
@@ -91,7 +83,7 @@ func waveNone(t testing.TB, s Store) {
 		w.same(3, len(list))
 		w.judged(list[0], "")
 		w.ends(made.ID, solve.RunPassed, solve.RunDispatched, solve.RunDispatched)
-		w.apply(solve.Change{Solve: made.ID, Event: solve.EventFailed})
+		w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}})
 	}
 }
 
@@ -102,10 +94,10 @@ func waveNext(t testing.TB, s Store) {
 	w.same(1, made.Wave)
 	list := w.admit(n1, solve.Caps{})
 	w.same(2, len(list))
-	w.step(list[0], solve.EventFailed)
+	w.step(list[0], solve.Aborted{})
 	w.same(0, len(w.admit(n1, solve.Caps{})))
 	w.same(1, w.solve(made.ID).Wave)
-	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.EventLost})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.Lost{}})
 	w.same(2, after.Wave)
 	all := w.events(made.ID)
 	w.same(solve.Entry{
@@ -114,10 +106,10 @@ func waveNext(t testing.TB, s Store) {
 	}, all[len(all)-1])
 	list = w.admit(n1, solve.Caps{})
 	w.same([]string{string(made.ID) + "/3"}, names(list))
-	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 3, Token: list[0].Lease.Token, Event: solve.EventFailed})
+	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 3, Token: list[0].Lease.Token, Event: solve.Aborted{}})
 	w.same(4, after.Wave) // a number that no run has is passed over
 	list = w.admit(n1, solve.Caps{})
-	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 4, Token: list[0].Lease.Token, Event: solve.EventFailed})
+	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 4, Token: list[0].Lease.Token, Event: solve.Aborted{}})
 	w.same(solve.StateReducing, after.State)
 	w.gapless(made.ID)
 }
@@ -129,8 +121,8 @@ func waveGreen(t testing.TB, s Store) {
 	list := w.admit(n1, solve.Caps{})
 	w.judged(list[1], "")
 	w.ends(made.ID, solve.RunDispatched, solve.RunPassed, solve.RunQueued, solve.RunQueued, solve.RunQueued)
-	w.step(w.admit(n1, solve.Caps{})[0], solve.EventFailed) // the wave goes on to its end
-	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: list[0].Lease.Token, Event: solve.EventFailed})
+	w.step(w.admit(n1, solve.Caps{})[0], solve.Aborted{}) // the wave goes on to its end
+	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: list[0].Lease.Token, Event: solve.Aborted{}})
 	w.same(solve.StateReducing, after.State)
 	w.same(1, after.Wave)
 	for _, r := range w.ends(made.ID, solve.RunError, solve.RunPassed, solve.RunError, solve.RunCancelled, solve.RunCancelled)[3:] {
@@ -146,7 +138,7 @@ func waveRefused(t testing.TB, s Store) {
 	after, _ := w.judged(w.admit(n1, solve.Caps{})[0], "it touches a protected path")
 	w.same(2, after.Wave)
 	w.same(1, len(w.admit(n1, solve.Caps{})))
-	w.apply(solve.Change{Solve: made.ID, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}})
 
 	w.ruled(n1, solve.StopFirstGreen, []int{0, 0}, func(s *solve.Solve) { s.Plan.Limits.Parallel = 1 })
 	w.judged(w.admit(n1, solve.Caps{})[0], "it touches a protected path")
@@ -164,7 +156,7 @@ func firstGreen(t testing.TB, s Store) {
 		w.unneeded(r, "not needed: run 2 passed")
 	}
 	w.same(0, len(w.admit(n1, solve.Caps{})))
-	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 1, Token: list[0].Lease.Token, Event: solve.EventCancelled})
+	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 1, Token: list[0].Lease.Token, Event: solve.Cancelled{}})
 	w.same(solve.StateReducing, after.State)
 	w.same(false, w.run(made.ID, 1).NotNeeded) // whoever ends it says why
 	w.gapless(made.ID)
@@ -176,8 +168,8 @@ func firstGreenRequeued(t testing.TB, s Store) {
 	made := w.ruled(n1, solve.StopFirstGreen, []int{0, 0}, nil)
 	list := w.admit(n1, solve.Caps{})
 	w.judged(list[0], "")
-	w.step(list[1], solve.EventStarted)
-	after, r := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.EventRequeued})
+	w.step(list[1], solve.Started{})
+	after, r := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.Requeued{}})
 	w.same(solve.StateReducing, after.State)
 	w.unneeded(r, "not needed: run 1 passed")
 	w.same(r, w.run(made.ID, 2))
@@ -199,9 +191,9 @@ func waveCarried(t testing.TB, s Store) {
 	w.same(2, made.Wave)
 	list := w.admit(n1, solve.Caps{})
 	w.same([]string{string(made.ID) + "/2"}, names(list))
-	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[0].Lease.Token, Event: solve.EventFailed})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[0].Lease.Token, Event: solve.Aborted{}})
 	w.same(3, after.Wave)
-	w.apply(solve.Change{Solve: made.ID, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}})
 
 	made = w.ruledRuns(n1, solve.StopFirstGreen, []solve.Run{carried(1, 0), again(2, 0)}, nil)
 	w.ends(made.ID, solve.RunPassed, solve.RunQueued)
@@ -214,11 +206,11 @@ func waveEnding(t testing.TB, s Store) {
 	made := w.ruled(n1, solve.StopWaves, []int{1, 2}, func(s *solve.Solve) { s.Deadline = soon })
 	r := w.admit(n1, solve.Caps{})[0]
 	w.now = soon
-	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventTimedOut})
+	after, _ := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.TimedOut{}})
 	w.same([]any{1, solve.StateRunning}, []any{after.Wave, after.State})
-	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 2, Event: solve.EventTimedOut})
+	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 2, Event: solve.TimedOut{}})
 	w.same([]any{1, solve.StateReducing}, []any{after.Wave, after.State})
-	w.apply(solve.Change{Solve: made.ID, Event: solve.EventFailed})
+	w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}})
 
 	made = w.ruled(n1, solve.StopWaves, []int{1, 2}, nil)
 	r = w.admit(n1, solve.Caps{})[0]
@@ -227,14 +219,8 @@ func waveEnding(t testing.TB, s Store) {
 	list := w.ends(made.ID, solve.RunDispatched, solve.RunCancelled)
 	w.same("cancelled by me", list[1].Reason)
 	w.same(false, list[1].NotNeeded)
-	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.EventCancelled})
+	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Cancelled{}})
 	w.same([]any{1, solve.StateCancelled}, []any{after.Wave, after.State})
-}
-
-func waveApplied(t testing.TB, s Store) {
-	w := newWorld(t, s)
-	made := w.ruled(w.node("n1"), solve.StopWaves, []int{1, 2}, nil)
-	w.refused(solve.Change{Solve: made.ID, Event: solve.EventWave}, solve.ErrTransition)
 }
 
 func waveOrder(t testing.TB, s Store) {
@@ -245,7 +231,7 @@ func waveOrder(t testing.TB, s Store) {
 	list := w.admit(n1, solve.Caps{})
 	w.same([]string{id + "/2", id + "/4"}, names(list))
 	for _, r := range list {
-		w.step(r, solve.EventFailed)
+		w.step(r, solve.Aborted{})
 	}
 	w.same([]string{id + "/1", id + "/3"}, names(w.admit(n1, solve.Caps{})))
 }

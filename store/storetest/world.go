@@ -90,22 +90,27 @@ func (w *world) running(r solve.Repo, n int, set func(*solve.Solve)) solve.Solve
 	if c.ID != made.ID {
 		w.Fatalf("claimed %s, want %s", c.ID, made.ID)
 	}
-	_, _, err = w.s.Apply(w.ctx, solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventClaimed, At: w.now,
-		Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Started = w.now
-			s.Plan.Experiments = make([]solve.Experiment, n)
-			if set != nil {
-				set(s)
-			}
-		}})
-	w.ok(err)
+	w.plan(c, solve.Plan{Experiments: make([]solve.Experiment, n)}, set)
 	list := make([]solve.Run, n)
 	for i := range list {
 		list[i].N = i + 1
 	}
-	s, _, err := w.s.Apply(w.ctx, solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.EventBaseReady, At: w.now, Runs: list, Release: true})
+	s, _, err := w.s.Apply(w.ctx, solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: list}, At: w.now})
 	w.ok(err)
 	return s
+}
+
+// plan claims a solve; set may change the plan, and say the deadline.
+func (w *world) plan(c solve.Solve, p solve.Plan, set func(*solve.Solve)) {
+	w.Helper()
+	draft := solve.Solve{Plan: p}
+	if set != nil {
+		set(&draft)
+	}
+	if !draft.Deadline.IsZero() {
+		draft.Plan.Limits.SolveTime = draft.Deadline.Sub(w.now)
+	}
+	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.Claimed{Plan: draft.Plan, Base: draft.Base}})
 }
 
 func (w *world) admit(node string, caps solve.Caps) []solve.Run {
@@ -145,10 +150,13 @@ func (w *world) step(r solve.Run, ev solve.Event) solve.Run {
 	return after
 }
 
+// passed is the shortest verdict that lets a run win.
+var passed = solve.Verdict{Outcome: solve.Passed}
+
 // pass takes a dispatched run to its end.
 func (w *world) pass(r solve.Run) solve.Run {
 	w.Helper()
-	for _, ev := range []solve.Event{solve.EventStarted, solve.EventAgentEnded, solve.EventHarvested, solve.EventPassed} {
+	for _, ev := range []solve.Event{solve.Started{}, solve.AgentEnded{}, solve.Harvested{}, solve.Judged{Verdict: passed}} {
 		r = w.step(r, ev)
 	}
 	return r

@@ -149,19 +149,16 @@ func (c *crowdRun) prepared(ctx context.Context, id solve.ID, now time.Time) err
 	for i := range runs {
 		runs[i] = solve.Run{N: i + 1, Experiment: solve.Experiment{Agent: "mini", Model: "crowd", Repeat: i + 1}}
 	}
-	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.EventClaimed, At: now, Set: func(s *solve.Solve, _ *solve.Run) {
-		s.Plan.Limits = solve.Limits{Parallel: crowdParallel, RunTime: time.Hour}
-		for _, r := range runs {
-			s.Plan.Experiments = append(s.Plan.Experiments, r.Experiment)
-		}
-		s.Started, s.Deadline = now, now.Add(time.Hour)
-	}})
+	plan := solve.Plan{Limits: solve.Limits{Parallel: crowdParallel, RunTime: time.Hour, SolveTime: time.Hour}}
+	for _, r := range runs {
+		plan.Experiments = append(plan.Experiments, r.Experiment)
+	}
+	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.Claimed{Plan: plan}, At: now})
 	if err != nil {
 		return err
 	}
-	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.EventBaseReady, At: now, Release: true, Runs: runs, Set: func(s *solve.Solve, _ *solve.Run) {
-		s.Base = solve.Base{Branch: "main", Image: base, Test: solve.TestCommand{Command: "run-tests", Format: "exit", Source: "config"}}
-	}})
+	ready := solve.Base{Branch: "main", Image: base, Test: solve.TestCommand{Command: "run-tests", Format: "exit", Source: "config"}}
+	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.BaseReady{Base: ready, Runs: runs}, At: now})
 	return err
 }
 

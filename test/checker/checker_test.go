@@ -179,7 +179,7 @@ func TestStartedAgain(t *testing.T) {
 		w := newWorld(t)
 		for i, step := range w.steps() {
 			if i == after {
-				w.apply(1, solve.EventRequeued, nil)
+				w.apply(1, solve.Requeued{})
 				for _, again := range w.steps()[4:after] {
 					again()
 				}

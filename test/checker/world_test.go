@@ -84,13 +84,9 @@ func (w *world) accept(guid string, wish solve.Wish) {
 	w.must(err)
 }
 
-func (w *world) apply(run int, ev solve.Event, set func(*solve.Solve, *solve.Run), runs ...solve.Run) {
+func (w *world) apply(run int, ev solve.Event) {
 	w.t.Helper()
-	c := solve.Change{Solve: solved, Run: run, Event: ev, At: w.now, Set: set, Runs: runs}
-	if set == nil {
-		c.Set = func(*solve.Solve, *solve.Run) {}
-	}
-	_, _, err := w.store.Apply(w.t.Context(), c)
+	_, _, err := w.store.Apply(w.t.Context(), solve.Change{Solve: solved, Run: run, Event: ev, At: w.now})
 	w.must(err)
 }
 
@@ -100,6 +96,7 @@ func (w *world) steps() []func() {
 		_, err := w.store.ClaimSolve(w.t.Context(), "n", w.now)
 		w.must(err)
 	}
+	base := solve.Base{Branch: "main", SHA: "b"}
 	return []func(){
 		func() {
 			w.delivered(guid)
@@ -109,25 +106,21 @@ func (w *world) steps() []func() {
 		},
 		claim,
 		func() {
-			w.apply(0, solve.EventClaimed, func(s *solve.Solve, _ *solve.Run) {
-				s.Branch, s.Started, s.Base = branch, w.now, solve.Base{Branch: "main", SHA: "b"}
-				s.Plan.Experiments = []solve.Experiment{{Model: "m", Repeat: 1}}
-			})
+			plan := solve.Plan{Experiments: []solve.Experiment{{Model: "m", Repeat: 1}}}
+			w.apply(0, solve.Claimed{Plan: plan, Branch: branch, Base: base})
 		},
-		func() { w.apply(0, solve.EventBaseReady, nil, solve.Run{N: 1}) },
+		func() { w.apply(0, solve.BaseReady{Base: base, Runs: []solve.Run{{N: 1}}}) },
 		func() {
 			_, err := w.store.Admit(w.t.Context(), "n", w.now, solve.Caps{})
 			w.must(err)
 		},
-		func() { w.apply(1, solve.EventStarted, nil) },
-		func() { w.apply(1, solve.EventAgentEnded, nil) },
-		func() { w.apply(1, solve.EventHarvested, nil) },
-		func() { w.apply(1, solve.EventPassed, nil) },
-		func() { w.apply(0, solve.EventChampion, nil) },
+		func() { w.apply(1, solve.Started{}) },
+		func() { w.apply(1, solve.AgentEnded{}) },
+		func() { w.apply(1, solve.Harvested{}) },
+		func() { w.apply(1, solve.Judged{Verdict: solve.Verdict{Outcome: solve.Passed}}) },
+		func() { w.apply(0, solve.ChampionChosen{}) },
 		func() { w.write() },
-		func() {
-			w.apply(0, solve.EventPublished, func(s *solve.Solve, _ *solve.Run) { s.Pull = &solve.Pull{Number: 2, Commit: "h"} })
-		},
+		func() { w.apply(0, solve.Published{Pull: solve.Pull{Number: 2, Commit: "h"}}) },
 	}
 }
 

@@ -73,11 +73,11 @@ func (w *world) past() (over, fresh, waits solve.ID) {
 		w.must(s.Heartbeat(ctx, node, at, time.Hour))
 		claimed, err := s.ClaimSolve(ctx, node, at)
 		w.must(err)
-		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.EventClaimed, At: at, Set: func(s *solve.Solve, _ *solve.Run) {
-			s.Branch, s.Started = "ai/fix-"+string(s.ID), at
-		}})
+		_, _, err = s.Apply(ctx, solve.Change{
+			Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Claimed{Branch: "ai/fix-" + string(made.ID)}, At: at,
+		})
 		w.must(err)
-		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.EventFailed, Reason: "no", At: at})
+		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, Reason: "no", At: at})
 		w.must(err)
 		due, err := s.DueEffects(ctx, time.Now().Add(time.Hour))
 		w.must(err)

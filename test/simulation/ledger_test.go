@@ -106,7 +106,7 @@ func (l *ledger) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bo
 }
 
 func (l *ledger) Apply(ctx context.Context, c solve.Change) (s solve.Solve, r solve.Run, err error) {
-	name := fmt.Sprintf("apply %s of run %d", c.Event, c.Run)
+	name := fmt.Sprintf("apply %s of run %d", solve.NameOf(c.Event), c.Run)
 	err = l.gate.pass(name, func() (err error) {
 		s, r, err = l.store.Apply(ctx, c)
 		return err
