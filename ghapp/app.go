@@ -13,7 +13,6 @@ import (
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
-	"github.com/palantir/go-githubapp/githubapp"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
@@ -34,7 +33,6 @@ type App struct {
 	cfg   Config
 	id    int64
 	key   *rsa.PrivateKey
-	pem   Secret
 	base  http.RoundTripper
 	now   func() time.Time
 	api   *url.URL // with a trailing slash
@@ -64,7 +62,7 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 		return nil, fmt.Errorf("parse v3_api_url: %w", err)
 	}
 	a := &App{
-		cfg: cfg, id: secrets.AppID, key: key, pem: secrets.PrivateKey,
+		cfg: cfg, id: secrets.AppID, key: key,
 		base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host},
 		gates:   map[int64]*gate{},
 		clients: map[scope]*github.Client{},
@@ -111,11 +109,7 @@ func (a *App) signer(installation int64) *ghinstallation.AppsTransport {
 
 // newClient has no timeout of its own: every call here has a deadline in its context.
 func (a *App) newClient(tr http.RoundTripper, details string) *github.Client {
-	return a.newClientWithin(tr, details, 0)
-}
-
-func (a *App) newClientWithin(tr http.RoundTripper, details string, timeout time.Duration) *github.Client {
-	c := github.NewClient(&http.Client{Transport: tr, Timeout: timeout, CheckRedirect: sameMethod})
+	c := github.NewClient(&http.Client{Transport: tr, CheckRedirect: sameMethod})
 	c.BaseURL = a.api
 	c.UserAgent = userAgent + " (" + details + ")"
 	return c
@@ -166,5 +160,3 @@ func (a *App) asAppDo(ctx context.Context, action string, fn func(context.Contex
 	}
 	return nil
 }
-
-var _ githubapp.ClientCreator = (*creator)(nil)

@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
-	"github.com/palantir/go-githubapp/githubapp"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // scope is what a client's token may touch: one repository, reading or writing.
-// With neither repository id nor name it is everything the App was granted.
 type scope struct {
 	installation int64
 	repo         int64
@@ -30,9 +27,6 @@ func writeScope(r solve.Repo) scope {
 
 // options narrow the token. They can only take away from what the App was granted.
 func (s scope) options() *github.InstallationTokenOptions {
-	if s == (scope{installation: s.installation}) {
-		return &github.InstallationTokenOptions{}
-	}
 	read, write := github.String("read"), github.String("write")
 	opts := &github.InstallationTokenOptions{
 		Permissions: &github.InstallationPermissions{Metadata: read},
@@ -65,11 +59,7 @@ func (a *App) client(s scope) *github.Client {
 	tr := ghinstallation.NewFromAppsTransport(a.signer(s.installation), s.installation)
 	tr.InstallationTokenOptions = s.options()
 	within(tr.InstallationTokenOptions.Permissions, a.granted(s.installation))
-	var timeout time.Duration
-	if s == (scope{installation: s.installation}) {
-		timeout = a.cfg.Write.Timeout // others use it, with contexts we do not know
-	}
-	return a.keep(s, a.newClientWithin(tr, fmt.Sprintf("installation: %d", s.installation), timeout))
+	return a.keep(s, a.newClient(tr, fmt.Sprintf("installation: %d", s.installation)))
 }
 
 func (a *App) known(s scope) *github.Client {
@@ -114,29 +104,3 @@ func (a *App) do(ctx context.Context, s scope, action string, fn func(context.Co
 }
 
 func isUnauthorized(err error) bool { return err != nil && statusOf(err) == http.StatusUnauthorized }
-
-// creator is go-githubapp's client creator with our own map in place of its
-// cache, which never evicts.
-type creator struct {
-	githubapp.ClientCreator
-	app *App
-}
-
-// Creator gives clients with all rights of an installation to code written for
-// go-githubapp. The REST clients share the limits of the narrowed ones, are
-// forgotten by [App.Evict], and refuse hosts other than the API's. They must not
-// be used to revoke a token.
-func (a *App) Creator() githubapp.ClientCreator {
-	return &creator{
-		ClientCreator: githubapp.NewClientCreator(a.cfg.V3APIURL, a.cfg.V4APIURL, a.id, []byte(a.pem.Reveal()),
-			githubapp.WithClientUserAgent(userAgent),
-			githubapp.WithClientTimeout(a.cfg.Write.Timeout),
-			githubapp.WithTransport(a.guarded(0))),
-		app: a,
-	}
-}
-
-// NewInstallationClient returns the installation's one REST client.
-func (c *creator) NewInstallationClient(installation int64) (*github.Client, error) {
-	return c.app.client(scope{installation: installation}), nil
-}

@@ -85,7 +85,7 @@ func (a *App) revoker(token Secret) func(context.Context) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 		defer cancel()
-		c := a.newClient(&bearer{next: a.guarded(0), token: token}, "clone token")
+		c := a.newClient(a.guarded(0), "clone token").WithAuthToken(token.Reveal())
 		_, err := c.Apps.RevokeInstallationToken(ctx)
 		if err != nil && statusOf(err) != http.StatusUnauthorized { // 401: dead already
 			return wrap("revoke a clone token", err)
@@ -93,17 +93,4 @@ func (a *App) revoker(token Secret) func(context.Context) error {
 		done = true
 		return nil
 	}
-}
-
-// bearer signs requests with one fixed token.
-type bearer struct {
-	next  http.RoundTripper
-	token Secret
-}
-
-// RoundTrip adds the token to a copy of the request.
-func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
-	signed := req.Clone(req.Context())
-	signed.Header.Set("Authorization", "token "+b.token.Reveal())
-	return b.next.RoundTrip(signed)
 }

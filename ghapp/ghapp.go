@@ -16,15 +16,11 @@ package ghapp
 import (
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
-	"github.com/palantir/go-githubapp/githubapp"
 )
 
-// The three libraries must be built on the same go-github; another set compiles
-// until somebody narrows a token. These lines stop such an upgrade.
-var (
-	_ *github.InstallationTokenOptions                      = ghinstallation.Transport{}.InstallationTokenOptions
-	_ func(githubapp.ClientCreator) (*github.Client, error) = githubapp.ClientCreator.NewAppClient
-)
+// Both libraries must be built on the same go-github; another pair compiles
+// until somebody narrows a token. This line stops such an upgrade.
+var _ *github.InstallationTokenOptions = ghinstallation.Transport{}.InstallationTokenOptions
 
 // userAgent names us to GitHub, which asks every client for a name.
 const userAgent = "yudai"

@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
 	"github.com/rs/zerolog"
 
@@ -218,7 +220,11 @@ func (w *world) solveAll(id solve.ID, between func()) solve.Solve {
 
 // api is a client with all rights, for looking at the result.
 func (w *world) api() *github.Client {
-	c, err := w.newApp(w.hub.Transport()).Creator().NewInstallationClient(w.repo.Installation)
+	tr, err := ghinstallation.New(w.hub.Transport(), w.secrets.AppID, w.repo.Installation, []byte(w.secrets.PrivateKey.Reveal()))
+	must(w.t, err)
+	tr.BaseURL = strings.TrimSuffix(w.hub.APIURL(), "/")
+	c := github.NewClient(&http.Client{Transport: tr})
+	c.BaseURL, err = url.Parse(tr.BaseURL + "/")
 	must(w.t, err)
 	return c
 }

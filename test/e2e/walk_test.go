@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-github/v66/github"
 	"github.com/rs/xid"
 
-	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
@@ -26,9 +28,11 @@ import (
 // stray makes a branch with a commit without changes that a program could take for a claim.
 func (w *world) stray(name, author string, id solve.ID, age time.Duration) {
 	w.t.Helper()
-	app, err := ghapp.New(w.cfg.GitHub, ghapp.Secrets{AppID: w.app.ID, PrivateKey: ghapp.NewSecret(string(w.app.PrivateKeyPEM))}, ghapp.Options{Transport: w.github})
+	tr, err := ghinstallation.New(w.github, w.app.ID, w.install.ID, w.app.PrivateKeyPEM)
 	w.must(err)
-	client, err := app.Creator().NewInstallationClient(w.install.ID)
+	tr.BaseURL = strings.TrimSuffix(w.cfg.GitHub.V3APIURL, "/")
+	client := github.NewClient(&http.Client{Transport: tr})
+	client.BaseURL, err = url.Parse(tr.BaseURL + "/")
 	w.must(err)
 	ctx, at := w.t.Context(), github.Timestamp{Time: time.Now().Add(-age)}
 	head, _, err := client.Git.GetRef(ctx, w.repo.Owner, w.repo.Name, "heads/main")
