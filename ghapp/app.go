@@ -152,10 +152,10 @@ func (a *App) PausedUntil(installation int64) time.Time {
 }
 
 // asAppDo calls GitHub as the App itself.
-func (a *App) asAppDo(ctx context.Context, action string, fn func(context.Context, *github.Client) error) error {
+func (a *App) asAppDo(ctx context.Context, action string, do request) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 	defer cancel()
-	if err := fn(ctx, a.asApp); err != nil {
+	if err := do(ctx, a.asApp); err != nil {
 		return wrap(action, err)
 	}
 	return nil

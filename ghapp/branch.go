@@ -21,25 +21,25 @@ func (a *attempt) branchHead(ctx context.Context) (string, error) {
 
 func (a *attempt) newBranch(ctx context.Context, sha string) error {
 	repo, name := a.e.Repo, a.refName()
-	return a.keyed(ctx, call{"make branch " + a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
+	return a.keyed(ctx, "make branch "+a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
 		_, _, err := c.Git.CreateRef(ctx, repo.Owner, repo.Name,
 			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &sha}})
 		return err
-	}})
+	})
 }
 
 // moveBranch moves the branch from one commit to another. Anywhere else it is
 // somebody else's by now.
 func (a *attempt) moveBranch(ctx context.Context, from, to string, force bool) error {
 	repo, name := a.e.Repo, a.refName()
-	err := a.keyed(ctx, call{"move branch " + a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
-		if err := a.stillAt(ctx, c, from); err != nil {
+	err := a.keyed(ctx, "move branch "+a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
+		if err := headStill(ctx, c, repo, Head{a.view.Solve.Branch, from}); err != nil {
 			return err
 		}
 		_, _, err := c.Git.UpdateRef(ctx, repo.Owner, repo.Name,
 			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &to}}, force)
 		return err
-	}})
+	})
 	if errors.As(err, new(*movedError)) || statusOf(err) == http.StatusUnprocessableEntity && says(err, "fast forward", "fast-forward") {
 		return a.movedAway()
 	}
@@ -48,28 +48,9 @@ func (a *attempt) moveBranch(ctx context.Context, from, to string, force bool) e
 
 // deleteBranch deletes the branch unless it was moved from the commit.
 func (a *attempt) deleteBranch(ctx context.Context, from string) error {
-	repo, name := a.e.Repo, a.refName()
-	return a.keyed(ctx, call{"delete branch " + a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
-		if err := a.stillAt(ctx, c, from); err != nil {
-			return err
-		}
-		_, err := c.Git.DeleteRef(ctx, repo.Owner, repo.Name, name)
-		return err
-	}})
-}
-
-// stillAt looks right before a change at what the change would overwrite: the
-// wait for the pace may have been long, and GitHub's interface has no condition.
-func (a *attempt) stillAt(ctx context.Context, c *github.Client, sha string) error {
-	repo := a.e.Repo
-	ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+a.view.Solve.Branch)
-	if err != nil {
-		return err
-	}
-	if ref.GetObject().GetSHA() != sha {
-		return &movedError{}
-	}
-	return nil
+	return a.keyed(ctx, "delete branch "+a.view.Solve.Branch, func(ctx context.Context, c *github.Client) error {
+		return deleteHead(ctx, c, a.e.Repo, Head{a.view.Solve.Branch, from})
+	})
 }
 
 func (a *attempt) refName() string { return "refs/heads/" + a.view.Solve.Branch }

@@ -8,15 +8,9 @@ import (
 	"github.com/google/go-github/v66/github"
 )
 
-// call is one request: what is done, for error texts, and how.
-type call struct {
-	action string
-	do     func(ctx context.Context, c *github.Client) error
-}
-
 // read asks GitHub something.
-func (a *attempt) read(ctx context.Context, c call) error {
-	return a.w.app.do(ctx, writeScope(a.e.Repo), c.action, c.do)
+func (a *attempt) read(ctx context.Context, action string, do request) error {
+	return a.w.app.do(ctx, writeScope(a.e.Repo), action, do)
 }
 
 // object makes a git object: nobody sees it until a branch names it, so it may
@@ -26,10 +20,10 @@ func (a *attempt) object(ctx context.Context, name, kind string, do func(context
 		return sha, nil
 	}
 	var sha string
-	err := a.paced(ctx, classObject, call{"make a " + kind, func(ctx context.Context, c *github.Client) (err error) {
+	err := a.paced(ctx, classObject, "make a "+kind, false, func(ctx context.Context, c *github.Client) (err error) {
 		sha, err = do(ctx, c)
 		return err
-	}}, false)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -42,20 +36,18 @@ func (a *attempt) object(ctx context.Context, name, kind string, do func(context
 
 // keyed makes or changes something that GitHub itself keeps single, so that
 // repeating it after an unknown outcome does no harm.
-func (a *attempt) keyed(ctx context.Context, c call) error {
-	return a.paced(ctx, classOf(a.e), c, !a.verifying)
+func (a *attempt) keyed(ctx context.Context, action string, do request) error {
+	return a.paced(ctx, classOf(a.e), action, !a.verifying, do)
 }
 
 // create makes something that would be there twice if it were repeated. Until it
 // is looked up, the outcome counts as unknown, except after a clear refusal.
-func (a *attempt) create(ctx context.Context, c call) error {
-	made := c.do
+func (a *attempt) create(ctx context.Context, action string, do request) error {
 	called := false
-	c.do = func(ctx context.Context, g *github.Client) error {
+	err := a.paced(ctx, classOf(a.e), action, true, func(ctx context.Context, c *github.Client) error {
 		called, a.unknown, a.repeated = true, true, a.doubtful
-		return made(ctx, g)
-	}
-	err := a.paced(ctx, classOf(a.e), c, true)
+		return do(ctx, c)
+	})
 	if called {
 		a.called = a.w.app.now()
 	}
@@ -67,7 +59,7 @@ func (a *attempt) create(ctx context.Context, c call) error {
 
 // paced waits for the installation's turn and makes the call if the claim lasts
 // long enough. A visible call is recorded before it is made.
-func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) error {
+func (a *attempt) paced(ctx context.Context, class class, action string, visible bool, do request) error {
 	cfg, app := a.w.cfg, a.w.app
 	last := a.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
 	if err := a.await(ctx, class, last); err != nil {
@@ -85,7 +77,7 @@ func (a *attempt) paced(ctx context.Context, class class, c call, visible bool) 
 	}
 	a.lane.pace.take(app.now())
 	// A call is not cut off by a shutdown: its outcome would be unknown.
-	return app.do(context.WithoutCancel(ctx), writeScope(a.e.Repo), c.action, c.do)
+	return app.do(context.WithoutCancel(ctx), writeScope(a.e.Repo), action, do)
 }
 
 // await waits for the installation's turn, unless that comes later than the last

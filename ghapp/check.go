@@ -29,7 +29,7 @@ func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	receipt, err := a.putCheck(ctx, a.checkRun(sha))
+	receipt, err := put(ctx, a, a.singleCheck(a.checkRun(sha)))
 	if err != nil {
 		return receipt, err
 	}
@@ -82,43 +82,16 @@ func (a *attempt) claimSHA(ctx context.Context) (string, error) {
 	}
 }
 
-// putCheck edits the check run by its id, or finds it, or makes it.
-func (a *attempt) putCheck(ctx context.Context, run checkRun) (solve.Receipt, error) {
-	if a.e.Receipt.ID != 0 {
-		r, err := a.editCheck(ctx, a.e.Receipt.ID, run)
-		if statusOf(err) != http.StatusNotFound {
-			return r, err
-		}
-		if a.w.app.now().Before(a.e.Done.Add(a.w.cfg.Settle)) {
-			return r, err // made moments ago: GitHub may not see it everywhere yet
-		}
-		a.unknown = true
+// singleCheck is the check run as something to be shown once.
+func (a *attempt) singleCheck(run checkRun) single[*github.CheckRun] {
+	return single[*github.CheckRun]{
+		find:    func(ctx context.Context) ([]*github.CheckRun, error) { return a.findChecks(ctx, run) },
+		create:  func(ctx context.Context) (*github.CheckRun, error) { return a.newCheck(ctx, run) },
+		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return a.editCheck(ctx, id, run) },
+		current: func(*github.CheckRun) bool { return false },
+		receipt: checkReceipt,
+		remove:  func(ctx context.Context, extra *github.CheckRun) error { return a.supersede(ctx, extra, run) },
 	}
-	if a.unknown {
-		found, err := a.findChecks(ctx, run)
-		if err != nil {
-			return solve.Receipt{}, err
-		}
-		if len(found) > 0 {
-			return a.keepFirst(ctx, found, run)
-		}
-		a.unknown = false
-	}
-	made, err := a.newCheck(ctx, run)
-	if err != nil {
-		return solve.Receipt{}, err
-	}
-	found, err := a.findChecks(ctx, run)
-	if err != nil {
-		return solve.Receipt{}, err // the next try finds it by its external id
-	}
-	if !slices.ContainsFunc(found, func(c *github.CheckRun) bool { return c.GetID() == made.GetID() }) {
-		found = append(found, made) // lists lag
-	}
-	if len(found) == 1 {
-		return checkReceipt(made), nil
-	}
-	return a.keepFirst(ctx, found, run)
 }
 
 func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun, error) {
@@ -134,14 +107,11 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun,
 		Output:      output(c),
 		Actions:     buttons(c),
 	}
-	var made *github.CheckRun
-	err := a.create(ctx, call{"make a check run", func(ctx context.Context, g *github.Client) (err error) {
-		made, _, err = g.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
-		if err == nil && made.GetID() == 0 {
-			return malformed("check run")
-		}
-		return err
-	}})
+	made, err := get(ctx, a.create, "make a check run",
+		func(ctx context.Context, c *github.Client) (*github.CheckRun, *github.Response, error) {
+			made, resp, err := c.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
+			return made, resp, whole(err, made.GetID() != 0, "check run")
+		})
 	a.made = made.GetID()
 	return made, err
 }
@@ -157,14 +127,14 @@ func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.
 		Output:      output(c),
 	}}
 	var edited github.CheckRun
-	err := a.keyed(ctx, call{"edit the check run", func(ctx context.Context, g *github.Client) error {
+	err := a.keyed(ctx, "edit the check run", func(ctx context.Context, g *github.Client) error {
 		req, err := g.NewRequest(http.MethodPatch, fmt.Sprintf("repos/%s/%s/check-runs/%d", repo.Owner, repo.Name, id), change)
 		if err != nil {
 			return err
 		}
 		_, err = g.Do(ctx, req, &edited)
 		return err
-	}})
+	})
 	if err != nil {
 		return solve.Receipt{}, err
 	}
@@ -177,42 +147,18 @@ func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.
 // is also what a solve without a champion ends with.
 const supersededTitle = "superseded"
 
-// keepFirst brings the oldest check run up to date and concludes the others as
-// superseded: check runs cannot be deleted.
-func (a *attempt) keepFirst(ctx context.Context, found []*github.CheckRun, run checkRun) (solve.Receipt, error) {
-	first := found[0]
-	for _, c := range found[1:] {
-		if c.GetID() < first.GetID() {
-			first = c
-		}
+// supersede concludes a check run as not the one: check runs cannot be deleted.
+func (a *attempt) supersede(ctx context.Context, extra *github.CheckRun, run checkRun) error {
+	if extra.GetOutput().GetTitle() == supersededTitle {
+		return nil
 	}
-	receipt, err := a.editCheck(ctx, first.GetID(), run)
-	if err != nil {
-		return solve.Receipt{}, err
+	run.ended = a.w.app.now()
+	run.content = solve.Check{
+		Name: run.content.Name, Status: "completed", Conclusion: "neutral",
+		Title: supersededTitle, Summary: "Another check run of this name shows the solve.",
 	}
-	if err := a.supersede(ctx, found, first.GetID(), run); err != nil {
-		return solve.Receipt{}, err
-	}
-	return receipt, nil
-}
-
-// supersede concludes all check runs but one as not the one.
-func (a *attempt) supersede(ctx context.Context, found []*github.CheckRun, keep int64, run checkRun) error {
-	for _, extra := range found {
-		if extra.GetID() == keep || extra.GetOutput().GetTitle() == supersededTitle {
-			continue
-		}
-		over := run
-		over.ended = a.w.app.now()
-		over.content = solve.Check{
-			Name: run.content.Name, Status: "completed", Conclusion: "neutral",
-			Title: supersededTitle, Summary: "Another check run of this name shows the solve.",
-		}
-		if _, err := a.editCheck(ctx, extra.GetID(), over); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := a.editCheck(ctx, extra.GetID(), run)
+	return err
 }
 
 // findChecks lists our check runs of the commit with the external id. The
@@ -223,31 +169,18 @@ func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.Check
 		return nil, nil
 	}
 	repo := a.e.Repo
-	opts := &github.ListCheckRunsOptions{
-		CheckName:   &run.content.Name,
-		Filter:      github.String("all"),
-		AppID:       &a.w.app.id,
-		ListOptions: github.ListOptions{PerPage: 100},
-	}
-	var found []*github.CheckRun
-	for {
-		var page *github.ListCheckRunsResults
-		var resp *github.Response
-		err := a.read(ctx, call{"list check runs", func(ctx context.Context, c *github.Client) (err error) {
-			page, resp, err = c.Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, run.sha, opts)
-			return err
-		}})
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range page.CheckRuns {
-			if id := c.GetExternalID(); id == run.externalID || id == run.externalID+headSuffix {
-				found = append(found, c)
+	found, err := list(ctx, a.read, "list check runs",
+		func(ctx context.Context, c *github.Client, page github.ListOptions) ([]*github.CheckRun, *github.Response, error) {
+			answer, resp, err := c.Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, run.sha, &github.ListCheckRunsOptions{
+				CheckName: &run.content.Name, Filter: github.String("all"), AppID: &a.w.app.id, ListOptions: page,
+			})
+			if err != nil {
+				return nil, resp, err
 			}
-		}
-		if resp.NextPage == 0 {
-			return found, nil
-		}
-		opts.Page = resp.NextPage
-	}
+			return answer.CheckRuns, resp, nil
+		})
+	return slices.DeleteFunc(found, func(c *github.CheckRun) bool {
+		id := c.GetExternalID()
+		return id != run.externalID && id != run.externalID+headSuffix
+	}), err
 }

@@ -93,14 +93,19 @@ func (a *App) drop(s scope, c *github.Client) {
 
 // do calls GitHub with a token of the scope. A 401 means that the token died
 // early and that nothing was done: it is replaced, once.
-func (a *App) do(ctx context.Context, s scope, action string, fn func(context.Context, *github.Client) error) error {
+func (a *App) do(ctx context.Context, s scope, action string, do request) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 	defer cancel()
-	err := a.try(ctx, s, action, fn)
+	err := a.try(ctx, s, action, do)
 	if ungranted(err) && a.learn(ctx, s.installation) == nil {
-		err = a.try(ctx, s, action, fn)
+		err = a.try(ctx, s, action, do)
 	}
 	return err
+}
+
+// in calls GitHub with a token of the scope.
+func (a *App) in(s scope) caller {
+	return func(ctx context.Context, action string, do request) error { return a.do(ctx, s, action, do) }
 }
 
 func isUnauthorized(err error) bool { return err != nil && statusOf(err) == http.StatusUnauthorized }

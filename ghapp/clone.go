@@ -24,14 +24,13 @@ type Access struct {
 // revokes it; it is safe to call twice, and the token dies by itself after an hour.
 func (a *App) Clone(ctx context.Context, repo solve.Repo) (Access, func(context.Context) error, error) {
 	read := github.String("read")
-	var token *github.InstallationToken
-	err := a.asAppDo(ctx, "get a clone token", func(ctx context.Context, c *github.Client) (err error) {
-		token, _, err = c.Apps.CreateInstallationToken(ctx, repo.Installation, &github.InstallationTokenOptions{
-			RepositoryIDs: []int64{repo.ID},
-			Permissions:   &github.InstallationPermissions{Contents: read, Metadata: read},
+	token, err := get(ctx, a.asAppDo, "get a clone token",
+		func(ctx context.Context, c *github.Client) (*github.InstallationToken, *github.Response, error) {
+			return c.Apps.CreateInstallationToken(ctx, repo.Installation, &github.InstallationTokenOptions{
+				RepositoryIDs: []int64{repo.ID},
+				Permissions:   &github.InstallationPermissions{Contents: read, Metadata: read},
+			})
 		})
-		return err
-	})
 	if statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusUnprocessableEntity {
 		return Access{}, nil, fmt.Errorf("get a clone token for %s: %w: %w", repo, ErrNotInstalled, err)
 	}

@@ -26,14 +26,14 @@ const (
 func (a *attempt) react(ctx context.Context) (solve.Receipt, error) {
 	repo := a.e.Repo
 	var made *github.Reaction
-	err := a.keyed(ctx, call{"react", func(ctx context.Context, c *github.Client) (err error) {
+	err := a.keyed(ctx, "react", func(ctx context.Context, c *github.Client) (err error) {
 		if a.e.CommentID != 0 {
 			made, _, err = c.Reactions.CreateIssueCommentReaction(ctx, repo.Owner, repo.Name, a.e.CommentID, a.e.Text)
 			return err
 		}
 		made, _, err = c.Reactions.CreateIssueReaction(ctx, repo.Owner, repo.Name, a.e.Issue, a.e.Text)
 		return err
-	}})
+	})
 	if err != nil {
 		return solve.Receipt{}, err
 	}
@@ -41,34 +41,30 @@ func (a *attempt) react(ctx context.Context) (solve.Receipt, error) {
 }
 
 // comment writes one of our comments: the progress, edited in place, the
-// result, or a reply. GitHub has no key for comments, so each carries a marker.
+// result, or a reply.
 func (a *attempt) comment(ctx context.Context) (solve.Receipt, error) {
 	if err := a.nameChecks(ctx); err != nil {
 		return solve.Receipt{}, err
 	}
+	return put(ctx, a, a.singleComment())
+}
+
+// singleComment is the comment of the effect, as it is to be now.
+func (a *attempt) singleComment() single[*github.IssueComment] {
 	m, text := a.commentText()
 	body := m.on(solve.CutMarkdown(text, solve.MaxComment, cutNote))
-	if a.e.Receipt.ID != 0 {
-		r, err := a.edit(ctx, a.e.Receipt.ID, body)
-		if statusOf(err) != http.StatusNotFound {
-			return r, err
-		}
-		if a.w.app.now().Before(a.e.Done.Add(a.w.cfg.Settle)) {
-			return r, err // made moments ago: GitHub may not see it everywhere yet
-		}
-		a.unknown = true // deleted, or made anew by a try that was cut: look first
+	return single[*github.IssueComment]{
+		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return a.findComments(ctx, m) },
+		create:  func(ctx context.Context) (*github.IssueComment, error) { return a.postComment(ctx, body) },
+		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return a.editComment(ctx, id, body) },
+		current: func(c *github.IssueComment) bool { return c.GetBody() == body },
+		receipt: commentReceipt,
+		remove:  a.deleteComment,
 	}
-	if a.unknown {
-		found, err := a.findComments(ctx, m)
-		if err != nil {
-			return solve.Receipt{}, err
-		}
-		if len(found) > 0 {
-			return a.keepOldest(ctx, found, body)
-		}
-		a.unknown = false
-	}
-	return a.postComment(ctx, m, body)
+}
+
+func commentReceipt(c *github.IssueComment) solve.Receipt {
+	return solve.Receipt{ID: c.GetID(), URL: c.GetHTMLURL()}
 }
 
 // nameChecks tells a result where the check runs are.
@@ -97,88 +93,41 @@ func (a *attempt) commentText() (mark, string) {
 	}
 }
 
-// postComment creates the comment and verifies once that it is the only one: a
-// call given up as lost may have come through after all.
-func (a *attempt) postComment(ctx context.Context, m mark, body string) (solve.Receipt, error) {
+func (a *attempt) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
 	repo := a.e.Repo
-	var made *github.IssueComment
-	err := a.create(ctx, call{"comment", func(ctx context.Context, c *github.Client) (err error) {
-		made, _, err = c.Issues.CreateComment(ctx, repo.Owner, repo.Name, a.e.Issue, &github.IssueComment{Body: &body})
-		if err == nil && made.GetID() == 0 {
-			return malformed("comment")
-		}
-		return err
-	}})
+	made, err := get(ctx, a.create, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+		made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, a.e.Issue, &github.IssueComment{Body: &body})
+		return made, resp, whole(err, made.GetID() != 0, "comment")
+	})
 	if statusOf(err) == http.StatusForbidden && says(err, "locked") {
-		return solve.Receipt{}, dead("the issue is locked")
+		err = dead("the issue is locked")
 	}
-	if err != nil {
-		return solve.Receipt{}, err
-	}
-	found, err := a.findComments(ctx, m)
-	if err != nil {
-		return solve.Receipt{}, err // the next try finds it by its marker
-	}
-	if !slices.ContainsFunc(found, func(c *github.IssueComment) bool { return c.GetID() == made.GetID() }) {
-		found = append(found, made) // lists lag
-	}
-	if len(found) == 1 {
-		return solve.Receipt{ID: made.GetID(), URL: made.GetHTMLURL()}, nil
-	}
-	return a.keepOldest(ctx, found, body)
+	return made, err
 }
 
-func (a *attempt) edit(ctx context.Context, id int64, body string) (solve.Receipt, error) {
+func (a *attempt) editComment(ctx context.Context, id int64, body string) (solve.Receipt, error) {
 	repo := a.e.Repo
-	var edited *github.IssueComment
-	err := a.keyed(ctx, call{"edit the comment", func(ctx context.Context, c *github.Client) (err error) {
-		edited, _, err = c.Issues.EditComment(ctx, repo.Owner, repo.Name, id, &github.IssueComment{Body: &body})
-		return err
-	}})
+	edited, err := get(ctx, a.keyed, "edit the comment",
+		func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+			return c.Issues.EditComment(ctx, repo.Owner, repo.Name, id, &github.IssueComment{Body: &body})
+		})
 	if err != nil {
 		return solve.Receipt{}, err
 	}
 	return solve.Receipt{ID: id, URL: edited.GetHTMLURL()}, nil
 }
 
-// keepOldest makes the oldest of our comments with the marker the one, and
-// deletes the others.
-func (a *attempt) keepOldest(ctx context.Context, found []*github.IssueComment, body string) (solve.Receipt, error) {
-	oldest := found[0]
-	for _, c := range found[1:] {
-		if c.GetID() < oldest.GetID() {
-			oldest = c
-		}
-	}
-	receipt := solve.Receipt{ID: oldest.GetID(), URL: oldest.GetHTMLURL()}
-	if oldest.GetBody() != body {
-		var err error
-		if receipt, err = a.edit(ctx, oldest.GetID(), body); err != nil {
-			return solve.Receipt{}, err
-		}
-	}
-	if err := a.deleteOthers(ctx, found, oldest.GetID()); err != nil {
-		return solve.Receipt{}, err
-	}
-	return receipt, nil
-}
-
-// deleteOthers leaves one of our comments with the same marker.
-func (a *attempt) deleteOthers(ctx context.Context, found []*github.IssueComment, keep int64) error {
+// deleteComment deletes a second comment with the same marker.
+func (a *attempt) deleteComment(ctx context.Context, extra *github.IssueComment) error {
 	repo := a.e.Repo
-	for _, extra := range found {
-		if extra.GetID() == keep {
-			continue
-		}
-		err := a.keyed(ctx, call{"delete a second comment", func(ctx context.Context, c *github.Client) error {
-			_, err := c.Issues.DeleteComment(ctx, repo.Owner, repo.Name, extra.GetID())
-			return err
-		}})
-		if err != nil && statusOf(err) != http.StatusNotFound {
-			return err
-		}
+	err := a.keyed(ctx, "delete a second comment", func(ctx context.Context, c *github.Client) error {
+		_, err := c.Issues.DeleteComment(ctx, repo.Owner, repo.Name, extra.GetID())
+		return err
+	})
+	if statusOf(err) == http.StatusNotFound {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // mark is the marker of one of our texts, as it is read back.
@@ -213,33 +162,18 @@ func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComm
 	if err != nil {
 		return nil, err
 	}
-	repo := a.e.Repo
-	since := a.since()
-	opts := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: 100}}
-	if !since.IsZero() {
+	repo, opts := a.e.Repo, github.IssueListCommentsOptions{}
+	if since := a.since(); !since.IsZero() {
 		opts.Since = &since
 	}
-	var found []*github.IssueComment
-	for {
-		var page []*github.IssueComment
-		var resp *github.Response
-		err := a.read(ctx, call{"list comments", func(ctx context.Context, c *github.Client) (err error) {
-			page, resp, err = c.Issues.ListComments(ctx, repo.Owner, repo.Name, a.e.Issue, opts)
-			return err
-		}})
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range page {
-			if m.in(c.GetBody()) && strings.EqualFold(c.GetUser().GetLogin(), who.Bot) {
-				found = append(found, c)
-			}
-		}
-		if resp.NextPage == 0 {
-			return found, nil
-		}
-		opts.Page = resp.NextPage
-	}
+	found, err := list(ctx, a.read, "list comments",
+		func(ctx context.Context, c *github.Client, page github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
+			opts.ListOptions = page
+			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, a.e.Issue, &opts)
+		})
+	return slices.DeleteFunc(found, func(c *github.IssueComment) bool {
+		return !m.in(c.GetBody()) || !strings.EqualFold(c.GetUser().GetLogin(), who.Bot)
+	}), err
 }
 
 // since is the earliest time one of our comments for the effect can be from.

@@ -63,19 +63,7 @@ func isChampion(c *github.Commit, id solve.ID) bool {
 }
 
 func (a *attempt) commitOf(ctx context.Context, sha string) (*github.Commit, error) {
-	repo := a.e.Repo
-	var commit *github.Commit
-	err := a.read(ctx, call{"read commit " + sha, func(ctx context.Context, c *github.Client) (err error) {
-		commit, _, err = c.Git.GetCommit(ctx, repo.Owner, repo.Name, sha)
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	if commit.GetSHA() == "" || commit.GetTree().GetSHA() == "" {
-		return nil, malformed("commit")
-	}
-	return commit, nil
+	return readCommit(ctx, a.read, a.e.Repo, sha)
 }
 
 // newCommit leaves author, committer and signature out: GitHub then signs the

@@ -219,3 +219,11 @@ func outcomeOf(err error) outcome {
 func malformed(what string) error {
 	return &callError{action: what, text: "the answer holds no " + what, cause: io.ErrUnexpectedEOF}
 }
+
+// whole is the error of an answer, [malformed] if its content is missing.
+func whole(err error, present bool, what string) error {
+	if err == nil && !present {
+		return malformed(what)
+	}
+	return err
+}

@@ -10,13 +10,13 @@ import (
 
 // try makes one call with a token of the scope, and a second one if the token had
 // died. A token without a right never gets it, so the next call has a new one.
-func (a *App) try(ctx context.Context, s scope, action string, fn func(context.Context, *github.Client) error) error {
+func (a *App) try(ctx context.Context, s scope, action string, do request) error {
 	c := a.client(s)
-	err := fn(ctx, c)
+	err := do(ctx, c)
 	if isUnauthorized(err) {
 		a.drop(s, c)
 		c = a.client(s)
-		err = fn(ctx, c)
+		err = do(ctx, c)
 	}
 	if err == nil {
 		return nil
@@ -39,9 +39,9 @@ func ungranted(err error) bool {
 // learn asks what the account granted: tokens then ask for no more, so that one
 // right that waits to be accepted holds up only what needs it.
 func (a *App) learn(ctx context.Context, installation int64) error {
-	in, _, err := a.asApp.Apps.GetInstallation(ctx, installation)
+	in, err := a.installation(ctx, installation)
 	if err != nil {
-		return wrap("read the installation", err)
+		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

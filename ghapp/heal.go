@@ -12,9 +12,6 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// perPage is the most that GitHub lists at a time.
-const perPage = 100
-
 // Logged is a delivery in GitHub's own log, without its payload.
 type Logged struct {
 	// ID is of the attempt that was logged last.
@@ -91,11 +88,10 @@ func byAge(found map[string]Logged) []Logged {
 // Payload reads what a delivery of the log carried; [solve.ErrNotFound] if it is no
 // longer logged.
 func (a *App) Payload(ctx context.Context, id int64) ([]byte, error) {
-	var answer *github.HookDelivery
-	err := a.asAppDo(ctx, "read a delivery", func(ctx context.Context, c *github.Client) (err error) {
-		answer, _, err = c.Apps.GetHookDelivery(ctx, id)
-		return err
-	})
+	answer, err := get(ctx, a.asAppDo, "read a delivery",
+		func(ctx context.Context, c *github.Client) (*github.HookDelivery, *github.Response, error) {
+			return c.Apps.GetHookDelivery(ctx, id)
+		})
 	switch {
 	case err != nil:
 		return nil, err
@@ -115,17 +111,4 @@ func (a *App) CommentGone(ctx context.Context, repo solve.Repo, id int64) (bool,
 		return true, nil
 	}
 	return false, err
-}
-
-// Suspended says whether an installation is paused by its owner. One that is gone is not.
-func (a *App) Suspended(ctx context.Context, installation int64) (bool, error) {
-	var in *github.Installation
-	err := a.asAppDo(ctx, "read the installation", func(ctx context.Context, c *github.Client) (err error) {
-		in, _, err = c.Apps.GetInstallation(ctx, installation)
-		return err
-	})
-	if statusOf(err) == http.StatusNotFound {
-		return false, nil
-	}
-	return err == nil && in.SuspendedAt != nil, err
 }

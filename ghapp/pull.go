@@ -59,13 +59,12 @@ func (a *attempt) newPull(ctx context.Context, claim string) (*github.PullReques
 // A closed or merged one counts: a second is never opened.
 func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
 	repo, branch := a.e.Repo, a.view.Solve.Branch
-	var list []*github.PullRequest
-	err := a.read(ctx, call{"list pull requests", func(ctx context.Context, c *github.Client) (err error) {
-		list, _, err = c.PullRequests.List(ctx, repo.Owner, repo.Name, &github.PullRequestListOptions{
-			State: "all", Head: repo.Owner + ":" + branch, ListOptions: github.ListOptions{PerPage: 100},
+	list, err := get(ctx, a.read, "list pull requests",
+		func(ctx context.Context, c *github.Client) ([]*github.PullRequest, *github.Response, error) {
+			return c.PullRequests.List(ctx, repo.Owner, repo.Name, &github.PullRequestListOptions{
+				State: "all", Head: repo.Owner + ":" + branch, ListOptions: github.ListOptions{PerPage: 100},
+			})
 		})
-		return err
-	}})
 	if err != nil {
 		return nil, err
 	}
@@ -91,16 +90,13 @@ func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 	s, repo := a.view.Solve, a.e.Repo
 	body := a.pullBody()
 	title := solve.CutMarkdown(solve.PullTitle(a.view), solve.MaxTitle, "")
-	var made *github.PullRequest
-	err := a.create(ctx, call{"open the pull request", func(ctx context.Context, c *github.Client) (err error) {
-		made, _, err = c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
-			Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch,
+	made, err := get(ctx, a.create, "open the pull request",
+		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
+			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
+				Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch,
+			})
+			return made, resp, whole(err, made.GetNumber() != 0, "pull request")
 		})
-		if err == nil && made.GetNumber() == 0 {
-			return malformed("pull request")
-		}
-		return err
-	}})
 	switch {
 	case err == nil:
 		return made, nil

@@ -31,11 +31,7 @@ func (a *App) Identity(ctx context.Context) (Identity, error) {
 	if known != nil {
 		return *known, nil
 	}
-	var app *github.App
-	err := a.asAppDo(ctx, "read the App", func(ctx context.Context, c *github.Client) (err error) {
-		app, _, err = c.Apps.Get(ctx, "")
-		return err
-	})
+	app, err := a.registered(ctx)
 	switch statusOf(err) {
 	case http.StatusUnauthorized:
 		return Identity{}, fmt.Errorf("the private key is not one of the App with id %d, or this machine's clock is wrong: %w", a.id, err)
@@ -55,6 +51,12 @@ func (a *App) Identity(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
+func (a *App) registered(ctx context.Context) (*github.App, error) {
+	return get(ctx, a.asAppDo, "read the App", func(ctx context.Context, c *github.Client) (*github.App, *github.Response, error) {
+		return c.Apps.Get(ctx, "")
+	})
+}
+
 // Permission looks a person's rights up, now. level is GitHub's role name (admin,
 // maintain, write, triage, read, none, or a custom role); canWrite is what
 // decides. Bots and unknown people have none.
@@ -62,11 +64,10 @@ func (a *App) Permission(ctx context.Context, repo solve.Repo, login string) (le
 	if login == "" || strings.HasSuffix(login, "[bot]") {
 		return "none", false, nil
 	}
-	var answer *github.RepositoryPermissionLevel
-	err = a.do(ctx, readScope(repo), "look up rights", func(ctx context.Context, c *github.Client) (err error) {
-		answer, _, err = c.Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, login)
-		return err
-	})
+	answer, err := get(ctx, a.in(readScope(repo)), "look up rights",
+		func(ctx context.Context, c *github.Client) (*github.RepositoryPermissionLevel, *github.Response, error) {
+			return c.Repositories.GetPermissionLevel(ctx, repo.Owner, repo.Name, login)
+		})
 	if statusOf(err) == http.StatusNotFound {
 		return "none", false, nil
 	}
@@ -89,11 +90,10 @@ func (a *App) Permission(ctx context.Context, repo solve.Repo, login string) (le
 
 // Issue reads an issue as it is now.
 func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error) {
-	var answer *github.Issue
-	err := a.do(ctx, readScope(repo), "read the issue", func(ctx context.Context, c *github.Client) (err error) {
-		answer, _, err = c.Issues.Get(ctx, repo.Owner, repo.Name, number)
-		return err
-	})
+	answer, err := get(ctx, a.in(readScope(repo)), "read the issue",
+		func(ctx context.Context, c *github.Client) (*github.Issue, *github.Response, error) {
+			return c.Issues.Get(ctx, repo.Owner, repo.Name, number)
+		})
 	if err != nil {
 		return solve.IssueNow{}, err
 	}
@@ -119,16 +119,9 @@ func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Iss
 
 // Pull reads a pull request as it is now.
 func (a *App) Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error) {
-	var answer *github.PullRequest
-	err := a.do(ctx, readScope(repo), "read the pull request", func(ctx context.Context, c *github.Client) (err error) {
-		answer, _, err = c.PullRequests.Get(ctx, repo.Owner, repo.Name, number)
-		return err
-	})
+	answer, err := readPull(ctx, a.in(readScope(repo)), repo, number)
 	if err != nil {
 		return solve.PullNow{}, err
-	}
-	if answer.GetNumber() != number || answer.GetHead().GetSHA() == "" {
-		return solve.PullNow{}, malformed("pull request")
 	}
 	head := answer.GetHead()
 	return solve.PullNow{
@@ -142,14 +135,24 @@ func (a *App) Pull(ctx context.Context, repo solve.Repo, number int) (solve.Pull
 	}, nil
 }
 
+func readPull(ctx context.Context, call caller, repo solve.Repo, number int) (*github.PullRequest, error) {
+	pull, err := get(ctx, call, "read the pull request",
+		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
+			return c.PullRequests.Get(ctx, repo.Owner, repo.Name, number)
+		})
+	if err == nil && (pull.GetNumber() != number || pull.GetHead().GetSHA() == "") {
+		err = malformed("pull request")
+	}
+	return pull, err
+}
+
 // Repo finds a repository and the installation that serves it. It is
 // [ErrNotInstalled] if there is none, or a suspended one.
 func (a *App) Repo(ctx context.Context, owner, name string) (solve.Repo, error) {
-	var in *github.Installation
-	err := a.asAppDo(ctx, "find the installation", func(ctx context.Context, c *github.Client) (err error) {
-		in, _, err = c.Apps.FindRepositoryInstallation(ctx, owner, name)
-		return err
-	})
+	in, err := get(ctx, a.asAppDo, "find the installation",
+		func(ctx context.Context, c *github.Client) (*github.Installation, *github.Response, error) {
+			return c.Apps.FindRepositoryInstallation(ctx, owner, name)
+		})
 	switch {
 	case statusOf(err) == http.StatusNotFound:
 		return solve.Repo{}, fmt.Errorf("find %s/%s: %w", owner, name, ErrNotInstalled)
@@ -169,13 +172,7 @@ func (a *App) Repo(ctx context.Context, owner, name string) (solve.Repo, error) 
 	if err != nil {
 		return solve.Repo{}, err
 	}
-	return solve.Repo{
-		Installation:  in.GetID(),
-		ID:            answer.GetID(),
-		Owner:         answer.GetOwner().GetLogin(),
-		Name:          answer.GetName(),
-		DefaultBranch: answer.GetDefaultBranch(),
-	}, nil
+	return repoOf(in.GetID(), answer), nil
 }
 
 // Branch returns the commit a branch points to: solve.ErrNotFound if there is no
@@ -189,11 +186,10 @@ func (a *App) Branch(ctx context.Context, repo solve.Repo, name string) (string,
 }
 
 func (a *App) ref(ctx context.Context, s scope, repo solve.Repo, branch string) (string, error) {
-	var ref *github.Reference
-	err := a.do(ctx, s, "read branch "+branch, func(ctx context.Context, c *github.Client) (err error) {
-		ref, _, err = c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+branch)
-		return err
-	})
+	ref, err := get(ctx, a.in(s), "read branch "+branch,
+		func(ctx context.Context, c *github.Client) (*github.Reference, *github.Response, error) {
+			return c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+branch)
+		})
 	if err != nil {
 		return "", err
 	}

@@ -43,11 +43,10 @@ func (a *attempt) explain(ctx context.Context, refused error) error {
 		return dead("branch %s is protected: %s", branch, messageIn(refused))
 	}
 	repo := a.e.Repo
-	var rules []*github.RepositoryRule
-	err := a.read(ctx, call{"read branch rules", func(ctx context.Context, c *github.Client) (err error) {
-		rules, _, err = c.Repositories.GetRulesForBranch(ctx, repo.Owner, repo.Name, branch)
-		return err
-	}})
+	rules, err := get(ctx, a.read, "read branch rules",
+		func(ctx context.Context, c *github.Client) ([]*github.RepositoryRule, *github.Response, error) {
+			return c.Repositories.GetRulesForBranch(ctx, repo.Owner, repo.Name, branch)
+		})
 	if err != nil {
 		return refused // the refusal says more than the failed question
 	}

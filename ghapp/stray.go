@@ -2,6 +2,7 @@ package ghapp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -17,18 +18,15 @@ type Head struct{ Name, SHA string }
 // Heads are the branches of a repository whose names begin with the prefix.
 func (a *App) Heads(ctx context.Context, repo solve.Repo, prefix string) ([]Head, error) {
 	const heads = "refs/heads/"
-	list, err := all(func(opts github.ListOptions) (page []*github.Reference, resp *github.Response, err error) {
-		err = a.do(ctx, patrolScope(repo.Installation), "list branches", func(ctx context.Context, c *github.Client) error {
-			page, resp, err = c.Git.ListMatchingRefs(ctx, repo.Owner, repo.Name, &github.ReferenceListOptions{Ref: "heads/" + prefix, ListOptions: opts})
-			return err
+	refs, err := list(ctx, a.in(patrolScope(repo.Installation)), "list branches",
+		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.Reference, *github.Response, error) {
+			return c.Git.ListMatchingRefs(ctx, repo.Owner, repo.Name, &github.ReferenceListOptions{Ref: "heads/" + prefix, ListOptions: opts})
 		})
-		return page, resp, err
-	})
 	if statusOf(err) == http.StatusConflict && says(err, "empty") {
 		return nil, nil
 	}
 	var out []Head
-	for _, ref := range list {
+	for _, ref := range refs {
 		if name, ok := strings.CutPrefix(ref.GetRef(), heads+prefix); ok {
 			out = append(out, Head{Name: prefix + name, SHA: ref.GetObject().GetSHA()})
 		}
@@ -44,27 +42,46 @@ func (a *App) ClaimSince(ctx context.Context, repo solve.Repo, sha string, id so
 	if err != nil {
 		return time.Time{}, err
 	}
-	c, err := a.commit(ctx, repo, sha)
+	reader := a.in(patrolScope(repo.Installation))
+	c, err := readCommit(ctx, reader, repo, sha)
 	if err != nil || !isClaim(c, id) || !strings.EqualFold(c.GetAuthor().GetName(), who.Bot) || len(c.Parents) != 1 {
 		return time.Time{}, err
 	}
-	parent, err := a.commit(ctx, repo, c.Parents[0].GetSHA())
+	parent, err := readCommit(ctx, reader, repo, c.Parents[0].GetSHA())
 	if err != nil || parent.GetTree().GetSHA() != c.GetTree().GetSHA() {
 		return time.Time{}, err
 	}
 	return c.GetCommitter().GetDate().Time, nil
 }
 
-func (a *App) commit(ctx context.Context, repo solve.Repo, sha string) (*github.Commit, error) {
-	var commit *github.Commit
-	err := a.do(ctx, patrolScope(repo.Installation), "read commit "+sha, func(ctx context.Context, c *github.Client) (err error) {
-		commit, _, err = c.Git.GetCommit(ctx, repo.Owner, repo.Name, sha)
-		return err
+// readCommit reads a commit with its tree.
+func readCommit(ctx context.Context, call caller, repo solve.Repo, sha string) (*github.Commit, error) {
+	commit, err := get(ctx, call, "read commit "+sha, func(ctx context.Context, c *github.Client) (*github.Commit, *github.Response, error) {
+		return c.Git.GetCommit(ctx, repo.Owner, repo.Name, sha)
 	})
 	if err == nil && (commit.GetSHA() == "" || commit.GetTree().GetSHA() == "") {
 		err = malformed("commit")
 	}
 	return commit, err
+}
+
+// deleteHead deletes a branch if it is still at a commit; else it is a [movedError].
+func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h Head) error {
+	err := headStill(ctx, c, repo, h)
+	if err == nil {
+		_, err = c.Git.DeleteRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
+	}
+	return err
+}
+
+// headStill looks right before a change at what the change would overwrite: the wait
+// for the write rate may have been long, and GitHub's interface has no condition.
+func headStill(ctx context.Context, c *github.Client, repo solve.Repo, h Head) error {
+	ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
+	if err == nil && ref.GetObject().GetSHA() != h.SHA {
+		return &movedError{}
+	}
+	return err
 }
 
 // RemoveStray deletes a branch that still points to where it did, in its installation's
@@ -84,14 +101,9 @@ func (w *Writer) RemoveStray(ctx context.Context, repo solve.Repo, h Head) error
 	defer w.leave(l)
 	l.pace.take(w.app.now())
 	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the stray branch "+h.Name, func(ctx context.Context, c *github.Client) error {
-		ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
-		if err != nil || ref.GetObject().GetSHA() != h.SHA {
-			return err
-		}
-		_, err = c.Git.DeleteRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
-		return err
+		return deleteHead(ctx, c, repo, h)
 	})
-	if statusOf(err) == http.StatusNotFound {
+	if statusOf(err) == http.StatusNotFound || errors.As(err, new(*movedError)) {
 		return nil
 	}
 	return err

@@ -17,7 +17,7 @@ const maxBehind = 10
 // goes on with, and brings the pull request's text up to date. The title stays:
 // people may have changed it, and it tells of the same issue.
 func (a *attempt) target(ctx context.Context, claim string) (*github.PullRequest, string, error) {
-	pull, err := a.targetPull(ctx)
+	pull, err := readPull(ctx, a.read, a.e.Repo, a.view.Solve.Target().Number)
 	if err != nil {
 		return nil, "", err
 	}
@@ -29,22 +29,6 @@ func (a *attempt) target(ctx context.Context, claim string) (*github.PullRequest
 		return pull, head, nil
 	}
 	return pull, head, a.refreshPull(ctx, pull)
-}
-
-func (a *attempt) targetPull(ctx context.Context) (*github.PullRequest, error) {
-	repo, number := a.e.Repo, a.view.Solve.Target().Number
-	var pull *github.PullRequest
-	err := a.read(ctx, call{"read the pull request", func(ctx context.Context, c *github.Client) (err error) {
-		pull, _, err = c.PullRequests.Get(ctx, repo.Owner, repo.Name, number)
-		return err
-	}})
-	if err != nil {
-		return nil, err
-	}
-	if pull.GetNumber() != number || pull.GetHead().GetSHA() == "" {
-		return nil, malformed("pull request")
-	}
-	return pull, nil
 }
 
 // ontoTarget returns the champion's commit, which is on the branch then. The
@@ -116,9 +100,9 @@ func (a *attempt) refreshPull(ctx context.Context, pull *github.PullRequest) err
 		return nil
 	}
 	repo := a.e.Repo
-	err := a.keyed(ctx, call{"edit the pull request", func(ctx context.Context, c *github.Client) error {
+	err := a.keyed(ctx, "edit the pull request", func(ctx context.Context, c *github.Client) error {
 		_, _, err := c.PullRequests.Edit(ctx, repo.Owner, repo.Name, pull.GetNumber(), &github.PullRequest{Body: &body})
 		return err
-	}})
+	})
 	return a.tolerate(ctx, err, "pull request's text refused")
 }

@@ -85,26 +85,12 @@ func (w *Writer) verify(ctx context.Context, d doubt) (again bool, err error) {
 	}
 	switch e.Kind {
 	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
-		m, _ := a.commentText()
-		found, err := a.findComments(ctx, m)
-		if err != nil {
-			return false, err
-		}
-		return false, a.deleteOthers(ctx, found, e.Receipt.ID)
+		return false, a.singleComment().removeDoubles(ctx, e.Receipt.ID)
 	case solve.EffectCheck, solve.EffectRun:
-		return false, a.verifyCheck(ctx, a.checkRun(e.Receipt.SHA), e.Receipt.ID)
+		return false, a.singleCheck(a.checkRun(e.Receipt.SHA)).removeDoubles(ctx, e.Receipt.ID)
 	case solve.EffectPull:
-		return false, a.verifyCheck(ctx, a.headRun(e.Receipt), d.check)
+		return false, a.singleCheck(a.headRun(e.Receipt)).removeDoubles(ctx, d.check)
 	default:
 		return false, nil
 	}
-}
-
-// verifyCheck supersedes all but the one to keep.
-func (a *attempt) verifyCheck(ctx context.Context, run checkRun, keep int64) error {
-	found, err := a.findChecks(ctx, run)
-	if err != nil || keep == 0 {
-		return err
-	}
-	return a.supersede(ctx, found, keep, run)
 }
