@@ -49,7 +49,7 @@ type ModelError interface {
 
 // Message is one turn of the history, in the neutral form all providers are mapped to.
 type Message struct {
-	Role       string     `json:"role"` // system, user, assistant, tool, exit; of a Resident start and output, too
+	Role       string     `json:"role"` // system, user, assistant, tool, exit; of a CLIAgent start and output, too
 	Content    string     `json:"content"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"` // of a tool observation
@@ -82,13 +82,13 @@ type Job struct {
 	TestCommand string
 	MaxEdits    int // 0: no limit
 	Limits      solve.Limits
-	Model       Model // nil for a Resident
-	// Sandbox holds the work tree. For a Resident it is a [sandbox.Launcher], too.
+	Model       Model // nil for a CLIAgent
+	// Sandbox holds the work tree. For a CLIAgent it is a [sandbox.Launcher], too.
 	Sandbox sandbox.Sandbox
 	// Tree returns a fingerprint of the work tree's content; equal means unchanged.
 	Tree func(ctx context.Context) (string, error)
-	// Door is a Resident's way to its model.
-	Door *Door
+	// GatewaySession is a CLIAgent's way to its model.
+	Gateway *GatewaySession
 	// Name of the run, [a-z0-9-], the same for all owners of an attempt.
 	Name string
 	// Resume is the stored transcript of an earlier owner; nil for a fresh run.
@@ -101,10 +101,10 @@ type Job struct {
 	// progress. It returns when they are durable; an error ends the run. Its
 	// context outlasts the run's by half a minute.
 	Save func(ctx context.Context, lines []byte, p solve.Progress) error
-	// Spend asks the solve's purse for leave to make a call, and Spent tells it the cost.
-	// Spend returns ErrBudget when the purse is empty.
-	Spend func() error
-	Spent func(solve.Money)
+	// CheckBudget asks the solve's budget for leave to make a call, and AddCost tells it the cost.
+	// CheckBudget returns ErrBudget when the purse is empty.
+	CheckBudget func() error
+	AddCost     func(solve.Money)
 }
 
 // Result is how an agent ended. Whatever it is, the tree is harvested.

@@ -29,10 +29,8 @@ const (
 	ExitStore      = "StoreError"      // a step could not be stored
 	ExitTranscript = "TranscriptError" // the stored transcript cannot be gone on with
 	ExitModel      = "ModelError"      // a model failure without a name of its own
-	ExitProgram    = "ProgramError"    // a Resident's program could not be started, or failed
+	ExitProgram    = "ProgramError"    // a CLIAgent's program could not be started, or failed
 )
-
-const overBudget = "the budget of the solve was used up"
 
 // An ending is why a run stops.
 type ending struct {
@@ -51,34 +49,34 @@ func (r *run) limit(ctx context.Context) *ending {
 	}
 	switch elapsed := r.job.Elapsed + time.Since(r.started); {
 	case l.RunSteps > 0 && p.Steps >= l.RunSteps:
-		return ended(overSteps(l))
+		return ended(stepLimitReached(l))
 	case l.RunMoney > 0 && p.Usage.Cost >= l.RunMoney:
-		return ended(overMoney(l))
+		return ended(moneyLimitReached(l))
 	case l.RunTime > 0 && elapsed >= l.RunTime:
 		return &ending{exit: ExitTime, reason: ErrRunTime.Error()}
 	case r.job.MaxEdits > 0 && p.Edits >= r.job.MaxEdits:
-		return ended(overEdits(r.job.MaxEdits))
+		return ended(editsUsed(r.job.MaxEdits))
 	case r.outputFull():
-		return ended(overOutput(l))
+		return ended(outputLimitReached(l))
 	}
-	return r.askPurse()
+	return r.checkBudget()
 }
 
 // ended is a result that another agent's runner could have, too.
 func ended(r Result) *ending { return &ending{exit: r.Exit, reason: r.Reason, err: r.Err} }
 
-func (r *run) askPurse() *ending {
-	if r.job.Spend == nil {
+func (r *run) checkBudget() *ending {
+	if r.job.CheckBudget == nil {
 		return nil
 	}
-	err := r.job.Spend()
+	err := r.job.CheckBudget()
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrBudget):
-		return &ending{exit: ExitBudget, reason: overBudget}
+		return &ending{exit: ExitBudget, reason: budgetUsed}
 	}
-	return &ending{exit: ExitBudget, reason: "the budget of the solve could not be checked", err: fmt.Errorf("ask purse: %w", err)}
+	return &ending{exit: ExitBudget, reason: "the budget of the solve could not be checked", err: fmt.Errorf("check budget: %w", err)}
 }
 
 func (r *run) outputFull() bool {

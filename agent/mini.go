@@ -9,13 +9,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// saveTime is how long a save may go on after the run's context has ended: a
-// transcript is never cut by a cancel. While the run lives a save may take its time.
-const saveTime = 30 * time.Second
-
-// Moder is what a Model may also be: it has to know how commands are given,
+// ModeSetter is what a Model may also be: it has to know how commands are given,
 // because the request declares the tool. Mini asks it once, before the first call.
-type Moder interface {
+type ModeSetter interface {
 	// InMode returns the model for [ModeTools] or [ModeText].
 	InMode(mode string) Model
 }
@@ -44,13 +40,13 @@ func (m *Mini) Trajectory(lines []byte, meta Meta) ([]byte, error) {
 
 // A run is one Job being worked on.
 type run struct {
-	*Mini
+	mini         *Mini
 	job          Job
 	model        Model
 	started      time.Time
 	history      []Message
 	unsaved      []Message
-	torn         bool // the stored transcript ends inside a line
+	openLine     bool // the stored transcript ends inside a line
 	progress     solve.Progress
 	formatErrors int
 	tree         string
@@ -62,11 +58,11 @@ type run struct {
 // deadline) end the run for good. Any other end of the context returns
 // ExitCancelled with Err set and leaves the transcript open for the next owner.
 func (m *Mini) Run(ctx context.Context, j Job) Result {
-	r := &run{Mini: m, job: j, model: j.Model, started: time.Now(), progress: j.Progress}
-	if moder, ok := j.Model.(Moder); ok {
+	r := &run{mini: m, job: j, model: j.Model, started: time.Now(), progress: j.Progress}
+	if moder, ok := j.Model.(ModeSetter); ok {
 		r.model = moder.InMode(m.cfg.Mode)
 	}
-	end := r.open(ctx)
+	end := r.restoreHistory(ctx)
 	if n := len(r.history); end == nil && r.history[n-1].Role == RoleExit {
 		return exitResult(r.history[n-1], r.progress)
 	}
@@ -88,9 +84,9 @@ func (r *run) step(ctx context.Context) *ending {
 	if err != nil {
 		return modelEnding(err)
 	}
-	r.charge(reply.Usage)
-	r.tidy(&reply)
-	actions, bad := r.parser.actions(reply)
+	r.countCall(reply.Usage)
+	r.normalize(&reply)
+	actions, bad := r.mini.parser.actions(reply)
 	if bad != nil {
 		return r.reject(ctx, reply, bad)
 	}
@@ -98,7 +94,7 @@ func (r *run) step(ctx context.Context) *ending {
 		keyActions: actions, keyResponse: reply.Raw, keyCost: usd(reply.Usage.Cost), keyTime: timestamp(),
 	}
 	r.append(reply.Message)
-	// Stored before anything runs: after a crash the call is not paid for again,
+	// ReadTranscript before anything runs: after a crash the call is not paid for again,
 	// and the model is told that its command may have run.
 	if end := r.save(ctx); end != nil {
 		return end
@@ -110,24 +106,24 @@ func (r *run) step(ctx context.Context) *ending {
 	return nil
 }
 
-// charge books one call, whatever its reply is worth.
-func (r *run) charge(u solve.Usage) {
+// countCall counts a call, also if its reply is of no use.
+func (r *run) countCall(u solve.Usage) {
 	p := &r.progress.Usage
 	p.Calls++
 	p.Input += u.Input
 	p.CachedRead += u.CachedRead
 	p.Output += u.Output
 	p.Cost += u.Cost
-	if r.job.Spent != nil {
-		r.job.Spent(u.Cost)
+	if r.job.AddCost != nil {
+		r.job.AddCost(u.Cost)
 	}
 }
 
-// tidy makes a reply fit for the history: calls that cannot be answered are
+// normalize makes a reply fit for the history: calls that cannot be answered are
 // dropped, and every call has an id of its own (some local servers send none).
-func (r *run) tidy(reply *Reply) {
+func (r *run) normalize(reply *Reply) {
 	reply.Message.Role = RoleAssistant
-	if r.cfg.Mode == ModeText {
+	if r.mini.cfg.Mode == ModeText {
 		reply.Message.ToolCalls = nil
 	}
 	seen := map[string]bool{}
@@ -145,13 +141,13 @@ func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *ending
 	extra := map[string]any{
 		keyInterrupt: formatInterrupt, keyCost: usd(reply.Usage.Cost), keyResponse: reply.Raw, keyTime: timestamp(),
 	}
-	if r.cfg.Mode == ModeText {
+	if r.mini.cfg.Mode == ModeText {
 		extra["n_actions"] = bad.actions
 		extra["model_response"] = reply.Message.Content
 	}
-	r.append(Message{Role: RoleUser, Content: bad.text(r.cfg.Mode), Extra: extra})
+	r.append(Message{Role: RoleUser, Content: bad.text(r.mini.cfg.Mode), Extra: extra})
 	r.formatErrors++
-	if limit := r.cfg.MaxFormatErrors; limit > 0 && r.formatErrors >= limit {
+	if limit := r.mini.cfg.MaxFormatErrors; limit > 0 && r.formatErrors >= limit {
 		return &ending{exit: ExitFormat, reason: fmt.Sprintf("the model answered %d times in a row outside the format", r.formatErrors)}
 	}
 	return r.save(ctx)
@@ -163,7 +159,7 @@ func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *ending
 func (r *run) execute(ctx context.Context, actions []action) *ending {
 	for i, a := range actions {
 		if i > 0 && r.outputFull() {
-			r.skip(actions[i:])
+			r.answerNotExecuted(actions[i:])
 			break
 		}
 		output, res, err := r.job.runCommand(ctx, a.Command)
@@ -183,22 +179,22 @@ func (r *run) execute(ctx context.Context, actions []action) *ending {
 			return end
 		}
 	}
-	if end := r.look(ctx); end != nil {
+	if end := r.checkTree(ctx); end != nil {
 		return end
 	}
 	return r.save(ctx)
 }
 
 func (r *run) submit(ctx context.Context, left []action, submission string) *ending {
-	if r.cfg.Mode == ModeTools {
-		r.skip(left)
+	if r.mini.cfg.Mode == ModeTools {
+		r.answerNotExecuted(left)
 	}
-	r.look(ctx) // a tree that cannot be read any more takes nothing from the submission
+	r.checkTree(ctx) // a tree that cannot be read any more takes nothing from the submission
 	return &ending{exit: ExitSubmitted, reason: "the agent submitted its work", submission: submission}
 }
 
-// look counts the step as an edit if it changed the tree.
-func (r *run) look(ctx context.Context) *ending {
+// checkTree counts the step as an edit if it changed the tree.
+func (r *run) checkTree(ctx context.Context) *ending {
 	tree, err := r.job.Tree(ctx)
 	if err != nil {
 		return r.sandboxEnding(ctx, "read work tree", err)
@@ -213,7 +209,7 @@ func (r *run) look(ctx context.Context) *ending {
 	return nil
 }
 
-func (r *run) skip(actions []action) {
+func (r *run) answerNotExecuted(actions []action) {
 	for _, a := range actions {
 		r.answer(a, notExecuted())
 	}
@@ -221,7 +217,7 @@ func (r *run) skip(actions []action) {
 
 // answer appends the observation of an action, in the form its call asks for.
 func (r *run) answer(a action, o observation) {
-	m := Message{Role: RoleTool, ToolCallID: a.CallID, Content: o.render(ModeTools), Extra: o.extra(r.cfg.KeepOutput)}
+	m := Message{Role: RoleTool, ToolCallID: a.CallID, Content: o.render(ModeTools), Extra: o.extra(r.mini.cfg.KeepOutput)}
 	if a.CallID == "" {
 		m.Role, m.Content = RoleUser, o.render(ModeText)
 	}
@@ -235,47 +231,27 @@ func (r *run) append(m Message) {
 
 // save makes what was appended durable.
 func (r *run) save(ctx context.Context) *ending {
-	if r.job.Save == nil || len(r.unsaved) == 0 {
-		r.unsaved = nil
+	if len(r.unsaved) == 0 {
 		return nil
 	}
-	fail := func(err error) *ending {
-		e := ended(Failed(fmt.Errorf("%w: %w", ErrSave, err)))
+	lines, err := encodeLines(r.unsaved)
+	if err == nil {
+		err = r.job.store(ctx, lines, &r.openLine, &r.progress)
+	}
+	if err != nil {
+		e := ended(FailureResult(err))
 		e.open = true
 		return e
 	}
-	lines, err := encodeLines(r.unsaved)
-	if err != nil {
-		return fail(err)
-	}
-	if r.torn {
-		lines = append([]byte("\n"), lines...)
-	}
-	ctx, cancel := outlasting(ctx, saveTime)
-	defer cancel()
-	r.progress.At = time.Now()
-	if err := r.job.Save(ctx, lines, r.progress); err != nil {
-		return fail(err)
-	}
-	r.unsaved, r.torn = nil, false
+	r.unsaved = nil
 	return nil
-}
-
-// outlasting is a context that ends some time after ctx has ended.
-func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(d, cancel)
-		context.AfterFunc(out, func() { timer.Stop() })
-	})
-	return out, func() { stop(); cancel() }
 }
 
 func (r *run) sandboxEnding(ctx context.Context, what string, err error) *ending {
 	if ctx.Err() != nil {
 		return contextEnding(ctx)
 	}
-	return ended(Failed(fmt.Errorf("%s: %w", what, err)))
+	return ended(FailureResult(fmt.Errorf("%s: %w", what, err)))
 }
 
 // end stores the exit message, unless the transcript is to stay open, and returns the result.

@@ -217,7 +217,7 @@ func TestFormatErrorsAreCharged(t *testing.T) {
 		b.cfg.MaxFormatErrors = 0
 		b.job.Limits.RunMoney = 2_500_000
 		var spent solve.Money
-		b.job.Spent = func(c solve.Money) { spent += c }
+		b.job.AddCost = func(c solve.Money) { spent += c }
 		wantExit(t, b.run(t.Context()), agent.ExitLimits)
 		if m.calls != 3 || spent != 3_000_000 {
 			t.Errorf("%d calls, spent %d", m.calls, spent)
@@ -274,13 +274,13 @@ func TestPurse(t *testing.T) {
 	m := replies(costing(1, call(agent.ModeTools, "a")))
 	b := setup(agent.ModeTools, m)
 	left := solve.Money(500_000)
-	b.job.Spend = func() error {
+	b.job.CheckBudget = func() error {
 		if left <= 0 {
 			return fmt.Errorf("solve: %w", agent.ErrBudget)
 		}
 		return nil
 	}
-	b.job.Spent = func(c solve.Money) { left -= c }
+	b.job.AddCost = func(c solve.Money) { left -= c }
 	r := b.run(t.Context())
 	wantExit(t, r, agent.ExitBudget)
 	if m.calls != 1 || r.Err != nil {
@@ -293,7 +293,7 @@ func TestPurseThatCannotBeAsked(t *testing.T) {
 	broken := errors.New("store closed")
 	m := replies()
 	b := setup(agent.ModeTools, m)
-	b.job.Spend = func() error { return broken }
+	b.job.CheckBudget = func() error { return broken }
 	r := b.run(t.Context())
 	wantExit(t, r, agent.ExitBudget)
 	if m.calls != 0 || !errors.Is(r.Err, broken) {

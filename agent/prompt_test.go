@@ -72,7 +72,7 @@ func TestTaskTextGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "prompt-resident.golden")
+	path := filepath.Join("testdata", "prompt-cli-agent.golden")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -2,25 +2,26 @@ package agent
 
 import "context"
 
-// open restores the stored history, or makes the first two messages.
-func (r *run) open(ctx context.Context) *ending {
-	history, torn, err := decodeLines(r.job.Resume)
+// restoreHistory reads the stored history, or makes the first two messages.
+func (r *run) restoreHistory(ctx context.Context) *ending {
+	history, openLine := ReadTranscript(r.job.Resume)
+	err := checkOrder(history)
 	if err != nil {
 		return &ending{exit: ExitTranscript, reason: "the stored transcript of the run is damaged", err: err, open: true}
 	}
-	r.history, r.torn = history, torn
-	r.restore()
+	r.history, r.openLine = history, openLine
+	r.restoreProgress()
 	if n := len(history); n > 0 && history[n-1].Role == RoleExit {
 		return nil
 	}
 	if r.tree, err = r.job.Tree(ctx); err != nil {
 		return r.sandboxEnding(ctx, "read work tree", err)
 	}
-	if err := r.introduce(); err != nil {
+	if err := r.addPrompts(); err != nil {
 		return &ending{exit: ExitTranscript, reason: "the prompt could not be made", err: err, open: true}
 	}
 	if trees := storedTrees(r.history); len(trees) > 0 && trees[len(trees)-1] != r.tree {
-		r.progress.Edits++ // the step that the restart interrupted changed the tree
+		r.progress.Edits++ // the step that was interrupted changed the tree
 	}
 	for _, a := range unanswered(r.history) {
 		r.answer(a, interrupted())
@@ -31,9 +32,9 @@ func (r *run) open(ctx context.Context) *ending {
 	return r.save(ctx)
 }
 
-// restore takes over what the history says of the progress. The transcript is
-// durable before the progress is, so it may be ahead.
-func (r *run) restore() {
+// restoreProgress takes the progress from the history where that is ahead: the transcript
+// is durable before the progress is.
+func (r *run) restoreProgress() {
 	r.formatErrors = trailingFormatErrors(r.history)
 	r.progress.Steps = max(r.progress.Steps, Turns(r.history))
 	r.progress.Usage.Calls = max(r.progress.Usage.Calls, Turns(r.history))
@@ -41,13 +42,13 @@ func (r *run) restore() {
 	r.progress.Edits = max(r.progress.Edits, storedEdits(r.history))
 }
 
-// introduce appends the system and the task message as far as they are missing.
-func (r *run) introduce() error {
+// addPrompts appends the system and the task message as far as they are missing.
+func (r *run) addPrompts() error {
 	for i, role := range []string{RoleSystem, RoleUser} {
 		if len(r.history) > i {
 			continue
 		}
-		text, err := r.prompts.render([]string{"system.tmpl", "instance.tmpl"}[i], r.cfg.Mode, r.job)
+		text, err := r.mini.prompts.render([]string{"system.tmpl", "instance.tmpl"}[i], r.mini.cfg.Mode, r.job)
 		if err != nil {
 			return err
 		}

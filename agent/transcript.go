@@ -2,10 +2,12 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -81,38 +83,38 @@ func encodeLines(messages []Message) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	for _, m := range messages {
 		if err := enc.Encode(m); err != nil {
-			return nil, fmt.Errorf("encode message: %w", err)
+			return nil, fmt.Errorf("%w: encode message: %w", ErrSave, err)
 		}
 	}
 	return b.Bytes(), nil
 }
 
+// ErrSave says that a step could not be stored; the error of [Job.Save] is wrapped beside it.
+var ErrSave = errors.New("save step")
+
+// store appends lines to the stored transcript, with the progress. Its error is [ErrSave].
+func (j Job) store(ctx context.Context, lines []byte, openLine *bool, p *solve.Progress) error {
+	p.At = time.Now()
+	if j.Save == nil {
+		return nil
+	}
+	if *openLine && len(lines) > 0 {
+		lines = append([]byte("\n"), lines...)
+	}
+	ctx, cancel := SaveContext(ctx)
+	defer cancel()
+	if err := j.Save(ctx, lines, *p); err != nil {
+		return fmt.Errorf("%w: %w", ErrSave, err)
+	}
+	*openLine = *openLine && len(lines) == 0
+	return nil
+}
+
 // errTranscript says that a stored transcript is no conversation.
 var errTranscript = errors.New("transcript damaged")
 
-// decodeLines reads a stored transcript. A line that is no JSON was torn by an
-// owner that died while writing it, and is left out; torn is true if such a line
-// is the last one and has no line end yet.
-func decodeLines(data []byte) (history []Message, torn bool, err error) {
-	for line := range bytes.Lines(data) {
-		complete := bytes.HasSuffix(line, []byte("\n"))
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			continue
-		}
-		var m Message
-		if json.Unmarshal(line, &m) != nil || m.Role == "" {
-			torn = !complete
-			continue
-		}
-		torn = !complete // the next line must not be glued to it
-		history = append(history, m)
-	}
-	return history, torn, checkShape(history)
-}
-
-// checkShape refuses a history that no provider would take: a lost line in the middle.
-func checkShape(history []Message) error {
+// checkOrder refuses a history that no provider would take, such as one that lacks a line.
+func checkOrder(history []Message) error {
 	var open []string // calls without an observation
 	for i, m := range history {
 		bad := false

@@ -24,7 +24,7 @@ type claude struct {
 
 var (
 	_ agent.Model = (*claude)(nil)
-	_ agent.Moder = (*claude)(nil)
+	_ agent.ModeSetter = (*claude)(nil)
 )
 
 // newAnthropic makes the service by itself, not through anthropic.NewClient,

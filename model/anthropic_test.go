@@ -131,7 +131,7 @@ func TestAnthropicThinkingIsSentBack(t *testing.T) {
 func TestAnthropicCacheMarker(t *testing.T) {
 	t.Parallel()
 	u := serve(t, answer{body: message})
-	m := open(t, model.Anthropic, u, nil, solve.Experiment{}).(agent.Moder).InMode(agent.ModeText)
+	m := open(t, model.Anthropic, u, nil, solve.Experiment{}).(agent.ModeSetter).InMode(agent.ModeText)
 	if _, err := m.Query(t.Context(), history()[:2]); err != nil {
 		t.Fatal(err)
 	}

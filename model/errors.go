@@ -254,4 +254,4 @@ func (c *client) scrub(text string) string {
 }
 
 // clean makes foreign text fit for people: one line, short, without the key.
-func (c *client) clean(text string) string { return agent.Line(c.scrub(text)) }
+func (c *client) clean(text string) string { return agent.OneLine(c.scrub(text)) }

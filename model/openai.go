@@ -22,7 +22,7 @@ type openAI struct {
 
 var (
 	_ agent.Model = (*openAI)(nil)
-	_ agent.Moder = (*openAI)(nil)
+	_ agent.ModeSetter = (*openAI)(nil)
 )
 
 // newOpenAI makes the service by itself, not through openai.NewClient, which

@@ -101,7 +101,7 @@ func TestOpenAITextMode(t *testing.T) {
 	t.Parallel()
 	body := `{"id":"1","object":"chat.completion","choices":[{"index":0,"finish_reason":"length","message":{"role":"assistant","content":"half a"}}]}`
 	u := serve(t, answer{body: body})
-	m := open(t, model.OpenAI, u, nil, solve.Experiment{}).(agent.Moder).InMode(agent.ModeText)
+	m := open(t, model.OpenAI, u, nil, solve.Experiment{}).(agent.ModeSetter).InMode(agent.ModeText)
 	got, err := m.Query(t.Context(), history()[:2])
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestProvidersOwnServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.(agent.Moder).InMode(c.mode).Query(t.Context(), history()[:2]); err != nil {
+		if _, err := m.(agent.ModeSetter).InMode(c.mode).Query(t.Context(), history()[:2]); err != nil {
 			t.Fatal(err)
 		}
 		body := u.sent(t, 0)

@@ -23,7 +23,7 @@ type roulette struct {
 
 var (
 	_ agent.Model = (*roulette)(nil)
-	_ agent.Moder = (*roulette)(nil)
+	_ agent.ModeSetter = (*roulette)(nil)
 )
 
 // newRoulette opens the members of an entry for an experiment.
@@ -50,7 +50,7 @@ func (r *roulette) InMode(mode string) agent.Model {
 	out := *r
 	out.members = slices.Clone(r.members)
 	for i, m := range out.members {
-		if moder, ok := m.(agent.Moder); ok {
+		if moder, ok := m.(agent.ModeSetter); ok {
 			out.members[i] = moder.InMode(mode)
 		}
 	}

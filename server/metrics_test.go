@@ -300,7 +300,7 @@ func TestModelsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		moder, ok := one.(agent.Moder)
+		moder, ok := one.(agent.ModeSetter)
 		if !ok {
 			t.Fatal("a counted model has no modes any more")
 		}

@@ -113,7 +113,7 @@ func (c countedModels) Open(name string, x solve.Experiment) (agent.Model, error
 // countModel keeps what the model can do beside.
 func countModel(next agent.Model, m *metrics) agent.Model {
 	c := countedModel{next, m}
-	if moder, ok := next.(agent.Moder); ok {
+	if moder, ok := next.(agent.ModeSetter); ok {
 		return countedModer{c, moder}
 	}
 	return c
@@ -159,8 +159,8 @@ func (m *metrics) gateway(c gateway.Count) {
 
 type countedModer struct {
 	countedModel
-	moder agent.Moder
+	moder agent.ModeSetter
 }
 
-// InMode implements [agent.Moder].
+// InMode implements [agent.ModeSetter].
 func (c countedModer) InMode(mode string) agent.Model { return countModel(c.moder.InMode(mode), c.m) }

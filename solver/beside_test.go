@@ -26,14 +26,14 @@ func TestResidentBesideUs(t *testing.T) {
 		if !spec.Launch || spec.Network.Socket != "" || len(spec.Network.Allow) > 0 {
 			w.Errorf("the sandbox was opened with %+v", spec)
 		}
-		if got := w.doors.where["y-"+string(id)+"-1-1"]; got != agent.ByHost {
+		if got := w.doors.where["y-"+string(id)+"-1-1"]; got != agent.AccessLoopback {
 			w.Errorf("its door is %d", got)
 		}
 	})
 }
 
 // hand waits for the account of the run's door.
-func (w *world) hand(id solve.ID) (a agent.Account) {
+func (w *world) hand(id solve.ID) (a agent.Allowance) {
 	w.Helper()
 	w.await(time.Hour, "the door", func() bool {
 		w.doors.mu.Lock()

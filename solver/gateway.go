@@ -26,7 +26,7 @@ type Gateway interface {
 	PublicHost() string
 	// Open opens the run's door, until the func is called: then its calls are ended and
 	// settled before it returns. A run of the same name gets the same door again.
-	Open(run string, where agent.Where, x solve.Experiment, a agent.Account) (agent.Door, func(), error)
+	Open(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error)
 	// Runs lists the runs that something is kept for.
 	Runs() ([]string, error)
 	// Forget removes what is kept for a run that is over.
@@ -38,7 +38,7 @@ type Gateway interface {
 
 // resident is what an agent needs, if it is a program of its own.
 func (e *Engine) resident(name string) (agent.Needs, bool) {
-	r, ok := e.Agents[name].(agent.Resident)
+	r, ok := e.Agents[name].(agent.CLIAgent)
 	if !ok {
 		return agent.Needs{}, false
 	}
@@ -46,14 +46,14 @@ func (e *Engine) resident(name string) (agent.Needs, bool) {
 }
 
 // where is how a run's agent gets to the gateway from its sandbox.
-func where(n agent.Needs, d sandbox.Driver) agent.Where {
+func where(n agent.Needs, d sandbox.Driver) agent.GatewayAccess {
 	switch {
 	case !n.Inside:
-		return agent.ByHost
+		return agent.AccessLoopback
 	case d.Traits().Socket:
-		return agent.BySocket
+		return agent.AccessSocket
 	}
-	return agent.ByPublic
+	return agent.AccessPublic
 }
 
 // reach adds to a spec what the run's agent needs of its sandbox.
@@ -70,7 +70,7 @@ func (w *worker) reach(spec *sandbox.Spec) error {
 	if err != nil {
 		return err
 	}
-	if where(needs, d) == agent.BySocket {
+	if where(needs, d) == agent.AccessSocket {
 		spec.Network.Socket, err = w.Gateway.Socket(sandboxes.RunName(w.run))
 		return err
 	}
@@ -98,9 +98,9 @@ type booking struct {
 	worst []solve.Money // of the calls under way
 }
 
-var _ agent.Account = (*booking)(nil)
+var _ agent.Allowance = (*booking)(nil)
 
-// Begin is agent.Account.
+// Begin is agent.Allowance.
 func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
 	if err := b.Allowance.Begin(ctx, worst); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
 // settleTime bounds the storing of a call whose run is being stopped.
 const settleTime = 30 * time.Second
 
-// End is agent.Account.
+// End is agent.Allowance.
 func (b *booking) End(ctx context.Context, c agent.Call) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -203,7 +203,7 @@ func (w *worker) enter(job *agent.Job, a *budget.Allowance) (func(), error) {
 		defer w.steps.Unlock()
 		return w.run.Progress.Usage
 	}
-	job.Door = &door
+	job.Gateway = &door
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
 		return w.progress(ctx, lines, func(now *solve.Progress) { now.Edits, now.Output = p.Edits, p.Output })
 	}

@@ -56,13 +56,13 @@ func (l *lodger) Run(ctx context.Context, j agent.Job) agent.Result {
 			return end(agent.ExitCancelled, context.Cause(ctx))
 		case err != nil:
 			return end(agent.ExitSandbox, err)
-		case !runs && j.Door.Usage().Calls == 0:
-			return end("", agent.ErrAgain)
+		case !runs && j.Gateway.Usage().Calls == 0:
+			return end("", agent.ErrProgramLost)
 		case !runs:
 			return r
 		}
-		if j.Door.Usage().Calls < l.calls {
-			err := l.doors.call(ctx, j.Door.Token, solve.Usage{Calls: 1, Input: 5, Cost: l.cost})
+		if j.Gateway.Usage().Calls < l.calls {
+			err := l.doors.call(ctx, j.Gateway.Token, solve.Usage{Calls: 1, Input: 5, Cost: l.cost})
 			switch {
 			case errors.Is(err, agent.ErrBudget):
 				return end(agent.ExitBudget, box.Halt(ctx))
@@ -79,8 +79,8 @@ func (l *lodger) Run(ctx context.Context, j agent.Job) agent.Result {
 // doors is a gateway without a network. A door's token is its run's name.
 type doors struct {
 	mu     sync.Mutex
-	open   map[string]agent.Account
-	where  map[string]agent.Where
+	open   map[string]agent.Allowance
+	where  map[string]agent.GatewayAccess
 	shut   []string
 	forgot []string
 	kept   []string  // as Runs tells
@@ -93,11 +93,11 @@ func (d *doors) Runs() ([]string, error)           { return d.kept, nil }
 func (d *doors) Close() error                      { return nil }
 func (d *doors) PublicHost() string                { return d.public }
 
-func (d *doors) Open(run string, where agent.Where, _ solve.Experiment, a agent.Account) (agent.Door, func(), error) {
+func (d *doors) Open(run string, where agent.GatewayAccess, _ solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open[run], d.where[run] = a, where
-	return agent.Door{URL: "http://door", Token: run, Trouble: func() error { return nil }}, func() {
+	return agent.GatewaySession{URL: "http://door", Token: run, LastError: func() error { return nil }}, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.open[run] == a {
@@ -120,7 +120,7 @@ func (d *doors) call(ctx context.Context, token string, u solve.Usage) error {
 	a := d.open[token]
 	d.mu.Unlock()
 	if a == nil {
-		return agent.ErrOver
+		return agent.ErrRunOver
 	}
 	if err := a.Begin(ctx, u.Cost); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (d *doors) call(ctx context.Context, token string, u solve.Usage) error {
 
 // lodge gives the world an agent "lodger", whose program writes a good answer after a while.
 func (w *world) lodge(d time.Duration) *lodger {
-	w.doors = &doors{open: map[string]agent.Account{}, where: map[string]agent.Where{}}
+	w.doors = &doors{open: map[string]agent.Allowance{}, where: map[string]agent.GatewayAccess{}}
 	l := &lodger{doors: w.doors, calls: 3, cost: call, needs: agent.Needs{APIs: []string{agent.APIChat}, Inside: true}}
 	w.agents["lodger"] = l
 	w.driver.SetProgram(func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {

@@ -43,7 +43,7 @@ func TestResident(t *testing.T) {
 			}
 		}
 		d := w.doors
-		if len(d.open) > 0 || !slices.Contains(d.forgot, name) || d.where[name] != agent.BySocket || l.launch != 1 {
+		if len(d.open) > 0 || !slices.Contains(d.forgot, name) || d.where[name] != agent.AccessSocket || l.launch != 1 {
 			w.Errorf("open %v, forgot %v, where %v, launched %d", d.open, d.forgot, d.where, l.launch)
 		}
 		data, err := w.store.Artifact(w.Context(), id, "run-1.traj.json")
@@ -77,7 +77,7 @@ func TestResidentGoesOn(t *testing.T) {
 					w.Errorf("shut %v while the program goes on", w.doors.shut)
 				}
 				for run, account := range w.doors.open { // as the gateway's last breath
-					if err := account.Begin(w.Context(), 1); errors.Is(err, agent.ErrOver) {
+					if err := account.Begin(w.Context(), 1); errors.Is(err, agent.ErrRunOver) {
 						w.Errorf("run %s is told that it is over", run)
 					}
 				}
@@ -209,7 +209,7 @@ func TestResidentElsewhere(t *testing.T) {
 				if !forks {
 					allow = []string{"pypi.org"} // until it is installed
 				}
-				if !slices.Equal(spec.Network.Allow, allow) || spec.Network.Socket != "" || w.doors.where[spec.Name] != agent.ByPublic {
+				if !slices.Equal(spec.Network.Allow, allow) || spec.Network.Socket != "" || w.doors.where[spec.Name] != agent.AccessPublic {
 					w.Errorf("opened with %+v, by %d", spec.Network, w.doors.where[spec.Name])
 				}
 				if last := w.driver.networks(spec.Name); !forks && (len(last) == 0 || !slices.Equal(last[len(last)-1].Allow, []string{"yudai.example.org"})) {

@@ -83,7 +83,7 @@ func (w *worker) carry(ctx context.Context, orphan bool) error {
 	}
 	if w.run.State == solve.RunWorking {
 		err := w.agent(ctx, orphan)
-		if errors.Is(err, agent.ErrAgain) {
+		if errors.Is(err, agent.ErrProgramLost) {
 			return w.again(ctx, err, solve.Lost{})
 		}
 		if err != nil {
@@ -286,7 +286,7 @@ func (w *worker) agent(ctx context.Context, resumed bool) error {
 	}
 	shut()
 	allowance.Close()
-	if errors.Is(res.Err, agent.ErrAgain) {
+	if errors.Is(res.Err, agent.ErrProgramLost) {
 		return res.Err
 	}
 	if res.Err != nil {
@@ -304,7 +304,7 @@ func (w *worker) job(ctx context.Context, resumed bool, allowance *budget.Allowa
 		Task: w.solve.Task(), Strategy: w.settings(w.solve).Advise(w.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: w.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: w.solve.Plan.Limits,
 		Sandbox: w.box, Tree: tree.NewWatcher(w.box).Fingerprint, Name: sandboxes.RunName(w.run),
-		Spend: allowance.Check, Spent: allowance.Pay,
+		CheckBudget: allowance.Check, AddCost: allowance.Pay,
 	}
 	var err error
 	if _, ok := w.resident(x.Agent); !ok { // its own model otherwise, through the gateway

@@ -114,9 +114,9 @@ func (s *Store) Job(task string, box Sandbox, url string, apis ...string) agent.
 	return agent.Job{
 		Task: task, Name: "y-1-1-1", Sandbox: box, Tree: box.Tree,
 		Limits: solve.Limits{RunTime: time.Minute, CommandTime: time.Minute},
-		Door: &agent.Door{
+		Gateway: &agent.GatewaySession{
 			URL: url, Token: Token, Model: "m", APIs: apis,
-			Usage: func() solve.Usage { return solve.Usage{} }, Trouble: func() error { return nil },
+			Usage: func() solve.Usage { return solve.Usage{} }, LastError: func() error { return nil },
 		},
 		Resume: bytes.Clone(s.lines), Progress: s.progress, Save: s.Save,
 	}
@@ -149,6 +149,6 @@ func (s *Store) Replace(lines []byte) {
 
 // Messages are those of the transcript.
 func (s *Store) Messages() []agent.Message {
-	messages, _ := agent.Stored(s.Lines())
+	messages, _ := agent.ReadTranscript(s.Lines())
 	return messages
 }

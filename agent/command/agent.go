@@ -18,22 +18,22 @@ type Agent struct {
 	quiet    time.Duration // without news: collect and store all the same
 }
 
-var _ agent.Resident = (*Agent)(nil)
+var _ agent.CLIAgent = (*Agent)(nil)
 
 // New returns the agent. Program and config are taken as valid.
 func New(p Program, c Config) *Agent {
 	return &Agent{program: p, patience: c.Patience, alive: 10 * time.Second, quiet: quiet}
 }
 
-// Needs implements [agent.Resident].
+// Needs implements [agent.CLIAgent].
 func (a *Agent) Needs() agent.Needs {
 	return agent.Needs{APIs: a.program.APIs, Inside: true, Install: a.program.Install}
 }
 
 // A run is one job being worked on by this owner.
 type run struct {
-	*Agent
-	*agent.Ledger
+	agent    *Agent
+	rec      *agent.Recorder
 	launcher sandbox.Launcher
 	place    place // how far the transcript is
 	held     []byte
@@ -49,12 +49,12 @@ type run struct {
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
 	launcher, err := sandbox.Launching(j.Sandbox)
 	if err != nil {
-		return agent.Failed(err)
+		return agent.FailureResult(err)
 	}
-	ledger, messages := agent.OpenLedger(j)
-	r := &run{Agent: a, Ledger: ledger, launcher: launcher, calls: j.Progress.Usage.Calls}
+	rec, messages := agent.NewRecorder(j)
+	r := &run{agent: a, rec: rec, launcher: launcher, calls: j.Progress.Usage.Calls}
 	r.restore(messages)
-	if res, ok := agent.Exited(messages, r.Progress); ok {
+	if res, ok := agent.StoredExit(messages, r.rec.Progress); ok {
 		return r.left(ctx, res)
 	}
 	if err := r.attach(ctx); err != nil {
@@ -75,7 +75,7 @@ func (r *run) attach(ctx context.Context) error {
 		return fmt.Errorf("look for the program: %w", err)
 	case running || s.ended || s.started > 0:
 		return r.introduce(ctx) // how it is, the first look says
-	case r.Progress.Steps > 0:
+	case r.rec.Progress.Steps > 0:
 		return errLost
 	}
 	return r.launch(ctx)
@@ -86,8 +86,8 @@ func (r *run) left(ctx context.Context, res agent.Result) agent.Result {
 	if err := r.halt(ctx); err != nil {
 		res.Err = errors.Join(res.Err, err)
 	}
-	if r.program.Ended != nil {
+	if r.agent.program.Ended != nil {
 		res.Trajectory = r.judge(ctx, stopped).Trajectory
 	}
-	return r.Result(res)
+	return r.rec.Result(res)
 }

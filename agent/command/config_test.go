@@ -70,7 +70,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestEntryBecomesAProgram(t *testing.T) {
 	t.Parallel()
-	task := command.Task{Door: agent.Door{URL: "http://127.0.0.1:4141", Token: token, Model: "m {token}"}, API: agent.APIChat}
+	task := command.Task{Gateway: agent.GatewaySession{URL: "http://127.0.0.1:4141", Token: token, Model: "m {token}"}, API: agent.APIChat}
 	ours := map[string]string{
 		"YUDAI_URL": "http://127.0.0.1:4141", "YUDAI_TOKEN": token, "YUDAI_MODEL": "m {token}", "YUDAI_API": "chat",
 		"YUDAI_TASK_FILE": "/workspace/agent/task.md", "YUDAI_RUN_DIR": "/workspace/agent",

@@ -24,9 +24,9 @@ const (
 
 // interrupted is the end of the context. The program goes on where the run does.
 func (r *run) interrupted(ctx context.Context) agent.Result {
-	res, open := agent.Stopped(ctx)
+	res, open := agent.ContextEnd(ctx)
 	if open {
-		return r.Result(res)
+		return r.rec.Result(res)
 	}
 	return r.stop(ctx, res)
 }
@@ -34,14 +34,14 @@ func (r *run) interrupted(ctx context.Context) agent.Result {
 // stop ends a program before its time. The decision is stored first, in the sandbox: if
 // this owner dies now, the next one finds a program that ended without a word.
 func (r *run) stop(ctx context.Context, res agent.Result) agent.Result {
-	ctx, cancel := agent.Outlasting(ctx)
+	ctx, cancel := agent.SaveContext(ctx)
 	defer cancel()
-	if err := r.Save(ctx, nil); isLost(err) {
+	if err := r.rec.Save(ctx, nil); isLost(err) {
 		return r.fail(ctx, err)
 	}
 	data, err := json.Marshal(decision{res.Exit, res.Reason})
 	if err == nil {
-		err = agent.File{Path: decisionFile, Data: data}.Put(ctx, r.Job.Sandbox)
+		err = agent.File{Path: decisionFile, Data: data}.Put(ctx, r.rec.Job.Sandbox)
 	}
 	res.Err = errors.Join(res.Err, err)
 	return r.conclude(ctx, res, stopped)
@@ -55,7 +55,7 @@ type decision struct {
 
 // decided is the decision of an owner that died while it stopped the program.
 func (r *run) decided(ctx context.Context) (agent.Result, bool) {
-	f, err := r.Job.Sandbox.Get(ctx, decisionFile)
+	f, err := r.rec.Job.Sandbox.Get(ctx, decisionFile)
 	if err != nil {
 		return agent.Result{}, false
 	}
@@ -63,12 +63,12 @@ func (r *run) decided(ctx context.Context) (agent.Result, bool) {
 	var d decision
 	err = json.NewDecoder(io.LimitReader(f, lastOutput)).Decode(&d)
 	// The program can write there, too.
-	return agent.Result{Exit: agent.Line(d.Exit), Reason: agent.Line(string(r.Clean([]byte(d.Reason))))}, err == nil && d.Exit != ""
+	return agent.Result{Exit: agent.OneLine(d.Exit), Reason: agent.OneLine(string(r.rec.Redact([]byte(d.Reason))))}, err == nil && d.Exit != ""
 }
 
 // finish is the end of a program that ended by itself.
 func (r *run) finish(ctx context.Context, code int) agent.Result {
-	ctx, cancel := agent.Outlasting(ctx)
+	ctx, cancel := agent.SaveContext(ctx)
 	defer cancel()
 	return r.conclude(ctx, agent.Result{}, code)
 }
@@ -85,28 +85,28 @@ func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Re
 	if res.Exit == "" {
 		res = r.exit(outcome, code)
 	}
-	res.Trajectory = r.Clean(outcome.Trajectory)
+	res.Trajectory = r.rec.Redact(outcome.Trajectory)
 	res.Err = errors.Join(res.Err, err)
 	if err := r.write(ctx, agent.ExitMessage(res)); err != nil {
 		res.Err = errors.Join(res.Err, err)
 	}
-	return r.Result(res)
+	return r.rec.Result(res)
 }
 
 // halt kills what is left.
 func (r *run) halt(ctx context.Context) error {
-	ctx, cancel := agent.Outlasting(ctx)
+	ctx, cancel := agent.SaveContext(ctx)
 	defer cancel()
 	if err := r.launcher.Halt(ctx); err != nil {
-		return fmt.Errorf("stop %s: %w", r.program.Name, err)
+		return fmt.Errorf("stop %s: %w", r.agent.program.Name, err)
 	}
 	return nil
 }
 
 // last collects what is still to be had of a program that runs no more.
 func (r *run) last(ctx context.Context) error {
-	if r.Job.Door.Usage().Calls != r.calls || r.watch.dirty {
-		if err := r.Compare(ctx); err != nil {
+	if r.rec.Job.Gateway.Usage().Calls != r.calls || r.watch.dirty {
+		if err := r.rec.CheckTree(ctx); err != nil {
 			return err
 		}
 	}
@@ -115,8 +115,8 @@ func (r *run) last(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.Printed, s.ended = s.printed, true
-		if r.program.Collect != nil {
+		r.rec.Printed, s.ended = s.printed, true
+		if r.agent.program.Collect != nil {
 			at := r.place.At
 			if err := r.collect(ctx); err != nil || r.place.At == at {
 				return err
@@ -131,17 +131,17 @@ func (r *run) last(ctx context.Context) error {
 
 // judge asks what the end means.
 func (r *run) judge(ctx context.Context, code int) Outcome {
-	if r.program.Ended == nil {
+	if r.agent.program.Ended == nil {
 		return plain(code)
 	}
 	e := End{ExitCode: code}
-	ran, err := sandbox.Capture(ctx, r.Job.Sandbox, sandbox.Command{
+	ran, err := sandbox.Capture(ctx, r.rec.Job.Sandbox, sandbox.Command{
 		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime, MaxOutput: lastOutput,
 	})
 	if err == nil {
 		e.Output = ran.Stdout
 	}
-	return r.program.Ended(ctx, r.Job.Sandbox, e)
+	return r.agent.program.Ended(ctx, r.rec.Job.Sandbox, e)
 }
 
 // plain judges by the exit code alone.
@@ -160,40 +160,40 @@ func plain(code int) Outcome {
 // exit is how a program ended that ended by itself. Where its calls were refused that
 // is why, unless it can tell that it was done.
 func (r *run) exit(o Outcome, code int) agent.Result {
-	o.Submission = solve.CutText(string(r.Clean([]byte(o.Submission))), mostSubmission)
-	done := o.Exit == agent.ExitSubmitted && r.program.Ended != nil
-	if trouble := r.Job.Door.Trouble(); trouble != nil && !done {
-		res := r.Trouble(trouble)
+	o.Submission = solve.CutText(string(r.rec.Redact([]byte(o.Submission))), mostSubmission)
+	done := o.Exit == agent.ExitSubmitted && r.agent.program.Ended != nil
+	if trouble := r.rec.Job.Gateway.LastError(); trouble != nil && !done {
+		res := r.rec.CallFailure(trouble)
 		res.Submission = o.Submission
 		return res
 	}
 	if o.Exit == "" {
 		o = plain(code)
 	}
-	return agent.Result{Exit: o.Exit, Reason: string(r.Clean([]byte(o.Reason))), Submission: o.Submission, Err: o.Err}
+	return agent.Result{Exit: o.Exit, Reason: string(r.rec.Redact([]byte(o.Reason))), Submission: o.Submission, Err: o.Err}
 }
 
 // fail is the end by something that went wrong. Nothing is stopped that may be somebody
 // else's by now.
 func (r *run) fail(ctx context.Context, err error) agent.Result {
-	res := agent.Failed(err)
+	res := agent.FailureResult(err)
 	switch {
 	case isLost(err):
-		return r.Result(res)
+		return r.rec.Result(res)
 	case ctx.Err() != nil:
 		return r.interrupted(ctx)
-	case errors.Is(err, agent.ErrAgain):
+	case errors.Is(err, agent.ErrProgramLost):
 		return r.lost(ctx, err)
 	case isStart(err):
-		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.Clean([]byte(err.Error()))), Err: err}
+		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.rec.Redact([]byte(err.Error()))), Err: err}
 	}
 	res.Err = errors.Join(res.Err, r.halt(ctx))
 	if res.Exit != agent.ExitStore { // what failed once is not written a second time
-		ctx, cancel := agent.Outlasting(ctx)
+		ctx, cancel := agent.SaveContext(ctx)
 		defer cancel()
 		res.Err = errors.Join(res.Err, r.write(ctx, agent.ExitMessage(res)))
 	}
-	return r.Result(res)
+	return r.rec.Result(res)
 }
 
 // lost is the end of a program that is gone without an exit status: stopped by an owner
@@ -207,7 +207,7 @@ func (r *run) lost(ctx context.Context, err error) agent.Result {
 			return r.stop(ctx, res)
 		}
 	}
-	return r.Result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
+	return r.rec.Result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
 }
 
 func isStart(err error) bool { _, ok := errors.AsType[startError](err); return ok }

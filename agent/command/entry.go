@@ -30,7 +30,7 @@ func (e Entry) Program() Program {
 func (e Entry) argv(t Task) []string {
 	argv := []string{"bash", "-c", e.Shell}
 	if len(e.Command) > 0 {
-		replace := strings.NewReplacer("{task_file}", TaskFile, "{run_dir}", agent.RunDir, "{model}", t.Door.Model)
+		replace := strings.NewReplacer("{task_file}", TaskFile, "{run_dir}", agent.RunDir, "{model}", t.Gateway.Model)
 		argv = nil
 		for _, word := range e.Command {
 			argv = append(argv, replace.Replace(word))
@@ -44,12 +44,12 @@ func (e Entry) argv(t Task) []string {
 
 func (e Entry) env(t Task) map[string]string {
 	env := map[string]string{
-		"YUDAI_URL": t.Door.URL, "YUDAI_TOKEN": t.Door.Token, "YUDAI_MODEL": t.Door.Model, "YUDAI_API": t.API,
+		"YUDAI_URL": t.Gateway.URL, "YUDAI_TOKEN": t.Gateway.Token, "YUDAI_MODEL": t.Gateway.Model, "YUDAI_API": t.API,
 		"YUDAI_TASK_FILE": TaskFile, "YUDAI_RUN_DIR": agent.RunDir,
 	}
-	maps.Copy(env, styleEnv(e.style(t), t.Door))
+	maps.Copy(env, styleEnv(e.style(t), t.Gateway))
 	replace := strings.NewReplacer(
-		"{url}", t.Door.URL, "{token}", t.Door.Token, "{model}", t.Door.Model, "{task_file}", TaskFile, "{run_dir}", agent.RunDir,
+		"{url}", t.Gateway.URL, "{token}", t.Gateway.Token, "{model}", t.Gateway.Model, "{task_file}", TaskFile, "{run_dir}", agent.RunDir,
 	)
 	for name, value := range e.Env {
 		env[name] = replace.Replace(value)
@@ -69,7 +69,7 @@ func (e Entry) style(t Task) string {
 }
 
 // styleEnv are the variables by which the makers' own clients find a server and its key.
-func styleEnv(style string, d agent.Door) map[string]string {
+func styleEnv(style string, d agent.GatewaySession) map[string]string {
 	switch style {
 	case StyleOpenAI:
 		return map[string]string{"OPENAI_BASE_URL": d.URL + "/v1", "OPENAI_API_KEY": d.Token}

@@ -10,7 +10,7 @@ import (
 )
 
 // errLost says that the program went without a word.
-var errLost = fmt.Errorf("%w with the sandbox's processes", agent.ErrAgain)
+var errLost = fmt.Errorf("%w with the sandbox's processes", agent.ErrProgramLost)
 
 const (
 	soonest = 100 * time.Millisecond // between two looks
@@ -63,27 +63,27 @@ func (r *run) follow(ctx context.Context) agent.Result {
 
 // take books what a look saw.
 func (r *run) take(ctx context.Context, s sight) error {
-	news := s.printed != r.Printed
-	r.Printed = s.printed
-	if n := r.Job.Door.Usage().Calls; n != r.calls {
+	news := s.printed != r.rec.Printed
+	r.rec.Printed = s.printed
+	if n := r.rec.Job.Gateway.Usage().Calls; n != r.calls {
 		r.calls, r.watch.dirty, news = n, true, true
 	}
-	edits := r.Progress.Edits
+	edits := r.rec.Progress.Edits
 	if err := r.edits(ctx); err != nil {
 		return err
 	}
-	if r.program.Collect == nil {
+	if r.agent.program.Collect == nil {
 		if err := r.print(ctx, s); err != nil {
 			return err
 		}
-	} else if news || time.Since(r.watch.collected) >= r.quiet {
+	} else if news || time.Since(r.watch.collected) >= r.agent.quiet {
 		r.watch.collected = time.Now()
 		if err := r.collect(ctx); errors.Is(err, agent.ErrSave) {
 			return err
 		} // else it is being written just now, and the next time tells
 	}
-	if edits != r.Progress.Edits || time.Since(r.Progress.At) >= r.quiet && r.Printed != r.Progress.Output {
-		if err := r.Save(ctx, nil); err != nil {
+	if edits != r.rec.Progress.Edits || time.Since(r.rec.Progress.At) >= r.agent.quiet && r.rec.Printed != r.rec.Progress.Output {
+		if err := r.rec.Save(ctx, nil); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (r *run) edits(ctx context.Context) error {
 	if !r.watch.dirty {
 		return nil
 	}
-	err := r.Compare(ctx)
+	err := r.rec.CheckTree(ctx)
 	switch {
 	case err == nil:
 		r.watch.dirty, r.watch.badTrees = false, 0
@@ -138,21 +138,21 @@ func (r *run) pace(ctx context.Context, before time.Time, least time.Duration) {
 
 // limit is the one place where limits are looked at. The door holds steps and money.
 func (r *run) limit(s sight) (agent.Result, bool) {
-	if most := r.Job.Limits.RunTime; most > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= most {
-		return agent.OverTime(), true
+	if most := r.rec.Job.Limits.RunTime; most > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= most {
+		return agent.TimeExceeded(), true
 	}
-	return r.Over(r.patience, failing)
+	return r.rec.LimitReached(r.agent.patience, failing)
 }
 
 // tooMuch says that so many bytes are more than the run may print.
 func (r *run) tooMuch(bytes int64) bool {
-	most := r.Job.Limits.RunOutput
+	most := r.rec.Job.Limits.RunOutput
 	return most > 0 && bytes > most
 }
 
 // living finds out now and then whether anything runs at all.
 func (r *run) living(ctx context.Context, s sight) error {
-	if time.Since(r.watch.alive) < r.alive && !(s.started == 0 && time.Since(r.watch.began) > quiet) {
+	if time.Since(r.watch.alive) < r.agent.alive && !(s.started == 0 && time.Since(r.watch.began) > quiet) {
 		return nil
 	}
 	running, err := r.launcher.Launched(ctx)

@@ -34,50 +34,50 @@ func (e startError) Unwrap() error { return e.error }
 // launch starts the program. That it is going to is stored before: whoever comes next
 // looks for it.
 func (r *run) launch(ctx context.Context) error {
-	text, err := agent.TaskText(r.Job)
+	text, err := agent.TaskText(r.rec.Job)
 	if err != nil {
 		return err
 	}
-	door := *r.Job.Door
+	door := *r.rec.Job.Gateway
 	task := Task{
-		Text: text, Door: door, API: r.api(), Steps: r.Job.Limits.RunSteps,
-		Edits: r.Job.MaxEdits, CommandTime: r.Job.Limits.CommandTime,
+		Text: text, Gateway: door, API: r.api(), Steps: r.rec.Job.Limits.RunSteps,
+		Edits: r.rec.Job.MaxEdits, CommandTime: r.rec.Job.Limits.CommandTime,
 	}
 	if task.API == "" {
-		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.program.APIs, ", "), strings.Join(door.APIs, ", "))}
+		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.agent.program.APIs, ", "), strings.Join(door.APIs, ", "))}
 	}
-	start, err := r.program.Prepare(task)
+	start, err := r.agent.program.Prepare(task)
 	if err == nil && len(start.Argv) == 0 {
 		err = errors.New("there is no command")
 	}
 	if err != nil {
-		return startError{fmt.Errorf("prepare %s: %w", r.program.Name, err)}
+		return startError{fmt.Errorf("prepare %s: %w", r.agent.program.Name, err)}
 	}
 	files := append([]agent.File{
 		{Path: TaskFile, Data: []byte(text)}, {Path: supervisorFile, Data: []byte(supervisor)},
 	}, start.Files...)
 	for _, f := range files {
-		if err := f.Put(ctx, r.Job.Sandbox); err != nil {
+		if err := f.Put(ctx, r.rec.Job.Sandbox); err != nil {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 	}
 	if err := r.introduce(ctx); err != nil {
 		return err
 	}
-	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.Job.Limits.RunOutput, 10)}, start.Argv...)
+	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.rec.Job.Limits.RunOutput, 10)}, start.Argv...)
 	err = r.launcher.Launch(ctx, sandbox.Command{
 		Argv: argv, Env: start.Env, Path: slices.Concat(start.Path, sandbox.ToolPath()), Timeout: r.timeout(ctx),
 	})
 	if err != nil {
-		return fmt.Errorf("start %s: %w", r.program.Name, err)
+		return fmt.Errorf("start %s: %w", r.agent.program.Name, err)
 	}
 	return nil
 }
 
 // api is the one to speak: the program's first that the model offers.
 func (r *run) api() string {
-	for _, a := range r.program.APIs {
-		if slices.Contains(r.Job.Door.APIs, a) {
+	for _, a := range r.agent.program.APIs {
+		if slices.Contains(r.rec.Job.Gateway.APIs, a) {
 			return a
 		}
 	}
@@ -87,8 +87,8 @@ func (r *run) api() string {
 // timeout ends the program where yudai never comes back; 0 is none.
 func (r *run) timeout(ctx context.Context) time.Duration {
 	var left time.Duration
-	if l := r.Job.Limits.RunTime; l > 0 {
-		left = max(l-r.Job.Elapsed, 0) + grace
+	if l := r.rec.Job.Limits.RunTime; l > 0 {
+		left = max(l-r.rec.Job.Elapsed, 0) + grace
 	}
 	if end, ok := ctx.Deadline(); ok && (left == 0 || time.Until(end)+grace < left) {
 		left = max(time.Until(end), 0) + grace
@@ -101,7 +101,7 @@ func (r *run) introduce(ctx context.Context) error {
 	if r.begun {
 		return nil
 	}
-	task, err := r.Introduce(ctx)
+	task, err := r.rec.TaskMessage(ctx)
 	if err != nil {
 		return err
 	}

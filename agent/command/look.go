@@ -39,10 +39,10 @@ type sight struct {
 // round trip. Output is taken only where nothing better is collected.
 func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
 	most := int64(lookOutput)
-	if r.program.Collect != nil {
+	if r.agent.program.Collect != nil {
 		most = 0
 	}
-	ran, err := sandbox.Capture(ctx, r.Job.Sandbox, sandbox.Command{
+	ran, err := sandbox.Capture(ctx, r.rec.Job.Sandbox, sandbox.Command{
 		Argv: []string{
 			"bash", "-c", lookScript, "look", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
 			strconv.FormatFloat(wait.Seconds(), 'f', -1, 64),
@@ -101,14 +101,14 @@ func (r *run) print(ctx context.Context, s sight) error {
 	text := append(r.held, s.output...)
 	whole := len(text)
 	if !s.ended || s.printed > r.taken()+s.taken {
-		whole -= unfinished(text, r.Job.Door.Token)
+		whole -= unfinished(text, r.rec.Job.Gateway.Token)
 	}
 	r.place.Output += int64(len(r.held)) + s.taken - int64(len(text)-whole)
 	r.held = bytes.Clone(text[whole:])
 	if whole == 0 {
 		return nil
 	}
-	content := strings.ToValidUTF8(string(r.Clean(text[:whole])), "\uFFFD")
+	content := strings.ToValidUTF8(string(r.rec.Redact(text[:whole])), "\uFFFD")
 	return r.write(ctx, agent.Message{Role: agent.RoleOutput, Content: content})
 }
 

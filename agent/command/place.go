@@ -35,11 +35,11 @@ func (r *run) restore(messages []agent.Message) {
 			r.place = p
 		}
 	}
-	if r.Progress.Edits > r.place.Edits {
+	if r.rec.Progress.Edits > r.place.Edits {
 		r.place.Tree = "" // it was seen to change after the last line
 	}
-	r.Tree = r.place.Tree
-	r.Progress.Edits = max(r.Progress.Edits, r.place.Edits)
+	r.rec.Tree = r.place.Tree
+	r.rec.Progress.Edits = max(r.rec.Progress.Edits, r.place.Edits)
 }
 
 // write stores messages of ours, each with the place after it.
@@ -48,19 +48,19 @@ func (r *run) write(ctx context.Context, messages ...agent.Message) error {
 		if messages[i].Extra == nil {
 			messages[i].Extra = map[string]any{}
 		}
-		r.place.Edits, r.place.Tree = r.Progress.Edits, r.Tree
+		r.place.Edits, r.place.Tree = r.rec.Progress.Edits, r.rec.Tree
 		messages[i].Extra[keyPlace] = r.place
 	}
-	return r.Write(ctx, messages...)
+	return r.rec.Append(ctx, messages...)
 }
 
 // collect stores what the program's own files tell, each line once.
 func (r *run) collect(ctx context.Context) error {
-	lines, next, err := r.program.Collect(ctx, r.Job.Sandbox, r.place.At)
+	lines, next, err := r.agent.program.Collect(ctx, r.rec.Job.Sandbox, r.place.At)
 	if err != nil {
-		return fmt.Errorf("collect what %s did: %w", r.program.Name, err)
+		return fmt.Errorf("collect what %s did: %w", r.agent.program.Name, err)
 	}
-	r.place.Edits, r.place.Tree = r.Progress.Edits, r.Tree
+	r.place.Edits, r.place.Tree = r.rec.Progress.Edits, r.rec.Tree
 	was := r.place
 	var out bytes.Buffer
 	n := 0
@@ -89,7 +89,7 @@ func (r *run) collect(ctx context.Context) error {
 	out.Truncate(cut)
 	r.place = after
 	r.mark(&out, last)
-	return r.Save(ctx, out.Bytes())
+	return r.rec.Save(ctx, out.Bytes())
 }
 
 // mark adds a line with the place after it. What is no message is left out.

@@ -40,9 +40,9 @@ type Program struct {
 type Task struct {
 	// Text is the whole task: how to work, the issue, the strategy, the test command, the
 	// limits. It is also in the file [TaskFile].
-	Text string
-	Door agent.Door
-	API  string // the one to speak: the first of the program's that the model offers
+	Text    string
+	Gateway agent.GatewaySession
+	API     string // the one to speak: the first of the program's that the model offers
 	// Steps and Edits are limits to pass on where the program knows such; 0 is none.
 	Steps, Edits int
 	// CommandTime is the limit of one command where the program knows such.

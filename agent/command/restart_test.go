@@ -210,7 +210,7 @@ func TestLostProgram(t *testing.T) {
 				w.machine.Halt(t.Context())
 				res = w.run(p, nil)
 			}
-			if !errors.Is(res.Err, agent.ErrAgain) || w.lines("/workspace/agent/starts") != 1 {
+			if !errors.Is(res.Err, agent.ErrProgramLost) || w.lines("/workspace/agent/starts") != 1 {
 				t.Errorf("%+v", res)
 			}
 			if strings.Contains(w.roles(), "exit") {

@@ -34,7 +34,7 @@ func script(text string) command.Program {
 echo >>/workspace/agent/starts
 ` + text)}},
 				Argv: []string{"bash", "/workspace/agent/script"},
-				Env:  map[string]string{"TOKEN": t.Door.Token, "API": t.API},
+				Env:  map[string]string{"TOKEN": t.Gateway.Token, "API": t.API},
 			}, nil
 		},
 	}
@@ -72,8 +72,8 @@ func (w *world) usage() solve.Usage {
 // job is the run as the next owner gets it.
 func (w *world) job() agent.Job {
 	j := w.Job("Sum of an empty list\n\nSum([]) panics.", w.machine, "http://127.0.0.1:4141", agent.APIChat, agent.APIResponses)
-	j.Door.Usage = w.usage
-	j.Door.Trouble = func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble }
+	j.Gateway.Usage = w.usage
+	j.Gateway.LastError = func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble }
 	return j
 }
 

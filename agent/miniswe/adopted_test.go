@@ -78,7 +78,7 @@ func (l *life) own(ctx context.Context, text string) (<-chan struct{}, <-chan ag
 	tell := sync.OnceFunc(func() { close(stored) })
 	j := l.Job("Count.", counting{l.machine, &l.launches}, l.url, agent.APIChat)
 	j.Limits.RunTime = 5 * time.Minute
-	j.Door.Usage = func() solve.Usage { return solve.Usage{Calls: int(l.calls.Load())} }
+	j.Gateway.Usage = func() solve.Usage { return solve.Usage{Calls: int(l.calls.Load())} }
 	j.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
 		err := l.Save(ctx, lines, p)
 		if err == nil && bytes.Contains(lines, []byte(text)) {

@@ -85,15 +85,15 @@ func prepare(t command.Task) (command.Start, error) {
 		return command.Start{}, fmt.Errorf("unknown API %q", t.API)
 	}
 	if t.API == agent.APIMessages {
-		env["ANTHROPIC_BASE_URL"], env["ANTHROPIC_API_KEY"] = t.Door.URL, t.Door.Token
+		env["ANTHROPIC_BASE_URL"], env["ANTHROPIC_API_KEY"] = t.Gateway.URL, t.Gateway.Token
 	} else {
-		env["OPENAI_BASE_URL"], env["OPENAI_API_KEY"] = t.Door.URL+"/v1", t.Door.Token
+		env["OPENAI_BASE_URL"], env["OPENAI_API_KEY"] = t.Gateway.URL+"/v1", t.Gateway.Token
 	}
 	return command.Start{
 		Files: []agent.File{{Path: runFile, Data: configuration(t)}},
 		Argv: []string{
 			dir + "/bin/mini", "--agent-class", "default", "--environment-class", "local",
-			"--model-class", class, "--model", model + t.Door.Model,
+			"--model-class", class, "--model", model + t.Gateway.Model,
 			"--config", dir + "/config/mini.yaml", "--config", runFile, "--output", trajectory,
 		},
 		Env: env,

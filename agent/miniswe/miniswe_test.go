@@ -19,7 +19,7 @@ import (
 func task(api, text string) command.Task {
 	return command.Task{
 		Text: text, API: api, Steps: 7, CommandTime: 1500 * time.Millisecond,
-		Door: agent.Door{URL: "http://127.0.0.1:4141", Token: token, Model: "m"},
+		Gateway: agent.GatewaySession{URL: "http://127.0.0.1:4141", Token: token, Model: "m"},
 	}
 }
 

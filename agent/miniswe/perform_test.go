@@ -29,7 +29,7 @@ func perform(t *testing.T, base, url string, takes []take) error {
 	for i, k := range takes {
 		start, err := miniswe.Program().Prepare(command.Task{
 			Text: "Play.", API: k.api, Steps: k.Limits.Steps, CommandTime: k.commandTime(),
-			Door: agent.Door{URL: url, Token: token, Model: "priced"},
+			Gateway: agent.GatewaySession{URL: url, Token: token, Model: "priced"},
 		})
 		if err != nil {
 			return err

@@ -50,7 +50,7 @@ plays:
 			task := "Fix {{ 2 + 2 }} {% raw %} 'sum' \"\\\t\x7f é 😀 \ufeff\u2028 # : - ${HOME} $(touch hacked)\nEnd."
 			var store agenttest.Store
 			j := store.Job(task, m, server.URL, api)
-			j.Limits.CommandTime, j.Door.Model = 1500*time.Millisecond, name
+			j.Limits.CommandTime, j.Gateway.Model = 1500*time.Millisecond, name
 			res := command.New(miniswe.Program(), command.DefaultConfig()).Run(t.Context(), j)
 			if res.Exit != agent.ExitSubmitted || res.Err != nil {
 				t.Fatalf("%+v\n%s\n%s", res, store.Lines(), printed(t, m.Get))

@@ -35,7 +35,7 @@ node_modules/.bin/claude --version
 // work tree as an additional directory brings its CLAUDE.md all the same.
 func claudeArgs(t command.Task) []string {
 	args := []string{
-		"claude", "--print", "--output-format", "stream-json", "--verbose", "--model", t.Door.Model,
+		"claude", "--print", "--output-format", "stream-json", "--verbose", "--model", t.Gateway.Model,
 		"--dangerously-skip-permissions", "--no-session-persistence", "--no-chrome",
 		"--setting-sources", "user", "--strict-mcp-config", "--add-dir", ".",
 		// There is no web, nobody is there later, and the work has to stay in this tree.
@@ -49,8 +49,8 @@ func claudeArgs(t command.Task) []string {
 
 func claudeEnv(t command.Task) map[string]string {
 	env := map[string]string{
-		"ANTHROPIC_BASE_URL": t.Door.URL,
-		"ANTHROPIC_API_KEY":  t.Door.Token,
+		"ANTHROPIC_BASE_URL": t.Gateway.URL,
+		"ANTHROPIC_API_KEY":  t.Gateway.Token,
 		"CLAUDE_CONFIG_DIR":  agent.RunDir + "/claude",
 		"IS_SANDBOX":         "1", // else it refuses to go without permissions as root
 		"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
@@ -66,7 +66,7 @@ func claudeEnv(t command.Task) map[string]string {
 		"ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL",
 		"ANTHROPIC_DEFAULT_FABLE_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL",
 	} {
-		env[small] = t.Door.Model
+		env[small] = t.Gateway.Model
 	}
 	if t.CommandTime > 0 {
 		ms := strconv.FormatInt(int64(t.CommandTime/time.Millisecond), 10)

@@ -27,7 +27,7 @@ func Codex() command.Program {
 				Files: []agent.File{{Path: codexHome + "/config.toml", Data: []byte(codexConfig(t)), Mode: 0o600}},
 				Argv: reading("codex", "exec", "--json", "--color", "never", "--ephemeral", "--skip-git-repo-check", "--ignore-rules",
 					"--dangerously-bypass-approvals-and-sandbox", "-"),
-				Env:  map[string]string{"CODEX_HOME": codexHome, tokenEnv: t.Door.Token},
+				Env:  map[string]string{"CODEX_HOME": codexHome, tokenEnv: t.Gateway.Token},
 				Path: []string{bin(name)},
 			}, nil
 		},
@@ -42,7 +42,7 @@ func Codex() command.Program {
 // for about five minutes in all, because yudai may be restarting; refused ones (401)
 // count as broken streams, of which five are enough.
 func codexConfig(t command.Task) string {
-	model, url := compact(t.Door.Model), compact(t.Door.URL+"/v1") // JSON's strings are TOML's
+	model, url := compact(t.Gateway.Model), compact(t.Gateway.URL+"/v1") // JSON's strings are TOML's
 	return `model = ` + model + `
 review_model = ` + model + `
 model_provider = "gateway"

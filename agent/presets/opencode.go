@@ -34,7 +34,7 @@ bin/opencode --version
 `),
 		Prepare: func(t command.Task) (command.Start, error) {
 			return command.Start{
-				Argv: reading("opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Door.Model),
+				Argv: reading("opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Gateway.Model),
 				Env:  opencodeEnv(t),
 				Path: []string{agent.InstallDir + "/" + name + "/bin"},
 			}, nil
@@ -46,7 +46,7 @@ bin/opencode --version
 
 func opencodeEnv(t command.Task) map[string]string {
 	env := map[string]string{
-		tokenEnv:                                    t.Door.Token,
+		tokenEnv:                                    t.Gateway.Token,
 		"OPENCODE_CONFIG_CONTENT":                   opencodeConfig(t),
 		"OPENCODE_DB":                               agent.RunDir + "/opencode.db",
 		"OPENCODE_DISABLE_PROJECT_CONFIG":           "1", // its instructions are named in the config
@@ -71,7 +71,7 @@ func opencodeConfig(t command.Task) string {
 	kit := map[string]string{ // all of them are built in
 		agent.APIChat: "@ai-sdk/openai-compatible", agent.APIResponses: "@ai-sdk/openai", agent.APIMessages: "@ai-sdk/anthropic",
 	}[t.API]
-	model := "gateway/" + t.Door.Model
+	model := "gateway/" + t.Gateway.Model
 	config := map[string]any{
 		"autoupdate": false, "share": "disabled", "snapshot": false, "model": model, "small_model": model,
 		"enabled_providers": []string{"gateway"},
@@ -80,8 +80,8 @@ func opencodeConfig(t command.Task) string {
 		"tools":             map[string]bool{"webfetch": false, "websearch": false},
 		"provider": map[string]any{"gateway": map[string]any{
 			"npm": kit, "name": "gateway",
-			"options": map[string]any{"baseURL": t.Door.URL + "/v1", "apiKey": "{env:" + tokenEnv + "}"},
-			"models":  map[string]any{t.Door.Model: map[string]any{"name": t.Door.Model}},
+			"options": map[string]any{"baseURL": t.Gateway.URL + "/v1", "apiKey": "{env:" + tokenEnv + "}"},
+			"models":  map[string]any{t.Gateway.Model: map[string]any{"name": t.Gateway.Model}},
 		}},
 	}
 	if t.Steps > 0 {

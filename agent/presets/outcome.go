@@ -13,7 +13,7 @@ import (
 
 // failed is the end of an agent that gave up.
 func failed(who, status, why string) command.Outcome {
-	reason := fmt.Sprintf("%s gave up: %s", who, agent.Line(why))
+	reason := fmt.Sprintf("%s gave up: %s", who, agent.OneLine(why))
 	return command.Outcome{Exit: status, Reason: reason, Err: errors.New(reason)}
 }
 
@@ -24,7 +24,7 @@ func silent(ctx context.Context, box sandbox.Sandbox, e command.End, who string)
 	ran, err := sandbox.Capture(ctx, box, sandbox.Command{Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime, MaxOutput: 4000})
 	if err == nil && ran.ExitCode == 0 {
 		lines := strings.Split(strings.TrimSpace(string(ran.Stdout)), "\n")
-		if last := agent.Line(lines[len(lines)-1]); last != "" {
+		if last := agent.OneLine(lines[len(lines)-1]); last != "" {
 			reason += ": " + last
 		}
 	}

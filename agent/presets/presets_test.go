@@ -96,7 +96,7 @@ func TestPrepare(t *testing.T) {
 		p := byName(t, name)
 		task := command.Task{
 			Text: "the-task", API: want.api, Steps: 7, CommandTime: 90 * time.Second,
-			Door: agent.Door{URL: "http://gw.test/y", Token: token, Model: `m"1`, APIs: []string{want.api}},
+			Gateway: agent.GatewaySession{URL: "http://gw.test/y", Token: token, Model: `m"1`, APIs: []string{want.api}},
 		}
 		start, err := p.Prepare(task)
 		if err != nil || p.APIs[0] != want.api {
@@ -143,7 +143,7 @@ func TestPrepare(t *testing.T) {
 func TestOpencodeSpeaksAllAPIs(t *testing.T) {
 	t.Parallel()
 	for api, kit := range map[string]string{agent.APIChat: "@ai-sdk/openai-compatible", agent.APIResponses: "@ai-sdk/openai", agent.APIMessages: "@ai-sdk/anthropic"} {
-		start, err := byName(t, "opencode").Prepare(command.Task{API: api, Door: agent.Door{URL: "http://gw.test", Model: "m"}})
+		start, err := byName(t, "opencode").Prepare(command.Task{API: api, Gateway: agent.GatewaySession{URL: "http://gw.test", Model: "m"}})
 		if err != nil || !strings.Contains(start.Env["OPENCODE_CONFIG_CONTENT"], `"npm":"`+kit+`"`) {
 			t.Error(api, start.Env["OPENCODE_CONFIG_CONTENT"], err)
 		}

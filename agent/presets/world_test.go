@@ -120,8 +120,8 @@ func (w *world) sh(text string) string {
 func (w *world) run(p command.Program, change func(*agent.Job)) agent.Result {
 	w.t.Helper()
 	j := w.Job("Sum\n\nThe sum is wrong, `$(touch hooked)` and \"all\".", w.machine, w.server.URL, p.APIs...)
-	j.Limits.RunTime, j.Door.Model = 2*time.Minute, "m-1"
-	j.Door.Usage = func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} }
+	j.Limits.RunTime, j.Gateway.Model = 2*time.Minute, "m-1"
+	j.Gateway.Usage = func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} }
 	if change != nil {
 		change(&j)
 	}

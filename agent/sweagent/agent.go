@@ -25,7 +25,7 @@ type Agent struct {
 	look     time.Duration // between two looks at the trajectory
 }
 
-var _ agent.Resident = (*Agent)(nil)
+var _ agent.CLIAgent = (*Agent)(nil)
 
 // New returns the agent; patience is how long it may go on after its door has closed. The
 // config is taken as valid.
@@ -33,7 +33,7 @@ func New(cfg Config, patience time.Duration) *Agent {
 	return &Agent{cfg: cfg, patience: patience, look: time.Second}
 }
 
-// Needs implements [agent.Resident].
+// Needs implements [agent.CLIAgent].
 func (a *Agent) Needs() agent.Needs { return agent.Needs{APIs: []string{agent.APIChat}} }
 
 // Ready says why the agent cannot be chosen on this machine; nil if it can.
@@ -50,14 +50,14 @@ func (a *Agent) Ready() error {
 // Run implements [agent.Agent].
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
 	secret := rand.Text()
-	ledger, messages := agent.OpenLedger(j, secret)
-	if res, ok := agent.Exited(messages, j.Progress); ok {
+	rec, messages := agent.NewRecorder(j, secret)
+	if res, ok := agent.StoredExit(messages, j.Progress); ok {
 		return res
 	}
-	r := &run{Agent: a, Ledger: ledger, secret: secret}
+	r := &run{agent: a, rec: rec, secret: secret}
 	if len(messages) > 0 {
-		err := fmt.Errorf("%w when yudai stopped: SWE-agent runs beside it", agent.ErrAgain)
-		return r.Result(agent.Result{Exit: agent.ExitProgram, Reason: "the agent's program was lost", Err: err})
+		err := fmt.Errorf("%w when yudai stopped: SWE-agent runs beside it", agent.ErrProgramLost)
+		return r.rec.Result(agent.Result{Exit: agent.ExitProgram, Reason: "the agent's program was lost", Err: err})
 	}
 	if err := a.Ready(); err != nil {
 		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: err.Error(), Err: err})

@@ -185,7 +185,7 @@ func TestRestart(t *testing.T) {
 		t.Error("the run has ended:", roles)
 	}
 	w.nothingRuns()
-	if res := w.agent.Run(t.Context(), w.job("echo again")); !errors.Is(res.Err, agent.ErrAgain) {
+	if res := w.agent.Run(t.Context(), w.job("echo again")); !errors.Is(res.Err, agent.ErrProgramLost) {
 		t.Errorf("%+v", res)
 	}
 	if _, roles := w.observations(); strings.Contains(roles, "exit") {

@@ -22,19 +22,19 @@ func (r *run) judge(p *process, sandbox error) agent.Result {
 	if t.Info.Exit != nil {
 		status = *t.Info.Exit
 	}
-	trouble := r.Job.Door.Trouble()
+	trouble := r.rec.Job.Gateway.LastError()
 	switch {
 	case status == "submitted":
 		res.Exit, res.Reason = agent.ExitSubmitted, "the agent submitted its work"
 	case sandbox != nil:
 		res.Exit, res.Reason, res.Err = agent.ExitSandbox, "the sandbox failed", sandbox
 	case trouble != nil:
-		refused := r.Trouble(trouble)
+		refused := r.rec.CallFailure(trouble)
 		res.Exit, res.Reason, res.Err = refused.Exit, refused.Reason, refused.Err
 	case status != "":
 		res.Exit, res.Reason = meaning(status)
 	default:
-		said := string(r.Clean([]byte(p.tail.String())))
+		said := string(r.rec.Redact([]byte(p.tail.String())))
 		res.Exit, res.Reason = crash(p.err, said)
 		if p.err != nil && res.Exit == agent.ExitProgram {
 			res.Err = fmt.Errorf("run SWE-agent: %w; it printed last:\n%s", p.err, said)

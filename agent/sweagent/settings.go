@@ -59,7 +59,7 @@ func (r *run) defaults() object {
 
 // settings are what belongs to the run, whatever the operator's file says.
 func (r *run) settings(port int) object {
-	door, limits := r.Job.Door, r.Job.Limits
+	door, limits := r.rec.Job.Gateway, r.rec.Job.Limits
 	seconds := func(d time.Duration, none int) int {
 		if d <= 0 {
 			return none
@@ -99,7 +99,7 @@ func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // write puts the files of the run into its directory, which is nobody else's.
 func (r *run) write(port int) error {
-	task, err := agent.TaskText(r.Job)
+	task, err := agent.TaskText(r.rec.Job)
 	if err != nil {
 		return err
 	}
@@ -125,19 +125,19 @@ func (r *run) write(port int) error {
 // argv is the command line. It holds no secret: the token of the endpoint is in a file,
 // the door's in the environment.
 func (r *run) argv() []string {
-	argv := append(append([]string{}, r.cfg.Command...), "run", "--config", r.path("defaults.yaml"))
-	if r.cfg.Config != "" {
-		argv = append(argv, "--config", r.cfg.Config)
+	argv := append(append([]string{}, r.agent.cfg.Command...), "run", "--config", r.path("defaults.yaml"))
+	if r.agent.cfg.Config != "" {
+		argv = append(argv, "--config", r.agent.cfg.Config)
 	}
 	return append(argv, "--config", r.path("run.yaml"))
 }
 
 // environ is the whole environment: nothing of yudai's.
 func (r *run) environ() []string {
-	path := []string{filepath.Dir(r.cfg.Command[0]), "/usr/local/bin", "/usr/bin", "/bin"}
+	path := []string{filepath.Dir(r.agent.cfg.Command[0]), "/usr/local/bin", "/usr/bin", "/bin"}
 	return []string{
 		"PATH=" + strings.Join(path, ":"), "HOME=" + r.path("home"), "TMPDIR=" + r.path("tmp"), "LANG=C.UTF-8",
 		"COLUMNS=200", "NO_PROXY=*", "LITELLM_LOCAL_MODEL_COST_MAP=True", "SWE_AGENT_TRAJECTORY_DIR=" + r.path("out"),
-		tokenEnv + "=" + r.Job.Door.Token,
+		tokenEnv + "=" + r.rec.Job.Gateway.Token,
 	}
 }

@@ -65,8 +65,8 @@ func setup(t *testing.T) *world {
 // job is a run whose task makes the program do these things.
 func (w *world) job(do ...string) agent.Job {
 	j := w.Job("do: "+strings.Join(do, "\ndo: "), w.machine, w.gateway+"/run", agent.APIChat)
-	j.Door.Usage = func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} }
-	j.Door.Trouble = func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble }
+	j.Gateway.Usage = func() solve.Usage { w.mu.Lock(); defer w.mu.Unlock(); return solve.Usage{Calls: w.calls} }
+	j.Gateway.LastError = func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.trouble }
 	return j
 }
 

@@ -42,7 +42,7 @@ func (r *run) trajectory() []byte {
 	if err != nil || len(data) > mostTrajectory {
 		return nil
 	}
-	return r.Clean(data)
+	return r.rec.Redact(data)
 }
 
 // read is the trajectory so far. The file is not replaced but rewritten: one that cannot
@@ -62,13 +62,13 @@ func (r *run) collect(ctx context.Context) error {
 	var messages []agent.Message
 	for i, s := range t.Steps[r.seen:] {
 		messages = append(messages, s.messages(r.seen+i+1)...)
-		r.Printed += int64(len(s.Observation))
+		r.rec.Printed += int64(len(s.Observation))
 	}
 	r.seen = len(t.Steps)
-	if err := r.Compare(ctx); err != nil {
+	if err := r.rec.CheckTree(ctx); err != nil {
 		return err
 	}
-	return r.Write(ctx, messages...)
+	return r.rec.Append(ctx, messages...)
 }
 
 // messages are a step in the form of the native agent.

@@ -14,8 +14,8 @@ import (
 
 // A run is one job being worked on.
 type run struct {
-	*Agent
-	*agent.Ledger
+	agent  *Agent
+	rec    *agent.Recorder
 	dir    string
 	secret string // of the endpoint
 	seen   int    // steps that are in the transcript
@@ -24,9 +24,9 @@ type run struct {
 // work opens the endpoint, runs the program to its end, and closes the endpoint: then
 // nothing of the run is left in the sandbox.
 func (r *run) work(ctx context.Context) agent.Result {
-	task, err := r.Introduce(ctx)
+	task, err := r.rec.TaskMessage(ctx)
 	if err == nil {
-		err = r.Write(ctx, task)
+		err = r.rec.Append(ctx, task)
 	}
 	if err != nil {
 		return r.failed(ctx, err)
@@ -35,7 +35,7 @@ func (r *run) work(ctx context.Context) agent.Result {
 	if err != nil {
 		return r.failed(ctx, fmt.Errorf("listen for the agent: %w", err))
 	}
-	endpoint := swerex.New(r.Job.Sandbox, r.secret, swerex.Options{Paths: places()})
+	endpoint := swerex.New(r.rec.Job.Sandbox, r.secret, swerex.Options{Paths: places()})
 	web := &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
@@ -43,7 +43,7 @@ func (r *run) work(ctx context.Context) agent.Result {
 		_ = web.Serve(l) // ends with Close
 	}()
 	res := r.drive(ctx, l.Addr().(*net.TCPAddr).Port, endpoint)
-	closing, cancel := agent.Outlasting(ctx)
+	closing, cancel := agent.SaveContext(ctx)
 	defer cancel()
 	closed := endpoint.Close(closing)
 	_ = web.Close() // its handlers have ended
@@ -61,7 +61,7 @@ func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agen
 	}
 	p := startProcess(r.argv(), r.environ(), r.dir)
 	defer p.kill()
-	tick := time.NewTicker(r.look)
+	tick := time.NewTicker(r.agent.look)
 	defer tick.Stop()
 	for {
 		ended := false
@@ -73,7 +73,7 @@ func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agen
 		}
 		if ctx.Err() != nil {
 			p.kill()
-			res, open := agent.Stopped(ctx)
+			res, open := agent.ContextEnd(ctx)
 			if !open {
 				res.Err = errors.Join(res.Err, r.collect(ctx))
 			}
@@ -87,7 +87,7 @@ func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agen
 		if ended {
 			return r.judge(p, endpoint.Failure())
 		}
-		if res, over := r.Over(r.patience, 0); over {
+		if res, over := r.rec.LimitReached(r.agent.patience, 0); over {
 			p.kill()
 			res.Trajectory = r.trajectory()
 			return res
@@ -98,10 +98,10 @@ func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agen
 // failure is the end by something of ours that went wrong.
 func (r *run) failure(ctx context.Context, err error) agent.Result {
 	if ctx.Err() != nil && !errors.Is(err, agent.ErrSave) {
-		res, _ := agent.Stopped(ctx)
+		res, _ := agent.ContextEnd(ctx)
 		return res
 	}
-	return agent.Failed(err)
+	return agent.FailureResult(err)
 }
 
 func (r *run) failed(ctx context.Context, err error) agent.Result {
@@ -112,10 +112,10 @@ func (r *run) failed(ctx context.Context, err error) agent.Result {
 func (r *run) end(ctx context.Context, res agent.Result) agent.Result {
 	open := false
 	if ctx.Err() != nil {
-		_, open = agent.Stopped(ctx)
+		_, open = agent.ContextEnd(ctx)
 	}
 	if !open && res.Exit != agent.ExitStore {
-		res.Err = errors.Join(res.Err, r.Write(ctx, agent.ExitMessage(res)))
+		res.Err = errors.Join(res.Err, r.rec.Append(ctx, agent.ExitMessage(res)))
 	}
-	return r.Result(res)
+	return r.rec.Result(res)
 }

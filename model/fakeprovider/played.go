@@ -130,7 +130,7 @@ func (s *stage) ask(ctx context.Context, req request) (agent.Reply, error) {
 	}
 	client := req.client()
 	history := settle(req.history, client)
-	switch moder, ok := m.(agent.Moder); {
+	switch moder, ok := m.(agent.ModeSetter); {
 	case client == sideClient:
 		return aside(history), nil
 	case client == textClient && ok:

@@ -34,7 +34,7 @@ func bench(b *testing.B, h http.HandlerFunc) (direct, through, token string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { g.Close() })
-	door, _, err := g.Open(run, agent.ByHost, solve.Experiment{Model: "m"}, &books{})
+	door, _, err := g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, &books{})
 	if err != nil {
 		b.Fatal(err)
 	}

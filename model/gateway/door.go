@@ -18,9 +18,9 @@ var errAway = errors.New("the run is not open here now")
 // door is one run's way through.
 type door struct {
 	run     string
-	where   agent.Where
+	where   agent.GatewayAccess
 	x       solve.Experiment
-	account agent.Account
+	account agent.Allowance
 	room    *semaphore.Weighted // bytes of requests
 
 	calls sync.WaitGroup // that are under way
@@ -38,7 +38,7 @@ type door struct {
 const requestsHeld = 4
 
 // newDoor makes a door for requests of so many bytes at most.
-func newDoor(run string, where agent.Where, x solve.Experiment, a agent.Account, request int64) *door {
+func newDoor(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance, request int64) *door {
 	return &door{
 		run: run, where: where, x: x, account: a, room: semaphore.NewWeighted(requestsHeld * request),
 		running: map[*context.CancelCauseFunc]struct{}{},
@@ -83,7 +83,7 @@ func (d *door) gone() error {
 	return d.closed
 }
 
-// end settles a call: with its run first, then for [agent.Door]. When the run cannot
+// end settles a call: with its run first, then for [agent.GatewaySession]. When the run cannot
 // take it, the door closes.
 func (d *door) end(ctx context.Context, c agent.Call) error {
 	const patience = 30 * time.Second

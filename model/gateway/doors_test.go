@@ -30,7 +30,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, api, provider string) {
 		w := newWorld(t, provider, nil, plain(whole(api)))
-		other, shut, err := w.g.Open("run-b", agent.ByHost, solve.Experiment{Model: "m"}, &books{})
+		other, shut, err := w.g.Open("run-b", agent.AccessLoopback, solve.Experiment{Model: "m"}, &books{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestClosedDoors(t *testing.T) {
 		}{
 			{fmt.Errorf("purse: %w", agent.ErrBudget), 401, "money of this solve", true},
 			{fmt.Errorf("run: %w", agent.ErrLimit), 401, "limit of this run", true},
-			{agent.ErrOver, 401, "has ended", false},
+			{agent.ErrRunOver, 401, "has ended", false},
 			{errors.New("disk full"), 503, "try again", false},
 		} {
 			w := newWorld(t, provider, nil, plain(whole(api)))
@@ -111,7 +111,7 @@ func TestClosedDoors(t *testing.T) {
 			if _, message := got.wrong(t, api); got.status != c.status || !strings.Contains(message, c.want) || strings.Contains(message, "disk") {
 				t.Errorf("%v: %+v", c.err, got)
 			}
-			if trouble := w.door.Trouble(); (trouble != nil) != c.trouble || c.trouble && !errors.Is(trouble, c.err) {
+			if trouble := w.door.LastError(); (trouble != nil) != c.trouble || c.trouble && !errors.Is(trouble, c.err) {
 				t.Errorf("trouble %v", trouble)
 			}
 			if w.up.calls() != 0 || len(w.books.settled()) != 0 {
@@ -203,7 +203,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 		t.Cleanup(func() { g.Close() })
 		return g
 	}
-	ask := func(g *gateway.Gateway, d agent.Door) int {
+	ask := func(g *gateway.Gateway, d agent.GatewaySession) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodPost, strings.TrimPrefix(d.URL, "https://h")+path(agent.APIChat), strings.NewReader("{}"))
 		r.Header.Set("X-Api-Key", d.Token)
@@ -214,11 +214,11 @@ func TestDoorsAfterARestart(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("something is made before a run comes")
 	}
-	goes, _, err := g.Open("goes-on", agent.ByPublic, solve.Experiment{Model: "m"}, &books{})
+	goes, _, err := g.Open("goes-on", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	over, shut, err := g.Open("is-over", agent.ByPublic, solve.Experiment{Model: "m"}, &books{})
+	over, shut, err := g.Open("is-over", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 	if a, b := ask(g, goes), ask(g, over); a != 503 || b != 401 {
 		t.Errorf("stopping: %d, %d", a, b)
 	}
-	late, shutLate, err := g.Open("too-late", agent.ByPublic, solve.Experiment{Model: "m"}, &books{})
+	late, shutLate, err := g.Open("too-late", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{})
 	if err != nil || ask(g, late) != 503 {
 		t.Errorf("%v, %d", err, ask(g, late))
 	}
@@ -240,7 +240,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 	}
 	g.Close()
 	g.Close()
-	if _, _, err := g.Open("run", agent.ByPublic, solve.Experiment{Model: "m"}, &books{}); err == nil {
+	if _, _, err := g.Open("run", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{}); err == nil {
 		t.Error("a closed gateway opens doors")
 	}
 
@@ -248,7 +248,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 	if a, b := ask(g, goes), ask(g, over); a != 503 || b != 401 {
 		t.Errorf("the next process, before it comes to it: %d, %d", a, b)
 	}
-	again, shut, err := g.Open("goes-on", agent.ByPublic, solve.Experiment{Model: "m"}, &books{})
+	again, shut, err := g.Open("goes-on", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{})
 	if err != nil || again.Token != goes.Token || again.URL != goes.URL || ask(g, goes) != 200 {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -279,7 +279,7 @@ func TestDoorPassesOn(t *testing.T) {
 	go func() { done <- w.ask(path(agent.APIChat), `{}`) }()
 	await(t, "the provider is asked", func() bool { return w.up.calls() == 1 })
 	fresh := &books{}
-	door, _, err := w.g.Open(run, agent.ByHost, solve.Experiment{Model: "m"}, fresh)
+	door, _, err := w.g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, fresh)
 	if err != nil || door.URL != w.door.URL || door.Token != w.door.Token {
 		t.Fatalf("%+v, %v", door, err)
 	}
@@ -304,7 +304,7 @@ func TestSockets(t *testing.T) {
 	if err != nil || dir != filepath.Join(dirs, "run-s") || !filepath.IsAbs(dir) {
 		t.Fatal(dir, err)
 	}
-	door, shut, err := w.g.Open("run-s", agent.BySocket, solve.Experiment{Model: "m"}, w.books)
+	door, shut, err := w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books)
 	if err != nil || door.URL != "http://"+sandbox.SocketAddress {
 		t.Fatal(door, err)
 	}
@@ -343,7 +343,7 @@ func TestSockets(t *testing.T) {
 	if ask(door.Token) != 401 {
 		t.Error("over, and still open")
 	}
-	if _, shut, err = w.g.Open("run-s", agent.BySocket, solve.Experiment{Model: "m"}, w.books); err != nil || ask(door.Token) != 200 {
+	if _, shut, err = w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books); err != nil || ask(door.Token) != 200 {
 		t.Error("not open again", err)
 	}
 	shut()
@@ -365,7 +365,7 @@ func TestPublicStreamsOutlastTheFront(t *testing.T) {
 	front.Config.ReadTimeout, front.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 	front.Start()
 	t.Cleanup(front.Close)
-	door, _, err := w.g.Open("run-p", agent.ByPublic, solve.Experiment{Model: "m"}, w.books)
+	door, _, err := w.g.Open("run-p", agent.AccessPublic, solve.Experiment{Model: "m"}, w.books)
 	if err != nil || w.g.PublicHost() != "yudai.test" || door.URL != "https://yudai.test/gateway/run-p" {
 		t.Fatal(door, err)
 	}
@@ -390,7 +390,7 @@ func TestNoPublicAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if _, _, err := g.Open("r", agent.ByPublic, solve.Experiment{Model: "gpt-5"}, &books{}); err == nil || !strings.Contains(err.Error(), "server.public_url") || g.PublicHost() != "" {
+	if _, _, err := g.Open("r", agent.AccessPublic, solve.Experiment{Model: "gpt-5"}, &books{}); err == nil || !strings.Contains(err.Error(), "server.public_url") || g.PublicHost() != "" {
 		t.Error(err)
 	}
 	for public, want := range map[string]string{
@@ -429,7 +429,7 @@ func TestManyDoors(t *testing.T) {
 	for i := range doors {
 		all.Go(func() {
 			own := &books{}
-			door, shut, err := w.g.Open(fmt.Sprintf("many-%d", i), agent.ByHost, solve.Experiment{Model: "m"}, own)
+			door, shut, err := w.g.Open(fmt.Sprintf("many-%d", i), agent.AccessLoopback, solve.Experiment{Model: "m"}, own)
 			if err != nil {
 				t.Error(err)
 				return

@@ -66,10 +66,10 @@ func TestErrorsOfProviders(t *testing.T) {
 					t.Errorf("booked %+v", call)
 				}
 				var me agent.ModelError
-				if !errors.As(w.door.Trouble(), &me) || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.trouble) {
-					t.Errorf("trouble %v, want %s with %q", w.door.Trouble(), c.exit, c.trouble)
+				if !errors.As(w.door.LastError(), &me) || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.trouble) {
+					t.Errorf("trouble %v, want %s with %q", w.door.LastError(), c.exit, c.trouble)
 				}
-				w.clean(got.body, fmt.Sprint(w.door.Trouble(), call.Err))
+				w.clean(got.body, fmt.Sprint(w.door.LastError(), call.Err))
 			})
 		}
 	})
@@ -92,8 +92,8 @@ func TestPassingFaults(t *testing.T) {
 		if got := w.ask(path(api), `{"a":1}`); got.status != 200 || got.body != whole(api) {
 			t.Errorf("%+v", got)
 		}
-		if call := w.books.wait(t, 1); call.Usage != paid() || w.up.calls() != 3 || w.door.Trouble() != nil {
-			t.Errorf("%+v after %d calls, trouble %v", call, w.up.calls(), w.door.Trouble())
+		if call := w.books.wait(t, 1); call.Usage != paid() || w.up.calls() != 3 || w.door.LastError() != nil {
+			t.Errorf("%+v after %d calls, trouble %v", call, w.up.calls(), w.door.LastError())
 		}
 		for i, body := range w.up.bodies {
 			if string(body) != string(w.up.bodies[0]) {
@@ -144,13 +144,13 @@ func TestBadAnswers(t *testing.T) {
 					t.Errorf("booked %+v", call)
 				}
 				var me agent.ModelError
-				if !errors.As(w.door.Trouble(), &me) || me.ExitStatus() != c.exit {
-					t.Errorf("trouble %v, want %s", w.door.Trouble(), c.exit)
+				if !errors.As(w.door.LastError(), &me) || me.ExitStatus() != c.exit {
+					t.Errorf("trouble %v, want %s", w.door.LastError(), c.exit)
 				}
 				if w.up.calls() != 1 {
 					t.Errorf("%d calls", w.up.calls())
 				}
-				w.clean(got.body, fmt.Sprint(w.door.Trouble()))
+				w.clean(got.body, fmt.Sprint(w.door.LastError()))
 			})
 		}
 	})
@@ -192,8 +192,8 @@ func TestBrokenStreams(t *testing.T) {
 				if call.Usage != want || !call.Estimated || call.Err == nil || w.up.calls() != 1 {
 					t.Errorf("booked %+v, want %+v", call, want)
 				}
-				if _, ok := errors.AsType[agent.ModelError](w.door.Trouble()); !ok {
-					t.Errorf("trouble %v", w.door.Trouble())
+				if _, ok := errors.AsType[agent.ModelError](w.door.LastError()); !ok {
+					t.Errorf("trouble %v", w.door.LastError())
 				}
 				await(t, "the provider works no more", func() bool { return w.up.working() == 0 })
 			})
@@ -209,8 +209,8 @@ func TestProviderThatHangs(t *testing.T) {
 		got.wrong(t, api)
 		call := w.books.wait(t, 1)
 		var me agent.ModelError
-		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.door.Trouble(), &me) || me.ExitStatus() != agent.StatusTimeout {
-			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.door.Trouble())
+		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.door.LastError(), &me) || me.ExitStatus() != agent.StatusTimeout {
+			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.door.LastError())
 		}
 	})
 }
@@ -264,8 +264,8 @@ func TestClientGoesAway(t *testing.T) {
 				<-done
 				await(t, "the provider works no more", func() bool { return w.up.working() == 0 })
 				call := w.books.wait(t, 1)
-				if call.Usage.Calls != 1 || call.Usage.Cost == 0 || !call.Estimated || call.Err == nil || w.door.Trouble() != nil {
-					t.Errorf("%+v, trouble %v", call, w.door.Trouble())
+				if call.Usage.Calls != 1 || call.Usage.Cost == 0 || !call.Estimated || call.Err == nil || w.door.LastError() != nil {
+					t.Errorf("%+v, trouble %v", call, w.door.LastError())
 				}
 				cancel()
 			})
@@ -310,8 +310,8 @@ func TestTooLargeRequest(t *testing.T) {
 			if got.status != 413 || !strings.Contains(message, "32 MiB") || w.up.calls() != 0 {
 				t.Errorf("%+v", got)
 			}
-			if me, ok := errors.AsType[agent.ModelError](w.door.Trouble()); !ok || me.ExitStatus() != agent.StatusContext {
-				t.Errorf("trouble %v", w.door.Trouble())
+			if me, ok := errors.AsType[agent.ModelError](w.door.LastError()); !ok || me.ExitStatus() != agent.StatusContext {
+				t.Errorf("trouble %v", w.door.LastError())
 			}
 			// The run goes on.
 			if got := w.ask(path(api), `{}`); got.status != 200 {
@@ -340,9 +340,9 @@ func TestModelsThatCannotBeCalled(t *testing.T) {
 			w := newWorld(t, model.OpenAI, c.change, plain("{}"))
 			got := w.ask(path(c.api), `{}`)
 			got.wrong(t, c.api)
-			me, ok := errors.AsType[agent.ModelError](w.door.Trouble())
+			me, ok := errors.AsType[agent.ModelError](w.door.LastError())
 			if got.status != c.status || !ok || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.public) || w.up.calls() != 0 || len(w.books.settled()) != 0 {
-				t.Errorf("%+v, trouble %v", got, w.door.Trouble())
+				t.Errorf("%+v, trouble %v", got, w.door.LastError())
 			}
 			if strings.Contains(got.body, "THE_KEY") {
 				t.Errorf("the agent reads our settings: %s", got.body)
@@ -390,7 +390,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	defer conn.Close()
 	body := `{"stream":true}`
 	fmt.Fprintf(conn, "POST /%s/v1/chat/completions HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", run, w.door.Token, len(body), body)
-	if call := w.books.wait(t, 1); !call.Estimated || call.Usage.Calls != 1 || w.door.Trouble() != nil {
-		t.Errorf("%+v, trouble %v", call, w.door.Trouble())
+	if call := w.books.wait(t, 1); !call.Estimated || call.Usage.Calls != 1 || w.door.LastError() != nil {
+		t.Errorf("%+v, trouble %v", call, w.door.LastError())
 	}
 }

@@ -66,7 +66,7 @@ func (p *passage) through(t *testing.T, c canned, api string, body []byte) (int,
 	t.Helper()
 	p.canned = c
 	b := &books{}
-	door, shut, err := p.g.Open(run, agent.ByPublic, solve.Experiment{Model: "m", Temperature: ptr(0.5)}, b)
+	door, shut, err := p.g.Open(run, agent.AccessPublic, solve.Experiment{Model: "m", Temperature: ptr(0.5)}, b)
 	if err != nil {
 		t.Fatal(err)
 	}

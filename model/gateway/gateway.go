@@ -3,7 +3,7 @@
 // the one model of its experiment, says with which temperature, counts what is used, and
 // stops when the money is gone or the run is over.
 //
-// Every run has a [agent.Door] of its own, with a token that is good for nothing else. A
+// Every run has a [agent.GatewaySession] of its own, with a token that is good for nothing else. A
 // request goes on byte for byte, but for the members of its JSON object that the
 // experiment decides; docs/gateway.md tells which those are. An answer comes back byte
 // for byte.
@@ -169,13 +169,13 @@ func (g *Gateway) Socket(run string) (dir string, err error) {
 //
 // While the run is not over and its door not open, because this process has stopped or
 // the next one has not come to it yet, its calls are told to come again.
-func (g *Gateway) Open(run string, where agent.Where, x solve.Experiment, a agent.Account) (agent.Door, func(), error) {
+func (g *Gateway) Open(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error) {
 	address, err := g.reach(run, where)
 	if err != nil {
-		return agent.Door{}, nil, fmt.Errorf("open the gateway for run %s: %w", short(run), err)
+		return agent.GatewaySession{}, nil, fmt.Errorf("open the gateway for run %s: %w", short(run), err)
 	}
 	if err := os.WriteFile(g.mark(run), nil, 0o600); err != nil {
-		return agent.Door{}, nil, fmt.Errorf("open the gateway for run %s: %w", run, err)
+		return agent.GatewaySession{}, nil, fmt.Errorf("open the gateway for run %s: %w", run, err)
 	}
 	d := newDoor(run, where, x, a, g.cfg.requestBytes())
 	g.mu.Lock()
@@ -188,8 +188,8 @@ func (g *Gateway) Open(run string, where agent.Where, x solve.Experiment, a agen
 	if old != nil {
 		old.shut(errAway)
 	}
-	return agent.Door{
-		URL: address, Token: g.token(run), Model: x.Model, APIs: g.models.APIs(x.Model), Usage: d.spent, Trouble: d.wrong,
+	return agent.GatewaySession{
+		URL: address, Token: g.token(run), Model: x.Model, APIs: g.models.APIs(x.Model), Usage: d.spent, LastError: d.wrong,
 	}, func() { g.shut(d) }, nil
 }
 
@@ -198,7 +198,7 @@ func (g *Gateway) mark(run string) string { return filepath.Join(g.dir, run+".op
 
 // shut closes a door for good. One that another owner has, or may have, stays.
 func (g *Gateway) shut(d *door) {
-	d.shut(agent.ErrOver)
+	d.shut(agent.ErrRunOver)
 	d.calls.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -206,7 +206,7 @@ func (g *Gateway) shut(d *door) {
 		return
 	}
 	delete(g.doors, d.run)
-	if errors.Is(d.gone(), agent.ErrOver) {
+	if errors.Is(d.gone(), agent.ErrRunOver) {
 		if err := os.Remove(g.mark(d.run)); err != nil {
 			g.log.Warn().Err(err).Str(logkey.Run, d.run).Msg("mark of a run not removed")
 		}
@@ -214,7 +214,7 @@ func (g *Gateway) shut(d *door) {
 }
 
 // reach makes the way to the gateway and returns its address.
-func (g *Gateway) reach(run string, where agent.Where) (string, error) {
+func (g *Gateway) reach(run string, where agent.GatewayAccess) (string, error) {
 	if err := errors.Join(checkRun(run), g.make()); err != nil {
 		return "", err
 	}
@@ -224,9 +224,9 @@ func (g *Gateway) reach(run string, where agent.Where) (string, error) {
 		return "", errors.New("the gateway is closed")
 	}
 	switch where {
-	case agent.BySocket:
+	case agent.AccessSocket:
 		return socketURL, g.listenSocket(run)
-	case agent.ByHost:
+	case agent.AccessLoopback:
 		return g.listenLocal(run)
 	}
 	if g.public == "" {

@@ -35,7 +35,7 @@ func family(r *http.Request, path string) string {
 }
 
 // handler serves one entrance. split finds the run in a path.
-func (g *Gateway) handler(where agent.Where, split func(path string) (run, rest string)) http.Handler {
+func (g *Gateway) handler(where agent.GatewayAccess, split func(path string) (run, rest string)) http.Handler {
 	table := routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		run, path := split(r.URL.Path)
@@ -65,7 +65,7 @@ func (g *Gateway) handler(where agent.Where, split func(path string) (run, rest 
 
 // admit finds the door that a request may go through. Whatever is wrong with a token, who
 // has none learns nothing else.
-func (g *Gateway) admit(where agent.Where, run string, r *http.Request) (*door, *fault) {
+func (g *Gateway) admit(where agent.GatewayAccess, run string, r *http.Request) (*door, *fault) {
 	no := ours(http.StatusUnauthorized, "invalid_run_token", textToken)
 	if checkRun(run) != nil {
 		return nil, &no
@@ -79,7 +79,7 @@ func (g *Gateway) admit(where agent.Where, run string, r *http.Request) (*door, 
 	d := g.doors[run]
 	g.mu.Unlock()
 	if d == nil {
-		why := error(agent.ErrOver)
+		why := error(agent.ErrRunOver)
 		if _, err := os.Stat(g.mark(run)); err == nil {
 			why = errAway
 		}

@@ -50,7 +50,7 @@ func (g *Gateway) listenLocal(run string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("listen on gateway.address: %w", err)
 		}
-		g.local = listen(l, g.handler(agent.ByHost, splitRun))
+		g.local = listen(l, g.handler(agent.AccessLoopback, splitRun))
 	}
 	return "http://" + g.local.addr.String() + "/" + run, nil
 }
@@ -68,7 +68,7 @@ func (g *Gateway) listenSocket(run string) error {
 	if err != nil {
 		return err
 	}
-	g.sockets[run] = listen(l, g.handler(agent.BySocket, func(path string) (string, string) { return run, path }))
+	g.sockets[run] = listen(l, g.handler(agent.AccessSocket, func(path string) (string, string) { return run, path }))
 	return nil
 }
 
@@ -80,5 +80,5 @@ func splitRun(path string) (run, rest string) {
 
 // ServeHTTP is the public side: paths /gateway/{run}/v1/...
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.handler(agent.ByPublic, func(path string) (string, string) { return splitRun(strings.TrimPrefix(path, PublicPath)) }).ServeHTTP(w, r)
+	g.handler(agent.AccessPublic, func(path string) (string, string) { return splitRun(strings.TrimPrefix(path, PublicPath)) }).ServeHTTP(w, r)
 }

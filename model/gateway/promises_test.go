@@ -100,7 +100,7 @@ func TestRunEndsWhileACallWaitsForLeave(t *testing.T) {
 	kinds(t, func(t *testing.T, api, provider string) {
 		w := newWorld(t, provider, nil, plain(whole(api)))
 		account := hesitant{make(chan struct{})}
-		door, shut, err := w.g.Open("run-h", agent.ByHost, solve.Experiment{Model: "m"}, account)
+		door, shut, err := w.g.Open("run-h", agent.AccessLoopback, solve.Experiment{Model: "m"}, account)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +109,8 @@ func TestRunEndsWhileACallWaitsForLeave(t *testing.T) {
 		<-account.asked
 		shut()
 		got := <-done
-		if _, message := got.wrong(t, api); got.status != 401 || !strings.Contains(message, "has ended") || w.up.calls() != 0 || door.Trouble() != nil {
-			t.Errorf("%+v, trouble %v", got, door.Trouble())
+		if _, message := got.wrong(t, api); got.status != 401 || !strings.Contains(message, "has ended") || w.up.calls() != 0 || door.LastError() != nil {
+			t.Errorf("%+v, trouble %v", got, door.LastError())
 		}
 	})
 }

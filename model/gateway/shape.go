@@ -188,7 +188,7 @@ func closed(err error) fault {
 		return ours(http.StatusUnauthorized, "budget_exceeded", textBudget)
 	case errors.Is(err, agent.ErrLimit):
 		return ours(http.StatusUnauthorized, "limit_reached", textLimit)
-	case errors.Is(err, agent.ErrOver):
+	case errors.Is(err, agent.ErrRunOver):
 		return ours(http.StatusUnauthorized, "run_over", textOver)
 	}
 	f := ours(http.StatusServiceUnavailable, "run_not_open", textAway)

@@ -191,7 +191,7 @@ type world struct {
 	up    *provider
 	g     *gateway.Gateway
 	books *books
-	door  agent.Door
+	door  agent.GatewaySession
 	shut  func()
 	log   *syncBuffer
 	mu    sync.Mutex
@@ -263,7 +263,7 @@ func newWorld(t *testing.T, provider string, change func(*setting), answers ...a
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.g.Close() })
-	if w.door, w.shut, err = w.g.Open(run, agent.ByHost, s.x, w.books); err != nil {
+	if w.door, w.shut, err = w.g.Open(run, agent.AccessLoopback, s.x, w.books); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -27,7 +27,7 @@ type Model struct {
 
 var (
 	_ agent.Model = (*Model)(nil)
-	_ agent.Moder = (*Model)(nil)
+	_ agent.ModeSetter = (*Model)(nil)
 )
 
 // Model returns the script as the model of that name for one experiment. A

@@ -99,7 +99,7 @@ func (a *Allowance) ready(worst solve.Money) (bool, error) {
 	l := a.limits
 	switch {
 	case a.over:
-		return false, agent.ErrOver
+		return false, agent.ErrRunOver
 	case l.RunSteps > 0 && a.steps >= l.RunSteps:
 		return false, fmt.Errorf("%w: %d steps", agent.ErrLimit, l.RunSteps)
 	case l.RunMoney > 0 && a.spent >= l.RunMoney:

@@ -136,7 +136,7 @@ func TestReservedIsKept(t *testing.T) {
 		t.Fatalf("the other run's part is gone: %v", err)
 	}
 	second.Close()
-	if err := spend(second, 1); !errors.Is(err, agent.ErrOver) {
+	if err := spend(second, 1); !errors.Is(err, agent.ErrRunOver) {
 		t.Errorf("an ended run spends: %v", err)
 	}
 	if err := spend(first, 100); err != nil { // 300 are left now

@@ -68,7 +68,7 @@ func (b *bench) gateway(ctx context.Context, dir string) (result, error) {
 type gatewayRig struct {
 	upstream *httptest.Server
 	gate     *gateway.Gateway
-	door     agent.Door
+	door     agent.GatewaySession
 	shut     func()
 	store    *bolt.Store
 	release  chan struct{} // closed: streams end
@@ -94,7 +94,7 @@ func newGatewayRig(ctx context.Context, dir string) (*gatewayRig, error) {
 	if w.gate, err = gateway.New(gc, set, "", zerolog.Nop()); err != nil {
 		return nil, err
 	}
-	w.door, w.shut, err = w.gate.Open("y-bench-1-1", agent.ByHost, solve.Experiment{Model: "bench"}, settles{ctx, w.store})
+	w.door, w.shut, err = w.gate.Open("y-bench-1-1", agent.AccessLoopback, solve.Experiment{Model: "bench"}, settles{ctx, w.store})
 	return w, err
 }
 

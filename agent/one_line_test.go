@@ -17,7 +17,7 @@ func TestLine(t *testing.T) {
 		strings.Repeat("é", 151):          strings.Repeat("é", 150) + "…",
 		"a" + strings.Repeat("é", 150):    "a" + strings.Repeat("é", 149) + "…",
 	} {
-		if got := agent.Line(in); got != want {
+		if got := agent.OneLine(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}

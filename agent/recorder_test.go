@@ -22,35 +22,35 @@ func (g *grown) Tree(ctx context.Context) (string, error) { return g.tree, ctx.E
 func kept(l *log, m *grown) agent.Job {
 	return agent.Job{
 		Task: "Sum of an empty list", Tree: m.Tree, Save: l.save, Progress: solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 3}},
-		Door: &agent.Door{
-			Token: "the-token", Trouble: func() error { return nil },
+		Gateway: &agent.GatewaySession{
+			Token: "the-token", LastError: func() error { return nil },
 			Usage: func() solve.Usage { return solve.Usage{Calls: 5} },
 		},
 	}
 }
 
-func TestLedgerKeepsARun(t *testing.T) {
+func TestRecorderKeepsARun(t *testing.T) {
 	t.Parallel()
 	var l log
 	m := &grown{tree: "a"}
-	led, before := agent.OpenLedger(kept(&l, m), "the-secret", "")
-	task, err := led.Introduce(t.Context())
+	rec, before := agent.NewRecorder(kept(&l, m), "the-secret", "")
+	task, err := rec.TaskMessage(t.Context())
 	if err != nil || len(before) > 0 || task.Role != agent.RoleStart || !strings.Contains(task.Content, "Sum of an empty list") {
 		t.Fatalf("%v, %v, %+v", err, before, task)
 	}
 	m.tree = "b"
-	led.Printed = 7
-	if err := led.Compare(t.Context()); err != nil {
+	rec.Printed = 7
+	if err := rec.CheckTree(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := led.Write(t.Context(), task, agent.Message{Role: agent.RoleOutput, Content: "the-token, the-secret"}); err != nil {
+	if err := rec.Append(t.Context(), task, agent.Message{Role: agent.RoleOutput, Content: "the-token, the-secret"}); err != nil {
 		t.Fatal(err)
 	}
 	got := l.messages(t)
 	if len(got) != 2 || got[1].Content != "[run token], [run token]" || got[0].Extra["timestamp"] == nil {
 		t.Errorf("stored %+v", got)
 	}
-	for _, p := range []solve.Progress{l.progress, led.Result(agent.Result{}).Progress} {
+	for _, p := range []solve.Progress{l.progress, rec.Result(agent.Result{}).Progress} {
 		if p.Steps != 4 || p.Usage.Calls != 5 || p.Edits != 1 || p.Output != 7 || p.At.IsZero() {
 			t.Errorf("progress %+v", p)
 		}
@@ -58,49 +58,49 @@ func TestLedgerKeepsARun(t *testing.T) {
 }
 
 // An owner that died inside its first line leaves nothing that the next line is glued to.
-func TestLedgerAfterATornLine(t *testing.T) {
+func TestRecorderAfterATornLine(t *testing.T) {
 	t.Parallel()
 	l := log{lines: []byte(`{"role":"sta`)}
 	j := kept(&l, nil)
 	j.Resume = l.lines
-	led, before := agent.OpenLedger(j)
-	if err := errors.Join(led.Save(t.Context(), nil), led.Write(t.Context(), agent.Message{Role: agent.RoleStart, Content: "x"}),
-		led.Write(t.Context(), agent.Message{Role: agent.RoleOutput, Content: "y"})); err != nil {
+	rec, before := agent.NewRecorder(j)
+	if err := errors.Join(rec.Save(t.Context(), nil), rec.Append(t.Context(), agent.Message{Role: agent.RoleStart, Content: "x"}),
+		rec.Append(t.Context(), agent.Message{Role: agent.RoleOutput, Content: "y"})); err != nil {
 		t.Fatal(err)
 	}
-	if got, torn := agent.Stored(l.lines); len(before) > 0 || torn || roles(got) != "start output" || strings.Count(string(l.lines), "\n") != 3 {
+	if got, torn := agent.ReadTranscript(l.lines); len(before) > 0 || torn || roles(got) != "start output" || strings.Count(string(l.lines), "\n") != 3 {
 		t.Errorf("before %v, now %q", before, l.lines)
 	}
 }
 
-func TestLedgerThatCannotSave(t *testing.T) {
+func TestRecorderThatCannotSave(t *testing.T) {
 	t.Parallel()
 	j := kept(&log{}, nil)
 	j.Save = func(context.Context, []byte, solve.Progress) error { return solve.ErrLeaseLost }
-	led, _ := agent.OpenLedger(j)
-	err := led.Write(t.Context(), agent.Message{Role: agent.RoleOutput})
-	if !errors.Is(err, agent.ErrSave) || !errors.Is(err, solve.ErrLeaseLost) || agent.Failed(err).Exit != agent.ExitStore {
+	rec, _ := agent.NewRecorder(j)
+	err := rec.Append(t.Context(), agent.Message{Role: agent.RoleOutput})
+	if !errors.Is(err, agent.ErrSave) || !errors.Is(err, solve.ErrLeaseLost) || agent.FailureResult(err).Exit != agent.ExitStore {
 		t.Error(err)
 	}
-	if other := errors.New("no sandbox"); agent.Failed(other).Exit != agent.ExitSandbox {
+	if other := errors.New("no sandbox"); agent.FailureResult(other).Exit != agent.ExitSandbox {
 		t.Error("another failure is not the sandbox's")
 	}
 }
 
-func TestLedgerLimits(t *testing.T) {
+func TestRecorderLimits(t *testing.T) {
 	t.Parallel()
 	const patience, failing = time.Second, time.Minute
 	for name, c := range map[string]struct {
-		change  func(l *agent.Ledger)
+		change  func(l *agent.Recorder)
 		failing time.Duration
 		after   time.Duration // how long it may go on; 0: not at all, negative: as it likes
 		exit    string
 	}{
-		"none":            {func(*agent.Ledger) {}, failing, -1, ""},
-		"edits":           {func(l *agent.Ledger) { l.Job.MaxEdits, l.Progress.Edits = 2, 2 }, failing, 0, agent.ExitEdits},
-		"fewer edits":     {func(l *agent.Ledger) { l.Job.MaxEdits, l.Progress.Edits = 2, 1 }, failing, -1, ""},
-		"output":          {func(l *agent.Ledger) { l.Job.Limits.RunOutput, l.Printed = 10, 11 }, failing, 0, agent.ExitOutput},
-		"all its output":  {func(l *agent.Ledger) { l.Job.Limits.RunOutput, l.Printed = 10, 10 }, failing, -1, ""},
+		"none":            {func(*agent.Recorder) {}, failing, -1, ""},
+		"edits":           {func(l *agent.Recorder) { l.Job.MaxEdits, l.Progress.Edits = 2, 2 }, failing, 0, agent.ExitEdits},
+		"fewer edits":     {func(l *agent.Recorder) { l.Job.MaxEdits, l.Progress.Edits = 2, 1 }, failing, -1, ""},
+		"output":          {func(l *agent.Recorder) { l.Job.Limits.RunOutput, l.Printed = 10, 11 }, failing, 0, agent.ExitOutput},
+		"all its output":  {func(l *agent.Recorder) { l.Job.Limits.RunOutput, l.Printed = 10, 10 }, failing, -1, ""},
 		"budget":          {says(agent.ErrBudget), failing, patience, agent.ExitBudget},
 		"money":           {says(agent.ErrLimit), 0, patience, agent.ExitLimits},
 		"fails":           {says(errors.New("down")), failing, failing, agent.ExitModel},
@@ -110,9 +110,9 @@ func TestLedgerLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				led, _ := agent.OpenLedger(kept(&log{}, nil))
-				c.change(led)
-				if res, over := led.Over(patience, c.failing); over != (c.after == 0) || over && res.Exit != c.exit {
+				rec, _ := agent.NewRecorder(kept(&log{}, nil))
+				c.change(rec)
+				if res, over := rec.LimitReached(patience, c.failing); over != (c.after == 0) || over && res.Exit != c.exit {
 					t.Fatalf("at once: %v, %+v", over, res)
 				}
 				almost := c.after - time.Nanosecond
@@ -120,11 +120,11 @@ func TestLedgerLimits(t *testing.T) {
 					almost = time.Hour
 				}
 				<-time.After(almost)
-				if res, over := led.Over(patience, c.failing); over && c.after > 0 {
+				if res, over := rec.LimitReached(patience, c.failing); over && c.after > 0 {
 					t.Errorf("too soon: %+v", res)
 				}
 				<-time.After(time.Nanosecond)
-				if res, over := led.Over(patience, c.failing); over != (c.after >= 0) || res.Exit != c.exit {
+				if res, over := rec.LimitReached(patience, c.failing); over != (c.after >= 0) || res.Exit != c.exit {
 					t.Errorf("later: %v, %+v", over, res)
 				}
 			})
@@ -133,28 +133,28 @@ func TestLedgerLimits(t *testing.T) {
 }
 
 // says lets the last call have failed.
-func says(err error) func(*agent.Ledger) {
-	return func(l *agent.Ledger) {
-		l.Job.Door.Trouble = func() error { return fmt.Errorf("call: %w", err) }
+func says(err error) func(*agent.Recorder) {
+	return func(l *agent.Recorder) {
+		l.Job.Gateway.LastError = func() error { return fmt.Errorf("call: %w", err) }
 	}
 }
 
 // A door that opens again gives all the patience anew.
-func TestLedgerDoorOpensAgain(t *testing.T) {
+func TestRecorderDoorOpensAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		led, _ := agent.OpenLedger(kept(&log{}, nil))
-		open := led.Job.Door.Trouble
+		rec, _ := agent.NewRecorder(kept(&log{}, nil))
+		open := rec.Job.Gateway.LastError
 		for range 3 {
-			says(agent.ErrBudget)(led)
+			says(agent.ErrBudget)(rec)
 			for range 2 {
-				if _, over := led.Over(time.Second, 0); over {
+				if _, over := rec.LimitReached(time.Second, 0); over {
 					t.Fatal("it ended before its time")
 				}
 				<-time.After(time.Second / 2)
 			}
-			led.Job.Door.Trouble = open
-			led.Over(time.Second, 0)
+			rec.Job.Gateway.LastError = open
+			rec.LimitReached(time.Second, 0)
 		}
 	})
 }
