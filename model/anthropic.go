@@ -23,7 +23,7 @@ type claude struct {
 }
 
 var (
-	_ agent.Model = (*claude)(nil)
+	_ agent.Model      = (*claude)(nil)
 	_ agent.ModeSetter = (*claude)(nil)
 )
 

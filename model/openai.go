@@ -21,7 +21,7 @@ type openAI struct {
 }
 
 var (
-	_ agent.Model = (*openAI)(nil)
+	_ agent.Model      = (*openAI)(nil)
 	_ agent.ModeSetter = (*openAI)(nil)
 )
 

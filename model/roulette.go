@@ -22,7 +22,7 @@ type roulette struct {
 }
 
 var (
-	_ agent.Model = (*roulette)(nil)
+	_ agent.Model      = (*roulette)(nil)
 	_ agent.ModeSetter = (*roulette)(nil)
 )
 

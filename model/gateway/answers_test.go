@@ -82,8 +82,8 @@ func TestAnswersPassByteForByte(t *testing.T) {
 		if diff := cmp.Diff(paid(), call.Usage); diff != "" || call.Estimated || call.API != api || call.Status != 200 || call.Err != nil || call.Request != nil || call.At.IsZero() {
 			t.Errorf("%+v %s", call, diff)
 		}
-		if w.door.Usage() != paid() || w.door.LastError() != nil {
-			t.Errorf("%+v, %v", w.door.Usage(), w.door.LastError())
+		if w.session.Usage() != paid() || w.session.LastError() != nil {
+			t.Errorf("%+v, %v", w.session.Usage(), w.session.LastError())
 		}
 		url, head, _ := w.up.last()
 		want := map[string]string{"Authorization": "Bearer " + key, "X-Api-Key": "", "Anthropic-Beta": "a-1,b-2", "Anthropic-Version": "2023-06-01", "User-Agent": "cli/1", "Accept-Encoding": "identity"}
@@ -240,8 +240,8 @@ func TestErrorsInsideAnswers(t *testing.T) {
 			if diff := cmp.Diff(c.usage, call.Usage); diff != "" || call.Estimated != c.estimated {
 				t.Errorf("%+v %s", call, diff)
 			}
-			if _, ok := errors.AsType[agent.ModelError](w.door.LastError()); !ok || call.Err == nil {
-				t.Errorf("trouble %v, call's %v", w.door.LastError(), call.Err)
+			if _, ok := errors.AsType[agent.ModelError](w.session.LastError()); !ok || call.Err == nil {
+				t.Errorf("trouble %v, call's %v", w.session.LastError(), call.Err)
 			}
 		})
 	}

@@ -34,11 +34,11 @@ func bench(b *testing.B, h http.HandlerFunc) (direct, through, token string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { g.Close() })
-	door, _, err := g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, &books{})
+	session, _, err := g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, &books{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return up.URL + path(agent.APIChat), door.URL + path(agent.APIChat), door.Token
+	return up.URL + path(agent.APIChat), session.URL + path(agent.APIChat), session.Token
 }
 
 func post(b *testing.B, client *http.Client, url, token, body string) *http.Response {

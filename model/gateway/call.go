@@ -23,12 +23,12 @@ const statusGone = 499
 
 // call is one call of a run's agent.
 type call struct {
-	g     *Gateway
-	d     *door
-	api   string
-	count bool
-	w     http.ResponseWriter
-	r     *http.Request
+	g       *Gateway
+	session *session
+	api     string
+	count   bool
+	w       http.ResponseWriter
+	r       *http.Request
 
 	begun   time.Time
 	up      *model.Upstream
@@ -44,25 +44,25 @@ func (c *call) serve() {
 	c.begun = time.Now()
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	defer cancel(nil)
-	leave, err := c.d.enter(cancel)
+	done, err := c.session.begin(cancel)
 	if err != nil {
 		c.deny(err)
 		return
 	}
-	defer leave()
+	defer done()
 	if c.g.cfg.Record && !c.count {
 		c.request.most, c.reply.most = c.g.cfg.RecordKiB<<10, c.g.cfg.RecordKiB<<10
 	}
 	held := c.size()
-	if err := c.d.room.Acquire(ctx, held); err != nil {
+	if err := c.session.room.Acquire(ctx, held); err != nil {
 		c.deny(context.Cause(ctx))
 		return
 	}
-	defer c.d.room.Release(held)
+	defer c.session.room.Release(held)
 	f, no := c.prepare()
 	switch {
 	case no != nil:
-		c.refuse(no)
+		c.rejected(no)
 		return
 	case f == nil:
 		return
@@ -71,27 +71,27 @@ func (c *call) serve() {
 		return
 	}
 	c.request.add(f.body)
-	if err := c.d.account.Begin(ctx, worst(c.up.Price(), c.api, len(f.body), f.reply)); err != nil {
+	if err := c.session.allowance.Begin(ctx, maxCost(c.up.Price(), c.api, len(f.body), f.reply)); err != nil {
 		c.deny(errors.Join(err, context.Cause(ctx)))
 		return
 	}
 	c.open = true
 	defer func() {
 		if c.open { // a fault of ours: what may have been used is booked
-			_ = c.settle(ctx, http.StatusInternalServerError, errors.New("the gateway failed"))
+			_ = c.book(ctx, http.StatusInternalServerError, errors.New("the gateway failed"))
 		}
 	}()
 	c.forward(ctx, f)
 }
 
-// prepare reads the request and makes it one of the experiment. Without a refusal and a
+// prepare reads the request and makes it one of the experiment. Without a rejection and a
 // request it has answered already.
-func (c *call) prepare() (*fitted, *refusal) {
+func (c *call) prepare() (*rewritten, *rejection) {
 	body, no := c.read()
 	if no != nil {
 		return nil, no
 	}
-	up, err := c.g.models.Upstream(c.d.x.Model, c.d.x)
+	up, err := c.g.models.Upstream(c.session.x.Model, c.session.x)
 	if err != nil {
 		c.unready(err)
 		return nil, nil
@@ -100,11 +100,11 @@ func (c *call) prepare() (*fitted, *refusal) {
 	if no := c.offered(); no != nil {
 		return nil, no
 	}
-	f, no := fit(body, c.api, c.count, up.Terms(c.api))
+	f, no := rewrite(body, c.api, c.count, up.Terms(c.api))
 	if no != nil {
 		return nil, no
 	}
-	c.meter = meter{api: c.api, price: up.Price(), asked: int64(len(f.body))}
+	c.meter = meter{api: c.api, price: up.Price(), requestBytes: int64(len(f.body))}
 	return &f, nil
 }
 
@@ -120,7 +120,7 @@ func (c *call) size() int64 {
 
 // read reads the body, and no more than may be. What is too much is read away, so that
 // the client comes to hear why.
-func (c *call) read() ([]byte, *refusal) {
+func (c *call) read() ([]byte, *rejection) {
 	const patience = 2 * time.Minute
 	conn := http.NewResponseController(c.w)
 	_ = conn.SetReadDeadline(time.Now().Add(patience)) // not every listener has deadlines
@@ -129,7 +129,7 @@ func (c *call) read() ([]byte, *refusal) {
 		_ = conn.SetWriteDeadline(time.Time{}) // how long an answer takes is limited otherwise
 	}()
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, &refusal{http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON"}
+		return nil, &rejection{http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON"}
 	}
 	most := c.g.cfg.requestBytes()
 	if c.r.ContentLength <= most {
@@ -138,7 +138,7 @@ func (c *call) read() ([]byte, *refusal) {
 		_, err := body.ReadFrom(io.LimitReader(c.r.Body, most+1))
 		switch {
 		case err != nil:
-			return nil, refuse("", "its body broke off")
+			return nil, reject("", "its body broke off")
 		case int64(body.Len()) <= most:
 			return body.Bytes(), nil
 		}
@@ -150,14 +150,14 @@ func (c *call) read() ([]byte, *refusal) {
 }
 
 // offered says whether the model can be called by this API.
-func (c *call) offered() *refusal {
+func (c *call) offered() *rejection {
 	offers := c.up.APIs()
 	for _, api := range offers {
 		if api == c.api {
 			return nil
 		}
 	}
-	return &refusal{http.StatusNotFound, "model", "The model " + c.d.x.Model + " is not called by " + c.api + " here, but by " + list(offers) +
+	return &rejection{http.StatusNotFound, "model", "The model " + c.session.x.Model + " is not called by " + c.api + " here, but by " + list(offers) +
 		"; where its server offers more, set apis of the model in models.models."}
 }
 
@@ -178,15 +178,15 @@ func (c *call) unready(err error) {
 	if errors.Is(err, model.ErrUnknown) {
 		status, code = http.StatusNotFound, "model_not_found"
 	}
-	c.fail(ours(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, model.NotReady(err))
+	c.fail(gatewayError(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, model.NotReady(err))
 }
 
-// refuse answers what is not passed on.
-func (c *call) refuse(no *refusal) {
-	f := ours(no.status, "", no.text)
+// rejected answers what is not passed on.
+func (c *call) rejected(no *rejection) {
+	f := gatewayError(no.status, "", no.text)
 	f.Param = no.param
-	trouble := model.NotPassed(c.d.x.Model, no.status, no.text)
-	c.fail(f, Refused, trouble)
+	lastErr := model.NotPassed(c.session.x.Model, no.status, no.text)
+	c.fail(f, Refused, lastErr)
 }
 
 // deny answers a call for which there is no leave.
@@ -195,28 +195,28 @@ func (c *call) deny(err error) {
 		c.log(Gone, nil)
 		return
 	}
-	var trouble error
+	var lastErr error
 	if errors.Is(err, agent.ErrBudget) || errors.Is(err, agent.ErrLimit) {
-		trouble = err
+		lastErr = err
 	}
-	f := closed(err)
-	c.fail(f, Denied, trouble)
+	f := callDenied(err)
+	c.fail(f, Denied, lastErr)
 }
 
 // fail answers a call that was never begun.
-func (c *call) fail(f fault, outcome string, trouble error) {
-	if trouble != nil {
-		c.d.note(trouble)
+func (c *call) fail(f clientError, outcome string, lastErr error) {
+	if lastErr != nil {
+		c.session.setLastError(lastErr)
 	}
-	c.tell(outcome, solve.Usage{}, false)
-	c.log(outcome, trouble)
+	c.report(outcome, solve.Usage{}, false)
+	c.log(outcome, lastErr)
 	f.write(c.w, c.api)
 }
 
 // forward makes the call and gives its answer to the client.
-func (c *call) forward(ctx context.Context, f *fitted) {
+func (c *call) forward(ctx context.Context, f *rewritten) {
 	ask := model.Request{API: c.api, Header: passed(c.r.Header), Body: f.body, Idle: c.g.cfg.IdleTimeout}
-	if claude(c.api) {
+	if anthropicStyle(c.api) {
 		ask.Query = c.r.URL.RawQuery
 	}
 	f.body = nil // a stream may last long
@@ -248,7 +248,7 @@ func (c *call) forward(ctx context.Context, f *fitted) {
 // whole passes on an answer that is no stream.
 func (c *call) whole(ctx context.Context, res *http.Response) {
 	data, err := io.ReadAll(res.Body)
-	c.meter.begun, c.meter.seen = true, int64(len(data))
+	c.meter.begun, c.meter.replyBytes = true, int64(len(data))
 	if err != nil {
 		c.broken(ctx, err)
 		return
@@ -265,8 +265,8 @@ func (c *call) whole(ctx context.Context, res *http.Response) {
 	if c.meter.failure != "" {
 		failure = c.up.Fail(agent.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.failure))
 	}
-	if err := c.settle(ctx, res.StatusCode, failure); err != nil {
-		closed(errAway).write(c.w, c.api)
+	if err := c.book(ctx, res.StatusCode, failure); err != nil {
+		callDenied(errNotOpen).write(c.w, c.api)
 		return
 	}
 	c.answer(ctx, res, data)

@@ -17,11 +17,11 @@ import (
 )
 
 func openAI(w *world) openai.Client {
-	return openai.NewClient(openaioption.WithBaseURL(w.door.URL+"/v1"), openaioption.WithAPIKey(w.door.Token), openaioption.WithMaxRetries(3))
+	return openai.NewClient(openaioption.WithBaseURL(w.session.URL+"/v1"), openaioption.WithAPIKey(w.session.Token), openaioption.WithMaxRetries(3))
 }
 
 func claude(w *world) anthropic.Client {
-	return anthropic.NewClient(anthropicoption.WithBaseURL(w.door.URL), anthropicoption.WithAPIKey(w.door.Token), anthropicoption.WithMaxRetries(3))
+	return anthropic.NewClient(anthropicoption.WithBaseURL(w.session.URL), anthropicoption.WithAPIKey(w.session.Token), anthropicoption.WithMaxRetries(3))
 }
 
 // official calls the gateway with the provider's own client and returns what the model said.
@@ -30,7 +30,7 @@ func official(w *world, api string, stream bool) (string, error) {
 	switch api {
 	case agent.APIChat:
 		c := openAI(w)
-		params := openai.ChatCompletionNewParams{Model: w.door.Model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hi")}}
+		params := openai.ChatCompletionNewParams{Model: w.session.Model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hi")}}
 		if !stream {
 			done, err := c.Chat.Completions.New(ctx, params)
 			if err != nil {
@@ -45,7 +45,7 @@ func official(w *world, api string, stream bool) (string, error) {
 		return text, s.Err()
 	case agent.APIResponses:
 		c := openAI(w)
-		params := responses.ResponseNewParams{Model: w.door.Model, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hi")}}
+		params := responses.ResponseNewParams{Model: w.session.Model, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hi")}}
 		if !stream {
 			done, err := c.Responses.New(ctx, params)
 			if err != nil {
@@ -62,7 +62,7 @@ func official(w *world, api string, stream bool) (string, error) {
 		return text, s.Err()
 	}
 	c := claude(w)
-	params := anthropic.MessageNewParams{Model: anthropic.Model(w.door.Model), MaxTokens: 100, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Hi"))}}
+	params := anthropic.MessageNewParams{Model: anthropic.Model(w.session.Model), MaxTokens: 100, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("Hi"))}}
 	if !stream {
 		done, err := c.Messages.New(ctx, params)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestOfficialClients(t *testing.T) {
 		if got, err := official(w, api, true); err != nil || got != "Hello wo" {
 			t.Errorf("%q, %v", got, err)
 		}
-		if diff := w.door.Usage(); diff.Calls != 2 || diff.Cost != 2*paid().Cost {
+		if diff := w.session.Usage(); diff.Calls != 2 || diff.Cost != 2*paid().Cost {
 			t.Errorf("%+v", diff)
 		}
 		_, err := official(w, api, true)
@@ -158,8 +158,8 @@ func TestScriptedModels(t *testing.T) {
 			if call := w.books.wait(t, 1); call.Usage.Input != 100 || call.Usage.Output != 10 || call.Usage.Cost != 20_000 || call.Estimated {
 				t.Errorf("%s: %+v", api, call)
 			}
-			if len(w.door.APIs) != 3 || w.door.Model != "m" {
-				t.Errorf("%+v", w.door)
+			if len(w.session.APIs) != 3 || w.session.Model != "m" {
+				t.Errorf("%+v", w.session)
 			}
 		}
 	}

@@ -14,10 +14,10 @@ type contents struct {
 }
 
 // checkContent refuses such content; data is one value of JSON.
-func checkContent(key string, data []byte) *refusal {
+func checkContent(key string, data []byte) *rejection {
 	c := &contents{data: data}
 	if problem := c.value(false); problem != "" {
-		return refuse(key, "%s", problem)
+		return reject(key, "%s", problem)
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 
 // countTokens answers how many tokens a message has: the provider's count where it
 // offers one, else an estimate. It costs nothing and is no step of the run.
-func (c *call) countTokens(ctx context.Context, f *fitted) {
-	if !c.d.mayCount(time.Now()) {
-		too := ours(http.StatusTooManyRequests, "", "This run has its tokens counted too often; estimate them, or wait.")
+func (c *call) countTokens(ctx context.Context, f *rewritten) {
+	if !c.session.mayCount(time.Now()) {
+		too := gatewayError(http.StatusTooManyRequests, "", "This run has its tokens counted too often; estimate them, or wait.")
 		too.after, too.again = 10*time.Second, true
 		too.write(c.w, c.api)
 		return
@@ -40,9 +40,9 @@ func (c *call) countTokens(ctx context.Context, f *fitted) {
 }
 
 func (c *call) uncounted(ctx context.Context, err error) {
-	f, failure := c.why(ctx, err)
+	f, failure := c.explain(ctx, err)
 	if me, ok := errors.AsType[*model.Error](failure); ok {
-		c.d.note(me)
+		c.session.setLastError(me)
 	}
 	c.log(Failed, failure)
 	if f.status != statusGone {

@@ -57,21 +57,21 @@ func (m *meter) chat(data []byte) bool {
 	if !decode(data, &e) {
 		return false
 	}
-	if len(e.Error) > 0 && !null(e.Error) {
+	if len(e.Error) > 0 && !isNull(e.Error) {
 		m.failure, m.ended = message(e.Error), true
 	}
 	for _, c := range e.Choices {
 		m.begun = true
 		d := c.Delta
-		m.seen += int64(len(d.Content) + len(d.Refusal) + max(len(d.Reasoning), len(d.Thoughts)))
+		m.replyBytes += int64(len(d.Content) + len(d.Refusal) + max(len(d.Reasoning), len(d.Thoughts)))
 		for _, t := range d.Tools {
-			m.seen += int64(len(t.Function.Name) + len(t.Function.Arguments) + len(t.Custom.Input))
+			m.replyBytes += int64(len(t.Function.Name) + len(t.Function.Arguments) + len(t.Custom.Input))
 		}
 		m.reason = m.reason || c.Reason != nil && *c.Reason != ""
 	}
 	if u := readUsage(e.Usage); u != nil {
-		m.told = u
-		m.bare = e.Choices != nil && len(e.Choices) == 0 && m.failure == ""
+		m.reported = u
+		m.usageOnly = e.Choices != nil && len(e.Choices) == 0 && m.failure == ""
 	}
 	return true
 }
@@ -96,7 +96,7 @@ func (m *meter) responses(data []byte) bool {
 	}
 	if text, ok := e.Delta.(string); ok {
 		m.begun = true
-		m.seen += int64(len(text))
+		m.replyBytes += int64(len(text))
 	}
 	switch e.Type {
 	case "response.completed", "response.incomplete":
@@ -110,7 +110,7 @@ func (m *meter) responses(data []byte) bool {
 		}
 	}
 	if u := readUsage(e.Response.Usage); u != nil && m.ended {
-		m.told = u
+		m.reported = u
 	}
 	return true
 }
@@ -138,7 +138,7 @@ func (m *meter) messages(data []byte) bool {
 		m.begun, m.first = true, readUsage(e.Message.Usage)
 	case "content_block_delta":
 		m.begun = true
-		m.seen += int64(len(e.Delta.Text) + len(e.Delta.JSON) + len(e.Delta.Thinking))
+		m.replyBytes += int64(len(e.Delta.Text) + len(e.Delta.JSON) + len(e.Delta.Thinking))
 	case "message_delta":
 		m.reason = m.reason || e.Delta.Reason != nil && *e.Delta.Reason != ""
 		m.delta(readUsage(e.Usage))
@@ -165,7 +165,7 @@ func (m *meter) delta(u *usage) {
 		}
 		u.Output = max(u.Output, f.Output)
 	}
-	m.told = u
+	m.reported = u
 }
 
 // complete says that the stream brought all of the reply, though it may not have said so.

@@ -66,10 +66,10 @@ func TestErrorsOfProviders(t *testing.T) {
 					t.Errorf("booked %+v", call)
 				}
 				var me agent.ModelError
-				if !errors.As(w.door.LastError(), &me) || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.trouble) {
-					t.Errorf("trouble %v, want %s with %q", w.door.LastError(), c.exit, c.trouble)
+				if !errors.As(w.session.LastError(), &me) || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.trouble) {
+					t.Errorf("trouble %v, want %s with %q", w.session.LastError(), c.exit, c.trouble)
 				}
-				w.clean(got.body, fmt.Sprint(w.door.LastError(), call.Err))
+				w.clean(got.body, fmt.Sprint(w.session.LastError(), call.Err))
 			})
 		}
 	})
@@ -92,8 +92,8 @@ func TestPassingFaults(t *testing.T) {
 		if got := w.ask(path(api), `{"a":1}`); got.status != 200 || got.body != whole(api) {
 			t.Errorf("%+v", got)
 		}
-		if call := w.books.wait(t, 1); call.Usage != paid() || w.up.calls() != 3 || w.door.LastError() != nil {
-			t.Errorf("%+v after %d calls, trouble %v", call, w.up.calls(), w.door.LastError())
+		if call := w.books.wait(t, 1); call.Usage != paid() || w.up.calls() != 3 || w.session.LastError() != nil {
+			t.Errorf("%+v after %d calls, trouble %v", call, w.up.calls(), w.session.LastError())
 		}
 		for i, body := range w.up.bodies {
 			if string(body) != string(w.up.bodies[0]) {
@@ -144,13 +144,13 @@ func TestBadAnswers(t *testing.T) {
 					t.Errorf("booked %+v", call)
 				}
 				var me agent.ModelError
-				if !errors.As(w.door.LastError(), &me) || me.ExitStatus() != c.exit {
-					t.Errorf("trouble %v, want %s", w.door.LastError(), c.exit)
+				if !errors.As(w.session.LastError(), &me) || me.ExitStatus() != c.exit {
+					t.Errorf("trouble %v, want %s", w.session.LastError(), c.exit)
 				}
 				if w.up.calls() != 1 {
 					t.Errorf("%d calls", w.up.calls())
 				}
-				w.clean(got.body, fmt.Sprint(w.door.LastError()))
+				w.clean(got.body, fmt.Sprint(w.session.LastError()))
 			})
 		}
 	})
@@ -192,8 +192,8 @@ func TestBrokenStreams(t *testing.T) {
 				if call.Usage != want || !call.Estimated || call.Err == nil || w.up.calls() != 1 {
 					t.Errorf("booked %+v, want %+v", call, want)
 				}
-				if _, ok := errors.AsType[agent.ModelError](w.door.LastError()); !ok {
-					t.Errorf("trouble %v", w.door.LastError())
+				if _, ok := errors.AsType[agent.ModelError](w.session.LastError()); !ok {
+					t.Errorf("trouble %v", w.session.LastError())
 				}
 				await(t, "the provider works no more", func() bool { return w.up.working() == 0 })
 			})
@@ -209,8 +209,8 @@ func TestProviderThatHangs(t *testing.T) {
 		got.wrong(t, api)
 		call := w.books.wait(t, 1)
 		var me agent.ModelError
-		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.door.LastError(), &me) || me.ExitStatus() != agent.StatusTimeout {
-			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.door.LastError())
+		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.session.LastError(), &me) || me.ExitStatus() != agent.StatusTimeout {
+			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.session.LastError())
 		}
 	})
 }
@@ -246,8 +246,8 @@ func TestClientGoesAway(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, provider, nil, a)
 				ctx, cancel := context.WithCancel(t.Context())
-				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.door.URL+path(api), strings.NewReader(`{"stream":true}`))
-				req.Header.Set("X-Api-Key", w.door.Token)
+				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.session.URL+path(api), strings.NewReader(`{"stream":true}`))
+				req.Header.Set("X-Api-Key", w.session.Token)
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
@@ -264,8 +264,8 @@ func TestClientGoesAway(t *testing.T) {
 				<-done
 				await(t, "the provider works no more", func() bool { return w.up.working() == 0 })
 				call := w.books.wait(t, 1)
-				if call.Usage.Calls != 1 || call.Usage.Cost == 0 || !call.Estimated || call.Err == nil || w.door.LastError() != nil {
-					t.Errorf("%+v, trouble %v", call, w.door.LastError())
+				if call.Usage.Calls != 1 || call.Usage.Cost == 0 || !call.Estimated || call.Err == nil || w.session.LastError() != nil {
+					t.Errorf("%+v, trouble %v", call, w.session.LastError())
 				}
 				cancel()
 			})
@@ -294,11 +294,11 @@ func TestTooLargeRequest(t *testing.T) {
 	kinds(t, func(t *testing.T, api, provider string) {
 		for _, known := range []bool{true, false} {
 			w := newWorld(t, provider, nil, plain(whole(api)))
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.door.URL+path(api), &slow{left: 50 << 20})
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.session.URL+path(api), &slow{left: 50 << 20})
 			if known {
 				req.ContentLength = 50 << 20
 			}
-			req.Header.Set("Authorization", "Bearer "+w.door.Token)
+			req.Header.Set("Authorization", "Bearer "+w.session.Token)
 			res, err := http.DefaultClient.Do(req)
 			if err != nil {
 				t.Fatal(err)
@@ -310,8 +310,8 @@ func TestTooLargeRequest(t *testing.T) {
 			if got.status != 413 || !strings.Contains(message, "32 MiB") || w.up.calls() != 0 {
 				t.Errorf("%+v", got)
 			}
-			if me, ok := errors.AsType[agent.ModelError](w.door.LastError()); !ok || me.ExitStatus() != agent.StatusContext {
-				t.Errorf("trouble %v", w.door.LastError())
+			if me, ok := errors.AsType[agent.ModelError](w.session.LastError()); !ok || me.ExitStatus() != agent.StatusContext {
+				t.Errorf("trouble %v", w.session.LastError())
 			}
 			// The run goes on.
 			if got := w.ask(path(api), `{}`); got.status != 200 {
@@ -340,9 +340,9 @@ func TestModelsThatCannotBeCalled(t *testing.T) {
 			w := newWorld(t, model.OpenAI, c.change, plain("{}"))
 			got := w.ask(path(c.api), `{}`)
 			got.wrong(t, c.api)
-			me, ok := errors.AsType[agent.ModelError](w.door.LastError())
+			me, ok := errors.AsType[agent.ModelError](w.session.LastError())
 			if got.status != c.status || !ok || me.ExitStatus() != c.exit || !strings.Contains(me.Public(), c.public) || w.up.calls() != 0 || len(w.books.settled()) != 0 {
-				t.Errorf("%+v, trouble %v", got, w.door.LastError())
+				t.Errorf("%+v, trouble %v", got, w.session.LastError())
 			}
 			if strings.Contains(got.body, "THE_KEY") {
 				t.Errorf("the agent reads our settings: %s", got.body)
@@ -367,7 +367,7 @@ func TestPathsThatAreNone(t *testing.T) {
 	if got := w.ask("/v1/files", `{}`, "Anthropic-Version", "2023-06-01"); got.status != 404 {
 		got.wrong(t, agent.APIMessages)
 	}
-	res, err := http.Head(w.door.URL + "/")
+	res, err := http.Head(w.session.URL + "/")
 	if err != nil || res.StatusCode != 200 {
 		t.Error(res, err)
 	}
@@ -382,15 +382,15 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	big := "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("x", 1<<16) + "\"}}]}\n\n"
 	w := newWorld(t, model.OpenAI, func(s *setting) { s.cfg.IdleTimeout = time.Second }, stream(strings.Repeat(big, 150)))
-	host, run, _ := strings.Cut(strings.TrimPrefix(w.door.URL, "http://"), "/")
+	host, run, _ := strings.Cut(strings.TrimPrefix(w.session.URL, "http://"), "/")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	body := `{"stream":true}`
-	fmt.Fprintf(conn, "POST /%s/v1/chat/completions HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", run, w.door.Token, len(body), body)
-	if call := w.books.wait(t, 1); !call.Estimated || call.Usage.Calls != 1 || w.door.LastError() != nil {
-		t.Errorf("%+v, trouble %v", call, w.door.LastError())
+	fmt.Fprintf(conn, "POST /%s/v1/chat/completions HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", run, w.session.Token, len(body), body)
+	if call := w.books.wait(t, 1); !call.Estimated || call.Usage.Calls != 1 || w.session.LastError() != nil {
+		t.Errorf("%+v, trouble %v", call, w.session.LastError())
 	}
 }

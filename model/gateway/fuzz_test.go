@@ -66,13 +66,13 @@ func (p *passage) through(t *testing.T, c canned, api string, body []byte) (int,
 	t.Helper()
 	p.canned = c
 	b := &books{}
-	door, shut, err := p.g.Open(run, agent.AccessPublic, solve.Experiment{Model: "m", Temperature: ptr(0.5)}, b)
+	session, shut, err := p.g.Open(run, agent.AccessPublic, solve.Experiment{Model: "m", Temperature: ptr(0.5)}, b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shut()
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/gateway/"+run+path(api), bytes.NewReader(body))
-	r.Header.Set("X-Api-Key", door.Token)
+	r.Header.Set("X-Api-Key", session.Token)
 	p.g.ServeHTTP(w, r)
 	calls := b.settled()
 	if len(calls) != len(b.worst) {

@@ -38,23 +38,23 @@ const PublicPath = "/gateway/"
 
 // Gateway is safe for concurrent use. It is closed with [Gateway.Close].
 type Gateway struct {
-	cfg    Config
-	dir    string // absolute
-	models *model.Set
-	public string // "" without a public address
-	host   string
-	log    zerolog.Logger
-	told   func(Count)
+	cfg     Config
+	dir     string // absolute
+	models  *model.Set
+	public  string // "" without a public address
+	host    string
+	log     zerolog.Logger
+	counter func(Count)
 
 	making sync.Mutex
 	secret atomic.Pointer[[]byte] // nil before the first run of this directory
 
-	mu      sync.Mutex
-	doors   map[string]*door
-	sockets map[string]*listening
-	local   *listening // for agents on this machine, once one is there
-	stopped bool       // no call is let in
-	closed  bool
+	mu       sync.Mutex
+	sessions map[string]*session
+	sockets  map[string]*listening
+	local    *listening // for agents on this machine, once one is there
+	stopped  bool       // no call is let in
+	closed   bool
 }
 
 // Option changes a Gateway while it is made.
@@ -79,7 +79,7 @@ type Count struct {
 }
 
 // WithCounter has every call told that ends. The func must not block.
-func WithCounter(f func(Count)) Option { return func(g *Gateway) { g.told = f } }
+func WithCounter(f func(Count)) Option { return func(g *Gateway) { g.counter = f } }
 
 // New makes the gateway. publicURL is the address of this server, "" if it has none.
 // Nothing is made on disk and nothing listens before the first run comes.
@@ -89,15 +89,15 @@ func New(c Config, models *model.Set, publicURL string, log zerolog.Logger, opts
 		return nil, fmt.Errorf("gateway.dir: %w", err)
 	}
 	g := &Gateway{
-		cfg: c, dir: dir, models: models, log: log, told: func(Count) {},
-		doors: map[string]*door{}, sockets: map[string]*listening{},
+		cfg: c, dir: dir, models: models, log: log, counter: func(Count) {},
+		sessions: map[string]*session{}, sockets: map[string]*listening{},
 	}
 	if publicURL != "" {
 		u, err := url.Parse(publicURL)
 		if err != nil {
 			return nil, fmt.Errorf("server.public_url: %w", err)
 		}
-		g.public, g.host = strings.TrimRight(publicURL, "/"), ruled(u)
+		g.public, g.host = strings.TrimRight(publicURL, "/"), ruleHost(u)
 	}
 	for _, o := range opts {
 		o(g)
@@ -112,9 +112,9 @@ func New(c Config, models *model.Set, publicURL string, log zerolog.Logger, opts
 	return g, nil
 }
 
-// ruled is the host by which a provider's network rules can open an address, "" if they
+// ruleHost is the host by which a provider's network rules can open an address, "" if they
 // cannot: they know names, and tell names apart on the usual ports only.
-func ruled(u *url.URL) string {
+func ruleHost(u *url.URL) string {
 	usual := u.Port() == "" || u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80"
 	if _, err := netip.ParseAddr(u.Hostname()); err == nil || !usual {
 		return ""
@@ -122,8 +122,8 @@ func ruled(u *url.URL) string {
 	return u.Hostname()
 }
 
-// make makes the directory and the secret where they are missing.
-func (g *Gateway) make() error {
+// ensureSecret makes the directory and the secret where they are missing.
+func (g *Gateway) ensureSecret() error {
 	g.making.Lock()
 	defer g.making.Unlock()
 	if g.secret.Load() != nil {
@@ -152,7 +152,7 @@ func (g *Gateway) Socket(run string) (dir string, err error) {
 	if err := checkRun(run); err != nil {
 		return "", fmt.Errorf("make the gateway's directory: %w", err)
 	}
-	if err := g.make(); err != nil {
+	if err := g.ensureSecret(); err != nil {
 		return "", err
 	}
 	dir = filepath.Join(g.dir, run)
@@ -162,60 +162,60 @@ func (g *Gateway) Socket(run string) (dir string, err error) {
 	return dir, nil
 }
 
-// Open opens the run's door, until the func is called: then its calls are ended and
+// Open opens the run's session, until the func is called: then its calls are ended and
 // settled before it returns, and from then on its token is worth nothing. A run of the
-// same name gets the same token and the same address again, after a restart, too; a door
+// same name gets the same token and the same address again, after a restart, too; a session
 // that is open already passes to the new owner.
 //
-// While the run is not over and its door not open, because this process has stopped or
+// While the run is not over and its session not open, because this process has stopped or
 // the next one has not come to it yet, its calls are told to come again.
 func (g *Gateway) Open(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error) {
-	address, err := g.reach(run, where)
+	address, err := g.address(run, where)
 	if err != nil {
 		return agent.GatewaySession{}, nil, fmt.Errorf("open the gateway for run %s: %w", short(run), err)
 	}
-	if err := os.WriteFile(g.mark(run), nil, 0o600); err != nil {
+	if err := os.WriteFile(g.openMarker(run), nil, 0o600); err != nil {
 		return agent.GatewaySession{}, nil, fmt.Errorf("open the gateway for run %s: %w", run, err)
 	}
-	d := newDoor(run, where, x, a, g.cfg.requestBytes())
+	s := newSession(run, where, x, a, g.cfg.requestBytes())
 	g.mu.Lock()
-	old := g.doors[run]
-	g.doors[run] = d
+	old := g.sessions[run]
+	g.sessions[run] = s
 	if g.stopped {
-		d.shut(errAway)
+		s.close(errNotOpen)
 	}
 	g.mu.Unlock()
 	if old != nil {
-		old.shut(errAway)
+		old.close(errNotOpen)
 	}
 	return agent.GatewaySession{
-		URL: address, Token: g.token(run), Model: x.Model, APIs: g.models.APIs(x.Model), Usage: d.spent, LastError: d.wrong,
-	}, func() { g.shut(d) }, nil
+		URL: address, Token: g.token(run), Model: x.Model, APIs: g.models.APIs(x.Model), Usage: s.totalUsage, LastError: s.lastError,
+	}, func() { g.closeSession(s) }, nil
 }
 
-// mark is the file that says that a run has begun and is not over.
-func (g *Gateway) mark(run string) string { return filepath.Join(g.dir, run+".open") }
+// openMarker is the file that says that a run has begun and is not over.
+func (g *Gateway) openMarker(run string) string { return filepath.Join(g.dir, run+".open") }
 
-// shut closes a door for good. One that another owner has, or may have, stays.
-func (g *Gateway) shut(d *door) {
-	d.shut(agent.ErrRunOver)
-	d.calls.Wait()
+// closeSession closes a session for good. One that another owner has, or may have, stays.
+func (g *Gateway) closeSession(s *session) {
+	s.close(agent.ErrRunOver)
+	s.calls.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.doors[d.run] != d {
+	if g.sessions[s.run] != s {
 		return
 	}
-	delete(g.doors, d.run)
-	if errors.Is(d.gone(), agent.ErrRunOver) {
-		if err := os.Remove(g.mark(d.run)); err != nil {
-			g.log.Warn().Err(err).Str(logkey.Run, d.run).Msg("mark of a run not removed")
+	delete(g.sessions, s.run)
+	if errors.Is(s.closedBy(), agent.ErrRunOver) {
+		if err := os.Remove(g.openMarker(s.run)); err != nil {
+			g.log.Warn().Err(err).Str(logkey.Run, s.run).Msg("mark of a run not removed")
 		}
 	}
 }
 
-// reach makes the way to the gateway and returns its address.
-func (g *Gateway) reach(run string, where agent.GatewayAccess) (string, error) {
-	if err := errors.Join(checkRun(run), g.make()); err != nil {
+// address makes the way to the gateway and returns its address.
+func (g *Gateway) address(run string, where agent.GatewayAccess) (string, error) {
+	if err := errors.Join(checkRun(run), g.ensureSecret()); err != nil {
 		return "", err
 	}
 	g.mu.Lock()

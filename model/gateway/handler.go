@@ -45,63 +45,63 @@ func (g *Gateway) handler(where agent.GatewayAccess, split func(path string) (ru
 		case r.Method == http.MethodHead && path == "/":
 			return
 		case !known:
-			ours(http.StatusNotFound, "not_found", "yudai's gateway has no "+r.Method+" "+short(path)+".").write(w, shape)
+			gatewayError(http.StatusNotFound, "not_found", "yudai's gateway has no "+r.Method+" "+short(path)+".").write(w, shape)
 			return
 		}
 		if to.api != "" {
 			shape = to.api
 		}
-		d, no := g.admit(where, run, r)
+		s, no := g.authorize(where, run, r)
 		switch {
 		case no != nil:
 			no.write(w, shape)
 		case to.models:
-			d.listModels(w, shape)
+			s.listModels(w, shape)
 		default:
-			(&call{g: g, d: d, api: to.api, count: to.count, w: w, r: r}).serve()
+			(&call{g: g, session: s, api: to.api, count: to.count, w: w, r: r}).serve()
 		}
 	})
 }
 
-// admit finds the door that a request may go through. Whatever is wrong with a token, who
+// authorize finds the session that a request may go through. Whatever is wrong with a token, who
 // has none learns nothing else.
-func (g *Gateway) admit(where agent.GatewayAccess, run string, r *http.Request) (*door, *fault) {
-	no := ours(http.StatusUnauthorized, "invalid_run_token", textToken)
+func (g *Gateway) authorize(where agent.GatewayAccess, run string, r *http.Request) (*session, *clientError) {
+	no := gatewayError(http.StatusUnauthorized, "invalid_run_token", textToken)
 	if checkRun(run) != nil {
 		return nil, &no
 	}
-	tokens := presented(r.Header)
-	if !holds(tokens, g.token(run)) {
-		g.stranger(run, tokens)
+	tokens := tokensOf(r.Header)
+	if !hasToken(tokens, g.token(run)) {
+		g.logWrongToken(run, tokens)
 		return nil, &no
 	}
 	g.mu.Lock()
-	d := g.doors[run]
+	s := g.sessions[run]
 	g.mu.Unlock()
-	if d == nil {
+	if s == nil {
 		why := error(agent.ErrRunOver)
-		if _, err := os.Stat(g.mark(run)); err == nil {
-			why = errAway
+		if _, err := os.Stat(g.openMarker(run)); err == nil {
+			why = errNotOpen
 		}
-		f := closed(why)
+		f := callDenied(why)
 		return nil, &f
 	}
-	if d.where != where {
+	if s.where != where {
 		return nil, &no
 	}
-	if err := d.gone(); err != nil {
-		f := closed(err)
+	if err := s.closedBy(); err != nil {
+		f := callDenied(err)
 		return nil, &f
 	}
-	return d, nil
+	return s, nil
 }
 
-// stranger logs a request with a wrong token. That of another run is worth knowing.
-func (g *Gateway) stranger(run string, tokens []string) {
+// logWrongToken logs a request with a wrong token. That of another run is worth knowing.
+func (g *Gateway) logWrongToken(run string, tokens []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for other := range g.doors {
-		if holds(tokens, g.token(other)) {
+	for other := range g.sessions {
+		if hasToken(tokens, g.token(other)) {
 			g.log.Warn().Str(logkey.Run, run).Str(logkey.Event, "token of run "+other).Msg("a run used another run's token")
 			return
 		}
@@ -110,12 +110,12 @@ func (g *Gateway) stranger(run string, tokens []string) {
 }
 
 // listModels answers that there is one model.
-func (d *door) listModels(w http.ResponseWriter, shape string) {
-	name := d.x.Model
+func (s *session) listModels(w http.ResponseWriter, shape string) {
+	name := s.x.Model
 	var v any = map[string]any{"object": "list", "data": []any{
 		map[string]any{"id": name, "object": "model", "created": 0, "owned_by": "yudai"},
 	}}
-	if claude(shape) {
+	if anthropicStyle(shape) {
 		v = map[string]any{"first_id": name, "last_id": name, "has_more": false, "data": []any{
 			map[string]any{"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"},
 		}}

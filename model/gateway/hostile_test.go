@@ -25,14 +25,14 @@ func TestRunEndsThoughNobodyReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, model.OpenAI, nil, a)
-			host, run, _ := strings.Cut(strings.TrimPrefix(w.door.URL, "http://"), "/")
+			host, run, _ := strings.Cut(strings.TrimPrefix(w.session.URL, "http://"), "/")
 			conn, err := net.Dial("tcp", host)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
 			body := fmt.Sprintf(`{"stream":%v}`, name == "stream")
-			fmt.Fprintf(conn, "POST /%s/v1/chat/completions HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", run, w.door.Token, len(body), body)
+			fmt.Fprintf(conn, "POST /%s/v1/chat/completions HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", run, w.session.Token, len(body), body)
 			if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has begun
 				t.Fatal(err)
 			}
@@ -104,12 +104,12 @@ func TestWorstOfTwoLimits(t *testing.T) {
 func TestRequestsAreJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, model.OpenAI, nil, plain(chatBody))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.door.URL+path(agent.APIChat), strings.NewReader(`{"a":"&model=dear&b="}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.session.URL+path(agent.APIChat), strings.NewReader(`{"a":"&model=dear&b="}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("X-Api-Key", w.door.Token)
+	req.Header.Set("X-Api-Key", w.session.Token)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

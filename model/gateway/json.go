@@ -31,10 +31,10 @@ const (
 
 // parseObject takes an object apart. Two members of one name are refused: servers differ
 // in which of them they take.
-func parseObject(data []byte) (*object, *refusal) {
+func parseObject(data []byte) (*object, *rejection) {
 	i := space(data, 0)
 	if i >= len(data) || data[i] != '{' {
-		return nil, refuse("", "it must be a JSON object")
+		return nil, reject("", "it must be a JSON object")
 	}
 	o := &object{before: data[:i]}
 	seen := map[string]bool{}
@@ -56,9 +56,9 @@ func parseObject(data []byte) (*object, *refusal) {
 		m.tail = data[end:i]
 		switch {
 		case seen[m.key]:
-			return nil, refuse(m.key, "it holds %q twice", short(m.key))
+			return nil, reject(m.key, "it holds %q twice", short(m.key))
 		case len(o.members) == mostMembers:
-			return nil, refuse("", "it has more than %d members", mostMembers)
+			return nil, reject("", "it has more than %d members", mostMembers)
 		}
 		seen[m.key] = true
 		o.members = append(o.members, m)
@@ -236,11 +236,11 @@ func text(raw []byte) string {
 	return s
 }
 
-// null says that a value stands for none.
-func null(raw []byte) bool { return string(raw) == "null" }
+// isNull says that a value stands for none.
+func isNull(raw []byte) bool { return string(raw) == "null" }
 
-// hollow says that a value is nothing: null, false, "", [] or {}.
-func hollow(raw []byte) bool {
+// isEmpty says that a value is nothing: null, false, "", [] or {}.
+func isEmpty(raw []byte) bool {
 	switch string(raw) {
 	case "null", "false", `""`, "[]", "{}":
 		return true

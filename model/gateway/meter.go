@@ -79,29 +79,29 @@ func (u usage) tokens(api string) (t agent.Tokens, hour int64) {
 
 // meter reads what a call used, out of an answer or event by event out of a stream.
 type meter struct {
-	api   string
-	price agent.Price
-	asked int64 // bytes of the request
+	api          string
+	price        agent.Price
+	requestBytes int64 // bytes of the request
 
-	told    *usage // the provider's own numbers, the last ones
-	first   *usage // those at the beginning of a message
-	seen    int64  // bytes of the reply
-	begun   bool   // the model did something
-	ended   bool   // the stream said that it ends
-	bare    bool   // the event at hand holds the usage of a chat and nothing else
-	reason  bool   // the reply said why it ended
-	failure string // the error that the stream told
-	events  int64
+	reported   *usage // the provider's own numbers, the last ones
+	first      *usage // those at the beginning of a message
+	replyBytes int64  // bytes of the reply
+	begun      bool   // the model did something
+	ended      bool   // the stream said that it ends
+	usageOnly  bool   // the event at hand holds the usage of a chat and nothing else
+	reason     bool   // the reply said why it ended
+	failure    string // the error that the stream told
+	events     int64
 }
 
 // hourFactor is what writing to a cache that keeps for an hour costs beyond the usual one.
 const hourFactor = 0.6
 
-// bill is what the call cost as far as it is known. Without the provider's numbers it is
+// cost is what the call cost as far as it is known. Without the provider's numbers it is
 // estimated: four bytes are a token. Nothing but zeros is no number.
-func (m *meter) bill() (u solve.Usage, estimated bool) {
-	if m.told != nil && m.complete() {
-		if t, hour := m.told.tokens(m.api); t != (agent.Tokens{}) {
+func (m *meter) cost() (u solve.Usage, estimated bool) {
+	if m.reported != nil && m.complete() {
+		if t, hour := m.reported.tokens(m.api); t != (agent.Tokens{}) {
 			u = m.price.Usage(t)
 			t.CacheWrite += int64(math.Round(hourFactor * float64(hour)))
 			u.Cost = m.price.Usage(t).Cost
@@ -111,8 +111,8 @@ func (m *meter) bill() (u solve.Usage, estimated bool) {
 	if m.failure != "" && !m.begun {
 		return solve.Usage{}, false
 	}
-	t := agent.Tokens{Input: quarter(m.asked)}
-	for _, u := range []*usage{m.first, m.told} {
+	t := agent.Tokens{Input: quarter(m.requestBytes)}
+	for _, u := range []*usage{m.first, m.reported} {
 		if u == nil {
 			continue
 		}
@@ -120,22 +120,22 @@ func (m *meter) bill() (u solve.Usage, estimated bool) {
 			t = told
 		}
 	}
-	t.Output = max(t.Output, quarter(m.seen))
+	t.Output = max(t.Output, quarter(m.replyBytes))
 	return m.price.Usage(t), true
 }
 
 func quarter(n int64) int64 { return (n + 3) / 4 }
 
-// worst is what a call may cost at most: each byte of the request a token of the dearest
+// maxCost is what a call may cost at most: each byte of the request a token of the dearest
 // kind, and the longest reply.
-func worst(p agent.Price, api string, bytes int, reply int64) solve.Money {
+func maxCost(p agent.Price, api string, bytes int, reply int64) solve.Money {
 	const unlimited = 128_000 // the longest reply of any model known to us, where nothing limits it
 	n := int64(bytes)
 	if reply == 0 {
 		reply = unlimited
 	}
 	write := n
-	if claude(api) {
+	if anthropicStyle(api) {
 		write += int64(math.Round(hourFactor * float64(n)))
 	}
 	in := max(p.Usage(agent.Tokens{Input: n}).Cost, p.Usage(agent.Tokens{CacheRead: n}).Cost, p.Usage(agent.Tokens{CacheWrite: write}).Cost)
@@ -165,8 +165,8 @@ func (m *meter) whole(data []byte) bool {
 	if reply = bytes.TrimSpace(reply); len(reply) == 0 || reply[0] != '[' {
 		return false
 	}
-	m.begun, m.ended, m.seen = true, true, int64(len(reply))
-	m.told = readUsage(a.Usage)
+	m.begun, m.ended, m.replyBytes = true, true, int64(len(reply))
+	m.reported = readUsage(a.Usage)
 	if m.api == agent.APIResponses && a.Status == "failed" {
 		m.failure = message(a.Error)
 	}

@@ -26,7 +26,7 @@ func TestCountTokens(t *testing.T) {
 	if got := w.ask(count, `{}`); got.status != 400 {
 		t.Errorf("%+v", got)
 	}
-	if len(w.books.worst) != 0 || w.door.Usage().Calls != 0 {
+	if len(w.books.worst) != 0 || w.session.Usage().Calls != 0 {
 		t.Error("counting is booked")
 	}
 	local := newWorld(t, model.OpenAI, func(s *setting) { s.entry.APIs = []string{agent.APIMessages} }, plain(`{}`))
@@ -57,8 +57,8 @@ func TestCountTokens(t *testing.T) {
 func TestMessagesOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, model.OpenAI, func(s *setting) { s.entry.APIs = []string{agent.APIChat, agent.APIMessages} }, plain(claudBody))
-	if got := w.ask(path(agent.APIMessages), `{}`); got.status != 200 || !slices.Equal(w.door.APIs, []string{agent.APIChat, agent.APIMessages}) {
-		t.Errorf("%+v, %v", got, w.door.APIs)
+	if got := w.ask(path(agent.APIMessages), `{}`); got.status != 200 || !slices.Equal(w.session.APIs, []string{agent.APIChat, agent.APIMessages}) {
+		t.Errorf("%+v, %v", got, w.session.APIs)
 	}
 	if url, head, _ := w.up.last(); url != "/v1/messages" || head.Get("Authorization") != "Bearer "+key || head.Get("Anthropic-Version") == "" {
 		t.Errorf("%s %v", url, head)
@@ -76,7 +76,7 @@ func TestRecords(t *testing.T) {
 			}
 			var token string
 			w := newWorld(t, provider, func(s *setting) { s.cfg.Record = true }, a)
-			token = w.door.Token
+			token = w.session.Token
 			got := w.ask(path(api), fmt.Sprintf(`{"model":"the-model","stream":%v,"user":"%s %s \"Authorization: Bearer abcdefgh\" x-api-key: hijklmno"}`, streaming, token, key))
 			call := w.books.wait(t, 1)
 			ended := strings.LastIndex(strings.TrimRight(want, "\n"), "\n\n") // the last event comes after the books are closed

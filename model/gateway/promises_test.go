@@ -100,17 +100,17 @@ func TestRunEndsWhileACallWaitsForLeave(t *testing.T) {
 	kinds(t, func(t *testing.T, api, provider string) {
 		w := newWorld(t, provider, nil, plain(whole(api)))
 		account := hesitant{make(chan struct{})}
-		door, shut, err := w.g.Open("run-h", agent.AccessLoopback, solve.Experiment{Model: "m"}, account)
+		session, shut, err := w.g.Open("run-h", agent.AccessLoopback, solve.Experiment{Model: "m"}, account)
 		if err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan said, 1)
-		go func() { done <- w.askWith(t.Context(), door.URL+path(api), "Bearer "+door.Token, `{}`) }()
+		go func() { done <- w.askWith(t.Context(), session.URL+path(api), "Bearer "+session.Token, `{}`) }()
 		<-account.asked
 		shut()
 		got := <-done
-		if _, message := got.wrong(t, api); got.status != 401 || !strings.Contains(message, "has ended") || w.up.calls() != 0 || door.LastError() != nil {
-			t.Errorf("%+v, trouble %v", got, door.LastError())
+		if _, message := got.wrong(t, api); got.status != 401 || !strings.Contains(message, "has ended") || w.up.calls() != 0 || session.LastError() != nil {
+			t.Errorf("%+v, trouble %v", got, session.LastError())
 		}
 	})
 }

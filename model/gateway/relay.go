@@ -69,12 +69,12 @@ func (s *relay) one(ctx context.Context, e frame) error {
 		return s.up.Fail(agent.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
 	}
 	if s.meter.ended && !ended {
-		if err := s.settle(ctx, s.res.StatusCode, s.failure()); err != nil {
-			return errAway
+		if err := s.book(ctx, s.res.StatusCode, s.failure()); err != nil {
+			return errNotOpen
 		}
 	}
-	if s.meter.bare && !s.usage { // it is only there because the gateway wants it
-		s.meter.bare = false
+	if s.meter.usageOnly && !s.usage { // it is only there because the gateway wants it
+		s.meter.usageOnly = false
 		return nil
 	}
 	return s.give(ctx, e.raw)
@@ -111,13 +111,13 @@ func (s *relay) give(ctx context.Context, data []byte) error {
 // end ends the stream, whose reading or writing ended with err.
 func (s *relay) end(ctx context.Context, err error) {
 	switch {
-	case s.meter.ended && !s.open && !errors.Is(err, errAway): // all that counts was said
+	case s.meter.ended && !s.open && !errors.Is(err, errNotOpen): // all that counts was said
 		return
 	case errors.Is(err, io.EOF) && s.meter.complete():
-		if s.settle(ctx, s.res.StatusCode, nil) == nil {
+		if s.book(ctx, s.res.StatusCode, nil) == nil {
 			return
 		}
-		err = errAway
+		err = errNotOpen
 	case errors.Is(err, io.EOF):
 		err = s.up.Fail(agent.StatusConnection, "the provider's answer broke off")
 	case errors.Is(err, errFrame):

@@ -60,8 +60,8 @@ func (g *Gateway) token(run string) string {
 	return TokenPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil)))
 }
 
-// presented are the tokens of a request.
-func presented(h http.Header) []string {
+// tokensOf are the tokens of a request.
+func tokensOf(h http.Header) []string {
 	var out []string
 	if kind, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(kind, "Bearer") {
 		out = append(out, strings.TrimSpace(token))
@@ -72,9 +72,9 @@ func presented(h http.Header) []string {
 	return out
 }
 
-// holds says that a token is among those that were presented, in the same time whatever
+// hasToken says that a token is among those that were presented, in the same time whatever
 // they are.
-func holds(tokens []string, want string) bool {
+func hasToken(tokens []string, want string) bool {
 	if want == "" {
 		return false
 	}

@@ -45,20 +45,20 @@ func newToolFilter(api string) *toolFilter {
 // runsThere says that a tool runs at the provider. Anthropic's computer tools have dates,
 // and run at the agent.
 func (f *toolFilter) runsThere(kind string) bool {
-	return hosted.MatchString(kind) && !(claude(f.api) && f.clients.MatchString(kind))
+	return hosted.MatchString(kind) && !(anthropicStyle(f.api) && f.clients.MatchString(kind))
 }
 
 // tools takes the hosted tools out of the member tools and all that goes with them.
-func (f *toolFilter) tools(o *object) *refusal {
+func (f *toolFilter) tools(o *object) *rejection {
 	m := o.find("tools")
-	if m == nil || null(m.value) {
+	if m == nil || isNull(m.value) {
 		return nil
 	}
 	kept, no := f.list(m.value, 1)
 	if no != nil || len(f.stripped) == 0 {
 		return no
 	}
-	if hollow(kept) {
+	if isEmpty(kept) {
 		o.drop("tools")
 		o.drop("tool_choice")
 		o.drop("parallel_tool_calls")
@@ -72,15 +72,15 @@ func (f *toolFilter) tools(o *object) *refusal {
 }
 
 // list is an array of tools without the hosted ones; depth is 1 for the request's own.
-func (f *toolFilter) list(data []byte, depth int) ([]byte, *refusal) {
+func (f *toolFilter) list(data []byte, depth int) ([]byte, *rejection) {
 	if data[0] != '[' {
-		return nil, refuse("tools", "tools must be a list")
+		return nil, reject("tools", "tools must be a list")
 	}
 	var kept [][]byte
 	changed := false
 	values, whole := elements(data)
 	if len(values) > mostElements || depth > deepest {
-		return nil, refuse("tools", "it has more than %d tools, or groups of them more than %d deep", mostElements, deepest)
+		return nil, reject("tools", "it has more than %d tools, or groups of them more than %d deep", mostElements, deepest)
 	}
 	for i, v := range values {
 		text, no := f.one(v, depth)
@@ -103,14 +103,14 @@ func (f *toolFilter) list(data []byte, depth int) ([]byte, *refusal) {
 }
 
 // one is a tool as it may stay, nil if it may not.
-func (f *toolFilter) one(data []byte, depth int) ([]byte, *refusal) {
+func (f *toolFilter) one(data []byte, depth int) ([]byte, *rejection) {
 	o, no := parseObject(data)
 	if no != nil {
-		return nil, refuse("tools", "a tool is no JSON object, or has two members of one name")
+		return nil, reject("tools", "a tool is no JSON object, or has two members of one name")
 	}
 	for _, m := range o.members {
 		if m.key != "type" && strings.EqualFold(m.key, "type") {
-			return nil, refuse("tools", "a tool has a member %q; write type", short(m.key))
+			return nil, reject("tools", "a tool has a member %q; write type", short(m.key))
 		}
 	}
 	kind, name := "", ""
@@ -125,12 +125,12 @@ func (f *toolFilter) one(data []byte, depth int) ([]byte, *refusal) {
 		f.stripped = append(f.stripped, kind, name)
 		return nil, nil
 	case !f.clients.MatchString(kind):
-		return nil, refuse("tools", "it has a tool of type %q, which is not known to run at the agent", short(kind))
+		return nil, reject("tools", "it has a tool of type %q, which is not known to run at the agent", short(kind))
 	case kind != "namespace":
 		return data, nil
 	}
 	inner := o.find("tools")
-	if inner == nil || null(inner.value) {
+	if inner == nil || isNull(inner.value) {
 		return data, nil
 	}
 	kept, no := f.list(inner.value, depth+1)
@@ -144,7 +144,7 @@ func (f *toolFilter) one(data []byte, depth int) ([]byte, *refusal) {
 // local says that a shell runs at the agent, not in a container of the provider's.
 func local(o *object) bool {
 	m := o.find("environment")
-	if m == nil || null(m.value) {
+	if m == nil || isNull(m.value) {
 		return true
 	}
 	e, no := parseObject(m.value)

@@ -187,15 +187,15 @@ func await(t *testing.T, what string, holds func() bool) {
 
 // world is a gateway with one model, and a run of it.
 type world struct {
-	t     *testing.T
-	up    *provider
-	g     *gateway.Gateway
-	books *books
-	door  agent.GatewaySession
-	shut  func()
-	log   *syncBuffer
-	mu    sync.Mutex
-	count []gateway.Count
+	t       *testing.T
+	up      *provider
+	g       *gateway.Gateway
+	books   *books
+	session agent.GatewaySession
+	shut    func()
+	log     *syncBuffer
+	mu      sync.Mutex
+	count   []gateway.Count
 }
 
 type syncBuffer struct {
@@ -263,7 +263,7 @@ func newWorld(t *testing.T, provider string, change func(*setting), answers ...a
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.g.Close() })
-	if w.door, w.shut, err = w.g.Open(run, agent.AccessLoopback, s.x, w.books); err != nil {
+	if w.session, w.shut, err = w.g.Open(run, agent.AccessLoopback, s.x, w.books); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -279,7 +279,7 @@ type said struct {
 // ask makes a call as a plain client.
 func (w *world) ask(path, body string, header ...string) said {
 	w.t.Helper()
-	return w.askWith(w.t.Context(), w.door.URL+path, "Bearer "+w.door.Token, body, header...)
+	return w.askWith(w.t.Context(), w.session.URL+path, "Bearer "+w.session.Token, body, header...)
 }
 
 func (w *world) askWith(ctx context.Context, url, auth, body string, header ...string) said {
@@ -327,7 +327,7 @@ func (s said) wrong(t *testing.T, api string) (kind, message string) {
 func (w *world) clean(texts ...string) {
 	w.t.Helper()
 	for _, text := range append(texts, w.log.String()) {
-		for _, secret := range []string{key, "0123456789abcdef", w.door.Token} {
+		for _, secret := range []string{key, "0123456789abcdef", w.session.Token} {
 			if strings.Contains(text, secret) {
 				w.t.Errorf("a secret is in %q", text)
 			}

@@ -26,7 +26,7 @@ type Model struct {
 }
 
 var (
-	_ agent.Model = (*Model)(nil)
+	_ agent.Model      = (*Model)(nil)
 	_ agent.ModeSetter = (*Model)(nil)
 )
 

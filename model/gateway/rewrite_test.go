@@ -178,9 +178,9 @@ func TestRefusedRequests(t *testing.T) {
 			if w.up.calls() != 0 || len(w.books.settled()) != 0 || len(w.books.worst) != 0 {
 				t.Error("it was passed on or booked")
 			}
-			trouble, ok := errors.AsType[agent.ModelError](w.door.LastError())
+			trouble, ok := errors.AsType[agent.ModelError](w.session.LastError())
 			if !ok || trouble.ExitStatus() != agent.StatusBadRequest || !strings.Contains(trouble.Public(), c.want) {
-				t.Errorf("trouble: %v", w.door.LastError())
+				t.Errorf("trouble: %v", w.session.LastError())
 			}
 		})
 	}

@@ -14,12 +14,12 @@ import (
 
 // broken ends a call of which nothing, or not all, could be given to the client.
 func (c *call) broken(ctx context.Context, err error) {
-	f, failure := c.why(ctx, err)
+	f, failure := c.explain(ctx, err)
 	if _, ok := errors.AsType[*model.Error](failure); ok && !c.meter.begun { // nothing came of it
 		c.meter.failure = "failed"
 	}
-	if c.settle(ctx, f.status, failure) != nil {
-		f = closed(errAway)
+	if c.book(ctx, f.status, failure) != nil {
+		f = callDenied(errNotOpen)
 	}
 	if f.status == statusGone {
 		return
@@ -34,34 +34,34 @@ func (c *call) broken(ctx context.Context, err error) {
 	f.write(c.w, c.api)
 }
 
-// why is what a client is told of the end of its call, and what is kept of it.
-func (c *call) why(ctx context.Context, err error) (fault, error) {
+// explain is what a client is told of the end of its call, and what is kept of it.
+func (c *call) explain(ctx context.Context, err error) (clientError, error) {
 	if e, ok := errors.AsType[*model.Error](err); ok && ctx.Err() == nil {
-		return faultOf(e), e
+		return clientErrorOf(e), e
 	}
 	if c.r.Context().Err() != nil || errors.Is(err, errClient) {
-		return fault{status: statusGone}, errors.New("the agent gave the call up")
+		return clientError{status: statusGone}, errors.New("the agent gave the call up")
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return closed(cause), errors.New("the run ended or moved in the middle of the call")
+		return callDenied(cause), errors.New("the run ended or moved in the middle of the call")
 	}
 	e := c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents; check base_url and provider")
-	return faultOf(e), e
+	return clientErrorOf(e), e
 }
 
-// settle books the call, once.
-func (c *call) settle(ctx context.Context, status int, failure error) error {
+// book counts the call, once.
+func (c *call) book(ctx context.Context, status int, failure error) error {
 	if !c.open {
 		return nil
 	}
 	c.open = false
-	u, estimated := c.meter.bill()
+	u, estimated := c.meter.cost()
 	me, failed := errors.AsType[*model.Error](failure)
 	switch {
 	case failed:
-		c.d.note(me)
+		c.session.setLastError(me)
 	case failure == nil:
-		c.d.note(nil)
+		c.session.setLastError(nil)
 	}
 	outcome := OK
 	switch {
@@ -72,21 +72,21 @@ func (c *call) settle(ctx context.Context, status int, failure error) error {
 	case failure != nil:
 		outcome = Gone
 	}
-	err := c.d.end(ctx, agent.Call{
+	err := c.session.book(ctx, agent.Call{
 		At: c.begun, Duration: time.Since(c.begun), API: c.api, Usage: u, Estimated: estimated, Status: status, Err: failure,
-		Request: c.request.text(c.g.token(c.d.run), c.up), Response: c.reply.text(c.g.token(c.d.run), c.up),
+		Request: c.request.text(c.g.token(c.session.run), c.up), Response: c.reply.text(c.g.token(c.session.run), c.up),
 	})
 	if err != nil {
-		c.g.log.Warn().Err(err).Str(logkey.Run, c.d.run).Msg("call of a run could not be settled")
+		c.g.log.Warn().Err(err).Str(logkey.Run, c.session.run).Msg("call of a run could not be settled")
 	}
-	c.tell(outcome, u, estimated)
+	c.report(outcome, u, estimated)
 	c.log(outcome, failure)
 	return err
 }
 
-func (c *call) tell(outcome string, u solve.Usage, estimated bool) {
+func (c *call) report(outcome string, u solve.Usage, estimated bool) {
 	if !c.count {
-		c.g.told(Count{Model: c.d.x.Model, API: c.api, Outcome: outcome, Estimated: estimated, Usage: u})
+		c.g.counter(Count{Model: c.session.x.Model, API: c.api, Outcome: outcome, Estimated: estimated, Usage: u})
 	}
 }
 
@@ -96,5 +96,5 @@ func (c *call) log(outcome string, err error) {
 	if err != nil {
 		line = c.g.log.Info()
 	}
-	line.Str(logkey.Run, c.d.run).Str(logkey.Event, c.api).Str(logkey.State, outcome).Dur(logkey.Duration, time.Since(c.begun)).Err(err).Msg("model called through the gateway")
+	line.Str(logkey.Run, c.session.run).Str(logkey.Event, c.api).Str(logkey.State, outcome).Dur(logkey.Duration, time.Since(c.begun)).Err(err).Msg("model called through the gateway")
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// refusal is a request that the gateway does not pass on, because of what it says.
-type refusal struct {
+// rejection is a request that the gateway does not pass on, because of what it says.
+type rejection struct {
 	status      int
 	param, text string
 }
 
-func refuse(param, format string, args ...any) *refusal {
-	return &refusal{http.StatusBadRequest, param, "yudai's gateway does not pass this request on: " + fmt.Sprintf(format, args...)}
+func reject(param, format string, args ...any) *rejection {
+	return &rejection{http.StatusBadRequest, param, "yudai's gateway does not pass this request on: " + fmt.Sprintf(format, args...)}
 }
 
 // short is foreign text as it may stand in an answer.
@@ -32,30 +32,30 @@ func short(s string) string {
 	return s
 }
 
-// fault is an error as a client sees it.
-type fault struct {
+// clientError is an error as a client sees it.
+type clientError struct {
 	status int
 	model.Said
 	after time.Duration
 	again bool // trying again can help
 }
 
-// claude says that an API speaks as Anthropic does.
-func claude(api string) bool { return api == agent.APIMessages }
+// anthropicStyle says that an API speaks as Anthropic does.
+func anthropicStyle(api string) bool { return api == agent.APIMessages }
 
-// ours is an error of the gateway itself.
-func ours(status int, code, text string) fault {
-	return fault{status: status, Said: model.Said{Code: code, Message: text}}
+// gatewayError is an error of the gateway itself.
+func gatewayError(status int, code, text string) clientError {
+	return clientError{status: status, Said: model.Said{Code: code, Message: text}}
 }
 
-// faultOf turns what a model's call failed with into what the client sees: what the
+// clientErrorOf turns what a model's call failed with into what the client sees: what the
 // provider said about the request, or what happened without a word about our side.
-func faultOf(e *model.Error) fault {
-	f := fault{status: e.HTTPStatus(), Said: e.Said(), after: e.RetryAfter()}
+func clientErrorOf(e *model.Error) clientError {
+	f := clientError{status: e.HTTPStatus(), Said: e.Said(), after: e.RetryAfter()}
 	text := ""
 	switch {
 	case e.Ours():
-		return ours(http.StatusUnauthorized, "provider_refused", "The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
+		return gatewayError(http.StatusUnauthorized, "provider_refused", "The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
 	case f.status >= 400:
 		text = fmt.Sprintf("The model's provider answered HTTP %d and gave no reason.", f.status)
 	case e.ExitStatus() == agent.StatusTimeout:
@@ -72,11 +72,11 @@ func faultOf(e *model.Error) fault {
 }
 
 // kind is the type of an error in the words of an API.
-func (f fault) kind(api string) string {
+func (f clientError) kind(api string) string {
 	if f.Type != "" {
 		return f.Type
 	}
-	if !claude(api) {
+	if !anthropicStyle(api) {
 		switch {
 		case f.status == http.StatusUnauthorized:
 			return "authentication_error"
@@ -123,21 +123,21 @@ func optional(s string) *string {
 }
 
 // body is the error as the API's documentation has it.
-func (f fault) body(api string) []byte {
+func (f clientError) body(api string) []byte {
 	var v any = map[string]any{"error": f.openAI(api)}
-	if claude(api) {
+	if anthropicStyle(api) {
 		v = map[string]any{"type": "error", "error": map[string]string{"type": f.kind(api), "message": f.Message}}
 	}
 	return encoded(v)
 }
 
-func (f fault) openAI(api string) openAIError {
+func (f clientError) openAI(api string) openAIError {
 	return openAIError{f.Message, f.kind(api), optional(f.Param), optional(f.Code)}
 }
 
 // event is the error in the middle of a stream that has begun; n numbers it among the
 // events of responses.
-func (f fault) event(api string, n int64) []byte {
+func (f clientError) event(api string, n int64) []byte {
 	switch api {
 	case agent.APIMessages:
 		return fmt.Appendf(nil, "event: error\ndata: %s\n\n", f.body(api))
@@ -159,7 +159,7 @@ func encoded(v any) []byte {
 }
 
 // write answers with the error.
-func (f fault) write(w http.ResponseWriter, api string) {
+func (f clientError) write(w http.ResponseWriter, api string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if !f.again {
@@ -174,24 +174,24 @@ func (f fault) write(w http.ResponseWriter, api string) {
 
 // The sentences for a run that may not call its model any more, and for keys that are none.
 const (
-	textToken  = "This is no valid run token here. An agent of yudai gets its own token and address when its run begins; both are good for that run only."
-	textOver   = "The run has ended, and its token with it: stop."
-	textBudget = "The money of this solve is used up: stop."
-	textLimit  = "A limit of this run is reached, its steps or its money: stop."
-	textAway   = "yudai has not taken this run up again yet; try again in a moment."
+	textToken   = "This is no valid run token here. An agent of yudai gets its own token and address when its run begins; both are good for that run only."
+	textOver    = "The run has ended, and its token with it: stop."
+	textBudget  = "The money of this solve is used up: stop."
+	textLimit   = "A limit of this run is reached, its steps or its money: stop."
+	textNotOpen = "yudai has not taken this run up again yet; try again in a moment."
 )
 
-// closed is the answer to a call for which there is no leave.
-func closed(err error) fault {
+// callDenied is the answer to a call for which there is no leave.
+func callDenied(err error) clientError {
 	switch {
 	case errors.Is(err, agent.ErrBudget):
-		return ours(http.StatusUnauthorized, "budget_exceeded", textBudget)
+		return gatewayError(http.StatusUnauthorized, "budget_exceeded", textBudget)
 	case errors.Is(err, agent.ErrLimit):
-		return ours(http.StatusUnauthorized, "limit_reached", textLimit)
+		return gatewayError(http.StatusUnauthorized, "limit_reached", textLimit)
 	case errors.Is(err, agent.ErrRunOver):
-		return ours(http.StatusUnauthorized, "run_over", textOver)
+		return gatewayError(http.StatusUnauthorized, "run_over", textOver)
 	}
-	f := ours(http.StatusServiceUnavailable, "run_not_open", textAway)
+	f := gatewayError(http.StatusServiceUnavailable, "run_not_open", textNotOpen)
 	f.again, f.after = true, time.Second
 	return f
 }

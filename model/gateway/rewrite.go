@@ -12,8 +12,8 @@ import (
 	"github.com/yudai-dev/yudai/model"
 )
 
-// fitted is a request as it goes to the model.
-type fitted struct {
+// rewritten is a request as it goes to the model.
+type rewritten struct {
 	body   []byte
 	stream bool
 	// usage says that the client itself asked for the usage of a chat stream.
@@ -22,31 +22,31 @@ type fitted struct {
 	reply int64
 }
 
-// editor fits one request to the experiment and to what its model takes. What it does
+// rewriter fits one request to the experiment and to what its model takes. What it does
 // not have to change stays byte for byte.
-type editor struct {
+type rewriter struct {
 	*object
 	api   string
 	count bool // of tokens: there is no reply
 	terms model.Terms
-	out   fitted
+	out   rewritten
 }
 
-// fit makes the request one of the experiment.
-func fit(body []byte, api string, count bool, t model.Terms) (fitted, *refusal) {
+// rewrite makes the request one of the experiment.
+func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *rejection) {
 	if !json.Valid(body) {
-		return fitted{}, refuse("", "it is no valid JSON")
+		return rewritten{}, reject("", "it is no valid JSON")
 	}
 	o, no := parseObject(body)
 	if no != nil {
-		return fitted{}, no
+		return rewritten{}, no
 	}
-	e := &editor{object: o, api: api, count: count, terms: t}
-	for _, step := range []func() *refusal{
+	e := &rewriter{object: o, api: api, count: count, terms: t}
+	for _, step := range []func() *rejection{
 		e.names, e.forbidden, e.content, e.strip, e.tools, e.sampling, e.stream, e.limits, e.thinking, e.effort, e.storing,
 	} {
 		if no := step(); no != nil {
-			return fitted{}, no
+			return rewritten{}, no
 		}
 	}
 	e.set("model", t.Model)
@@ -55,7 +55,7 @@ func fit(body []byte, api string, count bool, t model.Terms) (fitted, *refusal) 
 }
 
 // names refuses members whose names servers may or may not take for others.
-func (e *editor) names() *refusal {
+func (e *rewriter) names() *rejection {
 	known := controlled(e.api, e.terms.Refused)
 	for _, m := range e.members {
 		if slices.Contains(known, m.key) {
@@ -63,7 +63,7 @@ func (e *editor) names() *refusal {
 		}
 		for _, k := range known {
 			if strings.EqualFold(k, m.key) {
-				return refuse(m.key, "it has a member %q; write %s", short(m.key), k)
+				return reject(m.key, "it has a member %q; write %s", short(m.key), k)
 			}
 		}
 	}
@@ -71,24 +71,24 @@ func (e *editor) names() *refusal {
 }
 
 // forbidden refuses what cannot be taken out without changing what is asked.
-func (e *editor) forbidden() *refusal {
+func (e *rewriter) forbidden() *rejection {
 	for key, why := range refused(e.api) {
 		m := e.find(key)
 		switch {
 		case m == nil:
-		case !hollow(m.value):
-			return refuse(key, "%s: %s", key, why)
-		case claude(e.api):
+		case !isEmpty(m.value):
+			return reject(key, "%s: %s", key, why)
+		case anthropicStyle(e.api):
 			e.drop(key) // without its beta even an empty one is refused
 		}
 	}
-	if m := e.find("n"); m != nil && !null(m.value) && string(m.value) != "1" {
-		return refuse("n", "n must be 1: one reply for each call")
+	if m := e.find("n"); m != nil && !isNull(m.value) && string(m.value) != "1" {
+		return reject("n", "n must be 1: one reply for each call")
 	}
 	return nil
 }
 
-func (e *editor) content() *refusal {
+func (e *rewriter) content() *rejection {
 	for _, key := range []string{"messages", "input", "system"} {
 		if m := e.find(key); m != nil {
 			if no := checkContent(key, m.value); no != nil {
@@ -99,17 +99,17 @@ func (e *editor) content() *refusal {
 	return nil
 }
 
-func (e *editor) strip() *refusal {
+func (e *rewriter) strip() *rejection {
 	for _, key := range append(stripped(e.api), e.terms.Refused...) {
 		e.drop(key)
 	}
 	return nil
 }
 
-func (e *editor) tools() *refusal { return newToolFilter(e.api).tools(e.object) }
+func (e *rewriter) tools() *rejection { return newToolFilter(e.api).tools(e.object) }
 
 // sampling sets the experiment's temperature. Counting tokens takes none.
-func (e *editor) sampling() *refusal {
+func (e *rewriter) sampling() *rejection {
 	if e.terms.Temperature == nil || e.count {
 		e.drop("temperature")
 		return nil
@@ -119,26 +119,26 @@ func (e *editor) sampling() *refusal {
 }
 
 // stream reads whether the reply is to be streamed, and has a chat stream end with its usage.
-func (e *editor) stream() *refusal {
+func (e *rewriter) stream() *rejection {
 	m := e.find("stream")
 	switch {
-	case m == nil || null(m.value) || string(m.value) == "false":
+	case m == nil || isNull(m.value) || string(m.value) == "false":
 		return nil
 	case string(m.value) != "true":
-		return refuse("stream", "stream must be true or false")
+		return reject("stream", "stream must be true or false")
 	}
 	e.out.stream = true
 	if e.api != agent.APIChat {
 		return nil
 	}
 	o := e.find("stream_options")
-	if o == nil || null(o.value) {
+	if o == nil || isNull(o.value) {
 		e.setRaw("stream_options", []byte(`{"include_usage":true}`))
 		return nil
 	}
 	options, no := parseObject(o.value)
 	if no != nil {
-		return refuse("stream_options", "stream_options must be an object, with each member once")
+		return reject("stream_options", "stream_options must be an object, with each member once")
 	}
 	if u := options.find("include_usage"); u != nil && string(u.value) == "true" {
 		e.out.usage = true
@@ -150,7 +150,7 @@ func (e *editor) stream() *refusal {
 }
 
 // limits bounds the reply's length by the model's setting.
-func (e *editor) limits() *refusal {
+func (e *rewriter) limits() *rejection {
 	if e.count {
 		return nil
 	}
@@ -163,12 +163,12 @@ func (e *editor) limits() *refusal {
 	most := int64(e.terms.MaxTokens)
 	for _, key := range names {
 		m := e.find(key)
-		if m == nil || null(m.value) {
+		if m == nil || isNull(m.value) {
 			continue
 		}
 		n, err := strconv.ParseFloat(string(m.value), 64)
 		if err != nil || n < 0 || n != math.Trunc(n) || n > 1e12 {
-			return refuse(key, "%s must be a whole number, 0 or more", key)
+			return reject(key, "%s must be a whole number, 0 or more", key)
 		}
 		if most > 0 && int64(n) > most {
 			e.set(key, most)
@@ -188,7 +188,7 @@ func (e *editor) limits() *refusal {
 }
 
 // newer gives the length of the reply the one name that the model takes.
-func (e *editor) newer() {
+func (e *rewriter) newer() {
 	old := e.find("max_tokens")
 	if old == nil {
 		return
@@ -201,14 +201,14 @@ func (e *editor) newer() {
 }
 
 // thinking takes it out where the temperature excludes it, and keeps it within the reply.
-func (e *editor) thinking() *refusal {
+func (e *rewriter) thinking() *rejection {
 	m := e.find("thinking")
-	if !claude(e.api) || m == nil || null(m.value) {
+	if !anthropicStyle(e.api) || m == nil || isNull(m.value) {
 		return nil
 	}
 	o, no := parseObject(m.value)
 	if no != nil {
-		return refuse("thinking", "thinking must be an object, with each member once")
+		return reject("thinking", "thinking must be an object, with each member once")
 	}
 	if kind := o.find("type"); kind != nil && text(kind.value) == "disabled" {
 		return nil
@@ -233,7 +233,7 @@ func (e *editor) thinking() *refusal {
 }
 
 // effort sets the reasoning effort where the model's setting, or the model, fixes it.
-func (e *editor) effort() *refusal {
+func (e *rewriter) effort() *rejection {
 	effort := e.terms.Effort
 	if effort == "" && e.find("tools") != nil {
 		effort = e.terms.EffortWithTools
@@ -244,13 +244,13 @@ func (e *editor) effort() *refusal {
 		e.set("reasoning_effort", effort)
 	case e.api == agent.APIResponses:
 		m := e.find("reasoning")
-		if m == nil || null(m.value) {
+		if m == nil || isNull(m.value) {
 			e.set("reasoning", map[string]string{"effort": effort})
 			return nil
 		}
 		o, no := parseObject(m.value)
 		if no != nil {
-			return refuse("reasoning", "reasoning must be an object, with each member once")
+			return reject("reasoning", "reasoning must be an object, with each member once")
 		}
 		o.set("effort", effort)
 		e.setRaw("reasoning", o.text(m.value))
@@ -266,7 +266,7 @@ const thoughts = "reasoning.encrypted_content"
 
 // storing has the provider store nothing. A client that relied on it gets what the model
 // thought encrypted, and can send it again.
-func (e *editor) storing() *refusal {
+func (e *rewriter) storing() *rejection {
 	if e.api != agent.APIResponses {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (e *editor) storing() *refusal {
 	}
 	var include []json.RawMessage
 	if in := e.find("include"); in != nil && (len(in.value) > longestInclude || json.Unmarshal(in.value, &include) != nil) {
-		return refuse("include", "include must be a list, and no longer than %d KiB", longestInclude>>10)
+		return reject("include", "include must be a list, and no longer than %d KiB", longestInclude>>10)
 	}
 	has := func(r json.RawMessage) bool { return text(r) == thoughts }
 	switch {
@@ -291,7 +291,7 @@ func (e *editor) storing() *refusal {
 }
 
 // tooLarge is a body beyond the limit.
-func tooLarge(mib int64) *refusal {
-	return &refusal{http.StatusRequestEntityTooLarge, "", "yudai's gateway does not pass this request on: it has more than " +
+func tooLarge(mib int64) *rejection {
+	return &rejection{http.StatusRequestEntityTooLarge, "", "yudai's gateway does not pass this request on: it has more than " +
 		strconv.FormatInt(mib, 10) + " MiB (gateway.max_request_mib)"}
 }

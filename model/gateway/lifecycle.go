@@ -33,16 +33,16 @@ func (g *Gateway) Forget(run string) error {
 		return fmt.Errorf("forget a run at the gateway: %w", err)
 	}
 	g.mu.Lock()
-	d, l := g.doors[run], g.sockets[run]
+	s, l := g.sessions[run], g.sockets[run]
 	delete(g.sockets, run)
 	g.mu.Unlock()
-	if d != nil {
-		g.shut(d)
+	if s != nil {
+		g.closeSession(s)
 	}
 	if l != nil {
 		l.close()
 	}
-	err := errors.Join(os.RemoveAll(filepath.Join(g.dir, run)), os.RemoveAll(g.mark(run)))
+	err := errors.Join(os.RemoveAll(filepath.Join(g.dir, run)), os.RemoveAll(g.openMarker(run)))
 	if err != nil {
 		return fmt.Errorf("forget run %s at the gateway: %w", run, err)
 	}
@@ -50,13 +50,13 @@ func (g *Gateway) Forget(run string) error {
 }
 
 // Stop ends every call and lets none in any more: agents are told to come again. No run
-// ends by that, whatever becomes of its door afterwards.
+// ends by that, whatever becomes of its session afterwards.
 func (g *Gateway) Stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stopped = true
-	for _, d := range g.doors {
-		d.shut(errAway)
+	for _, s := range g.sessions {
+		s.close(errNotOpen)
 	}
 }
 
@@ -66,17 +66,17 @@ func (g *Gateway) Close() error {
 	g.Stop()
 	g.mu.Lock()
 	g.closed = true
-	doors, all := g.doors, []*listening{}
+	sessions, all := g.sessions, []*listening{}
 	for _, l := range g.sockets {
 		all = append(all, l)
 	}
 	if g.local != nil {
 		all = append(all, g.local)
 	}
-	g.doors, g.sockets, g.local = map[string]*door{}, map[string]*listening{}, nil
+	g.sessions, g.sockets, g.local = map[string]*session{}, map[string]*listening{}, nil
 	g.mu.Unlock()
-	for _, d := range doors {
-		d.calls.Wait()
+	for _, s := range sessions {
+		s.calls.Wait()
 	}
 	for _, l := range all {
 		l.close()

@@ -25,7 +25,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// A token opens its own run's door while that is open, however it is presented, and no other.
+// A token opens its own run's session while that is open, however it is presented, and no other.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, api, provider string) {
@@ -34,11 +34,11 @@ func TestTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(w.door.Token) < len(gateway.TokenPrefix)+40 || other.Token == w.door.Token || !strings.HasPrefix(w.door.Token, gateway.TokenPrefix) {
-			t.Errorf("tokens %q, %q", w.door.Token, other.Token)
+		if len(w.session.Token) < len(gateway.TokenPrefix)+40 || other.Token == w.session.Token || !strings.HasPrefix(w.session.Token, gateway.TokenPrefix) {
+			t.Errorf("tokens %q, %q", w.session.Token, other.Token)
 		}
-		own := w.door.URL + path(api)
-		good := []struct{ auth, key string }{{"Bearer " + w.door.Token, ""}, {"bearer " + w.door.Token, ""}, {"", w.door.Token}, {"Bearer sk-dummy", w.door.Token}}
+		own := w.session.URL + path(api)
+		good := []struct{ auth, key string }{{"Bearer " + w.session.Token, ""}, {"bearer " + w.session.Token, ""}, {"", w.session.Token}, {"Bearer sk-dummy", w.session.Token}}
 		for _, c := range good {
 			if got := w.askWith(t.Context(), own, c.auth, `{}`, "X-Api-Key", c.key); got.status != 200 {
 				t.Errorf("%+v: %+v", c, got)
@@ -46,10 +46,10 @@ func TestTokens(t *testing.T) {
 		}
 		n := w.up.calls()
 		for _, c := range []struct{ url, auth string }{
-			{own, ""}, {own, "Bearer "}, {own, "Bearer x"}, {own, "Basic " + w.door.Token}, {own, "Bearer " + w.door.Token[:30]}, {own, "Bearer " + w.door.Token + "a"},
-			{own, "Bearer " + other.Token}, {other.URL + path(api), "Bearer " + w.door.Token},
-			{strings.Replace(own, run, "run-c", 1), "Bearer " + w.door.Token}, {strings.Replace(own, run, "RUN", 1), "Bearer " + w.door.Token},
-			{strings.Replace(own, run, "secret", 1), "Bearer " + w.door.Token}, {strings.Replace(own, run, "run-a.open", 1), "Bearer " + w.door.Token},
+			{own, ""}, {own, "Bearer "}, {own, "Bearer x"}, {own, "Basic " + w.session.Token}, {own, "Bearer " + w.session.Token[:30]}, {own, "Bearer " + w.session.Token + "a"},
+			{own, "Bearer " + other.Token}, {other.URL + path(api), "Bearer " + w.session.Token},
+			{strings.Replace(own, run, "run-c", 1), "Bearer " + w.session.Token}, {strings.Replace(own, run, "RUN", 1), "Bearer " + w.session.Token},
+			{strings.Replace(own, run, "secret", 1), "Bearer " + w.session.Token}, {strings.Replace(own, run, "run-a.open", 1), "Bearer " + w.session.Token},
 		} {
 			got := w.askWith(t.Context(), c.url, c.auth, `{}`)
 			kind, message := got.wrong(t, api)
@@ -69,11 +69,11 @@ func TestListOfModels(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, model.OpenAI, nil, plain("{}"))
 	for _, c := range []struct{ head, auth, want string }{
-		{"", "Bearer " + w.door.Token, `{"data":[{"created":0,"id":"m","object":"model","owned_by":"yudai"}],"object":"list"}`},
-		{"2023-06-01", "Bearer " + w.door.Token, `{"data":[{"created_at":"1970-01-01T00:00:00Z","display_name":"m","id":"m","type":"model"}],"first_id":"m","has_more":false,"last_id":"m"}`},
+		{"", "Bearer " + w.session.Token, `{"data":[{"created":0,"id":"m","object":"model","owned_by":"yudai"}],"object":"list"}`},
+		{"2023-06-01", "Bearer " + w.session.Token, `{"data":[{"created_at":"1970-01-01T00:00:00Z","display_name":"m","id":"m","type":"model"}],"first_id":"m","has_more":false,"last_id":"m"}`},
 		{"", "", "run token"},
 	} {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.door.URL+"/v1/models?limit=1000", nil)
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.session.URL+"/v1/models?limit=1000", nil)
 		req.Header.Set("Authorization", c.auth)
 		if c.head != "" {
 			req.Header.Set("Anthropic-Version", c.head)
@@ -111,7 +111,7 @@ func TestClosedDoors(t *testing.T) {
 			if _, message := got.wrong(t, api); got.status != c.status || !strings.Contains(message, c.want) || strings.Contains(message, "disk") {
 				t.Errorf("%v: %+v", c.err, got)
 			}
-			if trouble := w.door.LastError(); (trouble != nil) != c.trouble || c.trouble && !errors.Is(trouble, c.err) {
+			if trouble := w.session.LastError(); (trouble != nil) != c.trouble || c.trouble && !errors.Is(trouble, c.err) {
 				t.Errorf("trouble %v", trouble)
 			}
 			if w.up.calls() != 0 || len(w.books.settled()) != 0 {
@@ -128,7 +128,7 @@ func TestClosedDoors(t *testing.T) {
 	})
 }
 
-// A door that closes ends its calls and waits until they are settled.
+// A session that closes ends its calls and waits until they are settled.
 func TestDoorClosesInTheMiddle(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, api, provider string) {
@@ -145,7 +145,7 @@ func TestDoorClosesInTheMiddle(t *testing.T) {
 			}
 			w.shut()
 			calls := w.books.settled()
-			if len(calls) != 1 || !calls[0].Estimated || calls[0].Usage.Calls != 1 || w.door.Usage() != calls[0].Usage {
+			if len(calls) != 1 || !calls[0].Estimated || calls[0].Usage.Calls != 1 || w.session.Usage() != calls[0].Usage {
 				t.Errorf("%s: when shut returns: %+v", name, calls)
 			}
 			if got := <-done; !strings.Contains(got.body, "has ended") || got.status != 401 && got.status != 200 {
@@ -183,7 +183,7 @@ func TestCallThatCannotBeSettled(t *testing.T) {
 	})
 }
 
-// The next process opens the same door; before it comes to that, the agent waits. A run
+// The next process opens the same session; before it comes to that, the agent waits. A run
 // that is over stays over.
 func TestDoorsAfterARestart(t *testing.T) {
 	t.Parallel()
@@ -241,7 +241,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 	g.Close()
 	g.Close()
 	if _, _, err := g.Open("run", agent.AccessPublic, solve.Experiment{Model: "m"}, &books{}); err == nil {
-		t.Error("a closed gateway opens doors")
+		t.Error("a closed gateway opens sessions")
 	}
 
 	g = next()
@@ -271,7 +271,7 @@ func TestDoorsAfterARestart(t *testing.T) {
 	}
 }
 
-// A new owner in the same process takes the door over; the old one can close nothing.
+// A new owner in the same process takes the session over; the old one can close nothing.
 func TestDoorPassesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, model.OpenAI, nil, answer{hang: true}, plain(chatBody))
@@ -279,9 +279,9 @@ func TestDoorPassesOn(t *testing.T) {
 	go func() { done <- w.ask(path(agent.APIChat), `{}`) }()
 	await(t, "the provider is asked", func() bool { return w.up.calls() == 1 })
 	fresh := &books{}
-	door, _, err := w.g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, fresh)
-	if err != nil || door.URL != w.door.URL || door.Token != w.door.Token {
-		t.Fatalf("%+v, %v", door, err)
+	session, _, err := w.g.Open(run, agent.AccessLoopback, solve.Experiment{Model: "m"}, fresh)
+	if err != nil || session.URL != w.session.URL || session.Token != w.session.Token {
+		t.Fatalf("%+v, %v", session, err)
 	}
 	if got := <-done; got.status != 503 {
 		t.Errorf("the old owner's call: %+v", got)
@@ -304,9 +304,9 @@ func TestSockets(t *testing.T) {
 	if err != nil || dir != filepath.Join(dirs, "run-s") || !filepath.IsAbs(dir) {
 		t.Fatal(dir, err)
 	}
-	door, shut, err := w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books)
-	if err != nil || door.URL != "http://"+sandbox.SocketAddress {
-		t.Fatal(door, err)
+	session, shut, err := w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books)
+	if err != nil || session.URL != "http://"+sandbox.SocketAddress {
+		t.Fatal(session, err)
 	}
 	for file, mode := range map[string]fs.FileMode{dirs: fs.ModeDir | 0o700, dir: fs.ModeDir | 0o755, filepath.Join(dir, sandbox.SocketName): fs.ModeSocket | 0o666} {
 		if info, err := os.Stat(file); err != nil || info.Mode() != mode {
@@ -319,7 +319,7 @@ func TestSockets(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", link) }}}
 	ask := func(token string) int {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, door.URL+path(agent.APIChat), strings.NewReader("{}"))
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, session.URL+path(agent.APIChat), strings.NewReader("{}"))
 		req.Header.Set("Authorization", "Bearer "+token)
 		res, err := client.Do(req)
 		if err != nil {
@@ -328,26 +328,26 @@ func TestSockets(t *testing.T) {
 		res.Body.Close()
 		return res.StatusCode
 	}
-	if a, b := ask(door.Token), ask(w.door.Token); a != 200 || b != 401 {
+	if a, b := ask(session.Token), ask(w.session.Token); a != 200 || b != 401 {
 		t.Errorf("own token %d, another's %d", a, b)
 	}
-	// A door is only where it was opened.
+	// A session is only where it was opened.
 	public := httptest.NewServer(w.g)
 	t.Cleanup(public.Close)
-	for _, url := range []string{public.URL + "/gateway/run-s", strings.Replace(w.door.URL, run, "run-s", 1)} {
-		if got := w.askWith(t.Context(), url+path(agent.APIChat), "Bearer "+door.Token, "{}"); got.status != 401 {
+	for _, url := range []string{public.URL + "/gateway/run-s", strings.Replace(w.session.URL, run, "run-s", 1)} {
+		if got := w.askWith(t.Context(), url+path(agent.APIChat), "Bearer "+session.Token, "{}"); got.status != 401 {
 			t.Errorf("%s: %+v", url, got)
 		}
 	}
 	shut()
-	if ask(door.Token) != 401 {
+	if ask(session.Token) != 401 {
 		t.Error("over, and still open")
 	}
-	if _, shut, err = w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books); err != nil || ask(door.Token) != 200 {
+	if _, shut, err = w.g.Open("run-s", agent.AccessSocket, solve.Experiment{Model: "m"}, w.books); err != nil || ask(session.Token) != 200 {
 		t.Error("not open again", err)
 	}
 	shut()
-	if err := w.g.Forget("run-s"); err != nil || ask(door.Token) != 0 {
+	if err := w.g.Forget("run-s"); err != nil || ask(session.Token) != 0 {
 		t.Error("not forgotten", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -365,13 +365,13 @@ func TestPublicStreamsOutlastTheFront(t *testing.T) {
 	front.Config.ReadTimeout, front.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 	front.Start()
 	t.Cleanup(front.Close)
-	door, _, err := w.g.Open("run-p", agent.AccessPublic, solve.Experiment{Model: "m"}, w.books)
-	if err != nil || w.g.PublicHost() != "yudai.test" || door.URL != "https://yudai.test/gateway/run-p" {
-		t.Fatal(door, err)
+	session, _, err := w.g.Open("run-p", agent.AccessPublic, solve.Experiment{Model: "m"}, w.books)
+	if err != nil || w.g.PublicHost() != "yudai.test" || session.URL != "https://yudai.test/gateway/run-p" {
+		t.Fatal(session, err)
 	}
 	timer := time.AfterFunc(300*time.Millisecond, func() { close(release) })
 	defer timer.Stop()
-	got := w.askWith(t.Context(), front.URL+"/gateway/run-p"+path(agent.APIChat), "Bearer "+door.Token, `{"stream":true}`)
+	got := w.askWith(t.Context(), front.URL+"/gateway/run-p"+path(agent.APIChat), "Bearer "+session.Token, `{"stream":true}`)
 	if !strings.HasPrefix(got.body, chatDelta) || !strings.Contains(got.body, "broke off") {
 		t.Errorf("%+v", got)
 	}
@@ -423,19 +423,19 @@ func TestBadSecret(t *testing.T) {
 // A hundred runs at once keep their books apart, and all of them right.
 func TestManyDoors(t *testing.T) {
 	t.Parallel()
-	const doors, calls = 100, 4
+	const sessions, calls = 100, 4
 	w := newWorld(t, model.OpenAI, nil, stream(chatDelta, chatStop, chatUsage, chatDone))
 	var all sync.WaitGroup
-	for i := range doors {
+	for i := range sessions {
 		all.Go(func() {
 			own := &books{}
-			door, shut, err := w.g.Open(fmt.Sprintf("many-%d", i), agent.AccessLoopback, solve.Experiment{Model: "m"}, own)
+			session, shut, err := w.g.Open(fmt.Sprintf("many-%d", i), agent.AccessLoopback, solve.Experiment{Model: "m"}, own)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for n := range calls {
-				if got := w.askWith(t.Context(), door.URL+path(agent.APIChat), "Bearer "+door.Token, `{"stream":true}`); got.status != 200 {
+				if got := w.askWith(t.Context(), session.URL+path(agent.APIChat), "Bearer "+session.Token, `{"stream":true}`); got.status != 200 {
 					t.Errorf("%d: %+v", i, got)
 				}
 				if got := len(own.settled()); got != n+1 { // before the client has its last byte
@@ -444,8 +444,8 @@ func TestManyDoors(t *testing.T) {
 			}
 			want := paid()
 			want.Calls, want.Input, want.CachedRead, want.Output, want.Cost = calls, calls*want.Input, calls*want.CachedRead, calls*want.Output, calls*want.Cost
-			if door.Usage() != want {
-				t.Errorf("%d: %+v", i, door.Usage())
+			if session.Usage() != want {
+				t.Errorf("%d: %+v", i, session.Usage())
 			}
 			shut()
 		})
@@ -453,7 +453,7 @@ func TestManyDoors(t *testing.T) {
 	all.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.count) != doors*calls || w.count[0].Outcome != gateway.OK || w.count[0].Usage != paid() || w.count[0].Model != "m" || w.count[0].API != agent.APIChat {
+	if len(w.count) != sessions*calls || w.count[0].Outcome != gateway.OK || w.count[0].Usage != paid() || w.count[0].Model != "m" || w.count[0].API != agent.APIChat {
 		t.Errorf("%d counted, the first is %+v", len(w.count), w.count[0])
 	}
 }
