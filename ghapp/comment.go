@@ -89,6 +89,9 @@ func (a *attempt) commentText() (mark, string) {
 		return markOf(string(a.e.Solve), a.e.Kind), solve.FinalComment(a.view)
 	default:
 		owner, _, _ := strings.Cut(a.e.Key, "/") // an ask has no solve
+		if a.e.Text == "" {
+			return markOf(owner, a.e.Kind), solve.RefusalText(a.view)
+		}
 		return markOf(owner, a.e.Kind), a.e.Text
 	}
 }

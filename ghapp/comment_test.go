@@ -30,6 +30,23 @@ func TestReplyIsWrittenWithItsMarker(t *testing.T) {
 	})
 }
 
+// TestRefusalIsRenderedWhenItIsWritten: its text is the reason of its solve, made safe.
+func TestRefusalIsRenderedWhenItIsWritten(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.newSolve("d1")
+		s.State, s.Refused, s.Reason, s.Started = solve.StateFailed, true, "no rights, @octocat", time.Time{}
+		w.store.put(s, solve.EventFailed)
+		stop := w.write("node-1")
+		w.settle()
+		stop()
+		got := w.comments("d1", "reply")
+		if len(got) != 1 || got[0].GetBody() != solve.Marker("d1", "reply")+"\nno rights, @\u200boctocat" {
+			t.Errorf("comments: %v", got)
+		}
+	})
+}
+
 func TestReactionGoesToTheTriggerOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {

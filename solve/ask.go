@@ -107,5 +107,5 @@ type PullNow struct {
 // RefusalID owns the reply that tells a person once for each issue that they may
 // not ask: engines write an effect's key only once.
 func RefusalID(repo Repo, issue int, actor string) string {
-	return fmt.Sprintf("refusal-%d-%d-%s", repo.ID, issue, markerWord(actor))
+	return fmt.Sprintf("refusal-%d-%d-%s", repo.ID, issue, MarkerWord(actor))
 }

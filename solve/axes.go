@@ -90,7 +90,7 @@ func unknown(kind string, words, valid []string) []error {
 		case len(valid) == 0:
 			hint = "none is configured"
 		}
-		problems = append(problems, fmt.Errorf("unknown %s %q: %s", kind, clip(w, 60), hint))
+		problems = append(problems, fmt.Errorf("unknown %s %q: %s", kind, Clip(w, 60), hint))
 	}
 	return problems
 }

@@ -17,10 +17,10 @@ func (s Solve) Needless(r Run, so time.Duration, runs []Run, rule Rule) string {
 		return ""
 	}
 	if passed := green(runs); passed != nil && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
-		return fmt.Sprintf("%srun %d passed", notNeeded, passed.N)
+		return fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
 	}
 	if n := s.Unbeaten(r, so, runs, rule); n != 0 {
-		return fmt.Sprintf("%srun %d is better, whatever this one comes to", notNeeded, n)
+		return fmt.Sprintf("%srun %d is better, whatever this one comes to", NotNeededPrefix, n)
 	}
 	return ""
 }

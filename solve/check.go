@@ -73,16 +73,16 @@ const nativeAgent = "mini"
 // runCheckName is the same for the whole life of a run: "yudai / 3: gpt-5-mini t=0.2 test-first".
 func runCheckName(r Run) string {
 	x := r.Experiment
-	words := []string{clip(plain(x.Model), 60)}
+	words := []string{Clip(plain(x.Model), 60)}
 	if x.Temperature != nil {
-		words = append(words, "t="+formatTemp(*x.Temperature))
+		words = append(words, "t="+TemperatureText(x.Temperature))
 	}
 	if x.MaxEdits > 0 {
 		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
 	}
-	words = append(words, clip(plain(x.Strategy), 40))
+	words = append(words, Clip(plain(x.Strategy), 40))
 	if x.Agent != nativeAgent && x.Agent != "" {
-		words = append(words, clip(plain(x.Agent), 40))
+		words = append(words, Clip(plain(x.Agent), 40))
 	}
 	if x.Repeat > 1 {
 		words = append(words, "again "+strconv.Itoa(x.Repeat))
@@ -109,16 +109,16 @@ func (v View) runSummary(r Run) string {
 	fact := func(name, value string) { row(&b, []string{name, value}) }
 	fact("State", v.stateText(r))
 	if why := v.whyNot(r); why != "" {
-		fact("Why not", Neutralise(clip(why, 500)))
+		fact("Why not", Neutralise(Clip(why, 500)))
 	}
 	if r.Verdict != nil || r.State.Final() {
 		fact("Tests", testsText(r))
 	}
 	if c := r.Candidate; c != nil {
-		fact("Change", fmt.Sprintf("%s, +%d -%d", count(len(c.Files), "file"), c.Added, c.Deleted))
+		fact("Change", fmt.Sprintf("%s, +%d -%d", Count(len(c.Files), "file"), c.Added, c.Deleted))
 	}
 	fact("Model", codeCell(r.Experiment.Model))
-	fact("Temperature", tempText(r.Experiment.Temperature))
+	fact("Temperature", TemperatureText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
 	v.placed(r, fact)
@@ -126,8 +126,8 @@ func (v View) runSummary(r Run) string {
 		fact("Latency", FormatDuration(r.AgentTime))
 	}
 	u := r.Progress.Usage
-	fact("Work", fmt.Sprintf("%s, %s", count(r.Progress.Steps, "step"), count(r.Progress.Edits, "edit")))
-	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, count(u.Calls, "call"), u.Input, u.Output, u.estimate()))
+	fact("Work", fmt.Sprintf("%s, %s", Count(r.Progress.Steps, "step"), Count(r.Progress.Edits, "edit")))
+	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
 	if cost := r.SandboxCost(); cost > 0 {
 		fact("Sandboxes", cost.String()+on(r.Stays))
 	}
@@ -196,7 +196,7 @@ func fileList(files []FileChange, n int) string {
 // bounded puts the texts in and keeps everything within GitHub's limits.
 func (c Check) bounded(summary, text string) Check {
 	c.Name = CutText(c.Name, MaxTitle)
-	c.Title = CutText(oneLine(c.Title), MaxTitle)
+	c.Title = CutText(OneLine(c.Title), MaxTitle)
 	c.Summary = finish(summary, MaxCheck)
 	if strings.TrimSpace(text) != "" {
 		c.Text = finish(text, MaxCheck)

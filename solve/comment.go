@@ -67,7 +67,7 @@ func (v View) failures() string {
 			{"brought %s that fail", r.Verdict.NewFailTests, r.Verdict.NewFail},
 		} {
 			if part.total > 0 {
-				fmt.Fprintf(&b, "Run %d "+part.words+":\n\n%s\n", r.N, count(part.total, "test"), codeList(part.names, 5, part.total))
+				fmt.Fprintf(&b, "Run %d "+part.words+":\n\n%s\n", r.N, Count(part.total, "test"), codeList(part.names, 5, part.total))
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func RefusedText(login, permission string) string {
 
 // loginText keeps what a login or a permission is made of.
 func loginText(s string) string {
-	return clip(strings.Map(func(r rune) rune {
+	return Clip(strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
 		}
@@ -266,4 +266,21 @@ func paragraph(b *strings.Builder, text string) {
 // finish bounds a text of ours.
 func finish(text string, limit int) string {
 	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest was left out: GitHub takes no more.*")
+}
+
+// goesOn says from which solve this one goes on, and what for; "" for most.
+func (v View) goesOn() string {
+	f := v.Solve.Follows
+	if f == nil {
+		return ""
+	}
+	of := " solve " + code(string(f.Of)) + "."
+	switch f.Kind {
+	case FollowPick:
+		return fmt.Sprintf(" It makes run %d the champion of", f.N) + of
+	case FollowRevise:
+		return fmt.Sprintf(" It revises #%d, the champion of", f.Pull.Number) + of
+	default:
+		return " It runs the experiments again that did not pass in" + of
+	}
 }

@@ -38,16 +38,16 @@ func builtin(models []string) []criterion {
 		},
 		{
 			"fixes", "fixes more of the tests that fail on the base",
-			func(r *Run) string { return count(fixes(r), "test") + " fixed" },
+			func(r *Run) string { return Count(fixes(r), "test") + " fixed" },
 			func(a, b *Run) int { return cmp.Compare(fixes(b), fixes(a)) },
 		},
 		{
 			"files", "fewest files changed",
-			func(r *Run) string { return count(files(r), "file") }, compareCount(files),
+			func(r *Run) string { return Count(files(r), "file") }, compareCount(files),
 		},
 		{
 			"size", "smallest diff, lines added and deleted",
-			func(r *Run) string { return count(size(r), "line") }, compareCount(size),
+			func(r *Run) string { return Count(size(r), "line") }, compareCount(size),
 		},
 		{
 			"latency", "lowest latency of the agent's work",
@@ -56,11 +56,11 @@ func builtin(models []string) []criterion {
 		},
 		{
 			"temperature", "lower temperature, the more stable model",
-			func(r *Run) string { return tempText(r.Experiment.Temperature) }, compareTemp,
+			func(r *Run) string { return TemperatureText(r.Experiment.Temperature) }, compareTemp,
 		},
 		{
 			"model", "configured order of models",
-			func(r *Run) string { return clip(oneLine(r.Experiment.Model), 60) },
+			func(r *Run) string { return Clip(OneLine(r.Experiment.Model), 60) },
 			compareCount(func(r *Run) int { return place(models, r.Experiment.Model) }),
 		},
 		{
@@ -94,7 +94,7 @@ func ruleOf(words, models []string) (Rule, error) {
 	for _, w := range words {
 		i := slices.IndexFunc(all, func(c criterion) bool { return c.words == w })
 		if i < 0 {
-			return Rule{}, fmt.Errorf("solve.decision.rule has a criterion that this program does not know: %q", clip(w, 80))
+			return Rule{}, fmt.Errorf("solve.decision.rule has a criterion that this program does not know: %q", Clip(w, 80))
 		}
 		names = append(names, all[i].name)
 	}
@@ -107,7 +107,7 @@ func weakensText(r *Run) string {
 	if !weakens(r) {
 		return "tests kept"
 	}
-	return count(len(r.Verdict.Weakens), "test file") + " weakened"
+	return Count(len(r.Verdict.Weakens), "test file") + " weakened"
 }
 
 func fixes(r *Run) int {
@@ -165,9 +165,9 @@ func gateText(r *Run) string {
 	case eligible(r):
 		return "passed"
 	case r.State == RunPassed && r.Candidate != nil && r.Candidate.Refused != "":
-		return "passed, but refused: " + clip(oneLine(r.Candidate.Refused), 120)
+		return "passed, but refused: " + Clip(OneLine(r.Candidate.Refused), 120)
 	case r.State == RunFailed && r.Verdict != nil && r.Verdict.Broken > 0:
-		return "failed, " + count(r.Verdict.Broken, "test") + " broken"
+		return "failed, " + Count(r.Verdict.Broken, "test") + " broken"
 	default:
 		return r.State.Words()
 	}
@@ -183,4 +183,14 @@ func compareBool(a, b bool) int {
 	default:
 		return 1
 	}
+}
+
+// CriterionText is the criterion of a comparison in words, as the decision's rule has it.
+func (d Decision) CriterionText(c Comparison) string {
+	for _, k := range builtin(nil) {
+		if k.name == c.Criterion && slices.Contains(d.Rule, k.words) {
+			return k.words
+		}
+	}
+	return c.Criterion
 }

@@ -2,7 +2,6 @@ package solve
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // Sizes in bytes that GitHub takes, with room to spare where its own limit is
@@ -102,16 +101,4 @@ func fenceMark(line string) string {
 		}
 	}
 	return ""
-}
-
-// CutText shortens a text to at most limit bytes without breaking a character.
-func CutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	limit = max(limit, 0)
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

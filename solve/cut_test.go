@@ -97,28 +97,3 @@ func TestCutMarkdownTwice(t *testing.T) {
 		t.Error("a cut text that fits was changed")
 	}
 }
-
-func TestCutText(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		in    string
-		limit int
-		want  string
-	}{
-		"fits":                  {"Zürich", 7, "Zürich"},
-		"between characters":    {"Zürich", 3, "Zü"},
-		"inside a character":    {"Zürich", 2, "Z"},
-		"inside the first":      {"日本", 2, ""},
-		"inside a wide one":     {"a😀b", 4, "a"},
-		"after a wide one":      {"a😀b", 5, "a😀"},
-		"no room":               {"abc", 0, ""},
-		"less than no room":     {"abc", -1, ""},
-		"empty":                 {"", 0, ""},
-		"what is no character":  {"a\xff\xffb", 2, "a\xff"},
-		"only ends, none begin": {"\x80\x80\x80", 2, ""},
-	} {
-		if got := solve.CutText(c.in, c.limit); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-	}
-}

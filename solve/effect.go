@@ -45,7 +45,7 @@ type Effect struct {
 	// Priority: the lower is written first. See [Priority].
 	Priority  int    `json:"priority"`
 	CommentID int64  `json:"comment_id,omitempty"` // target of a reaction; 0 is the issue
-	Text      string `json:"text,omitempty"`       // of a reply; the reaction's name for react
+	Text      string `json:"text,omitempty"`       // of a reply, "" for its solve's refusal; a reaction's name
 
 	State   EffectState `json:"state"`
 	Wanted  uint64      `json:"wanted"`  // version asked for

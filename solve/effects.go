@@ -27,8 +27,8 @@ func (k EffectKind) Level() bool {
 // are the records after the change, and run is nil for a change of the solve.
 //
 // It may name an effect that was named before: engines merge by key, see
-// [EffectKind.Level]. Texts of level-triggered effects, pull requests and final
-// comments are rendered when they are written, so they are not here. A solve
+// [EffectKind.Level]. Texts of level-triggered effects, pull requests, final comments
+// and refusals are rendered when they are written, so they are not here. A solve
 // that nobody ever claimed (Started is zero) has no commit to carry checks and no comment
 // to edit: it gets only its answer, and one whose Refused is set gets the reason and
 // nothing else. A comment that told its place in the queue is brought to its end, too.
@@ -56,7 +56,6 @@ func EffectsOf(s Solve, run *Run, ev EventName) []Effect {
 		if s.Denied {
 			reply.Key = RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
 		}
-		reply.Text = reasons(s.Reason)
 		refuse := EffectReact
 		if !s.Greeted.IsZero() {
 			refuse = EffectDone // the first reaction is there already

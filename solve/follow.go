@@ -1,7 +1,5 @@
 package solve
 
-import "fmt"
-
 // FollowKind is how a solve goes on from an earlier one.
 type FollowKind string
 
@@ -82,23 +80,6 @@ func (f *Follow) target() *Pull {
 // Target is the open pull request that the solve's champion goes to; nil if the
 // solve opens one of its own.
 func (s Solve) Target() *Pull { return s.Follows.target() }
-
-// goesOn says from which solve this one goes on, and what for; "" for most.
-func (v View) goesOn() string {
-	f := v.Solve.Follows
-	if f == nil {
-		return ""
-	}
-	of := " solve " + code(string(f.Of)) + "."
-	switch f.Kind {
-	case FollowPick:
-		return fmt.Sprintf(" It makes run %d the champion of", f.N) + of
-	case FollowRevise:
-		return fmt.Sprintf(" It revises #%d, the champion of", f.Pull.Number) + of
-	default:
-		return " It runs the experiments again that did not pass in" + of
-	}
-}
 
 // Task is what the agents read: the issue, and what a revision is asked to do,
 // both without what a reader of the page does not see.

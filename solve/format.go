@@ -75,38 +75,59 @@ func (s RunState) Words() string {
 	}
 }
 
-func tempText(t *float64) string {
+// TemperatureText is a temperature for people; "none" where none is sent.
+func TemperatureText(t *float64) string {
 	if t == nil {
 		return "none"
 	}
 	return formatTemp(*t)
 }
 
-// count is a number with its noun: "1 file", "2 files".
-func count(n int, noun string) string {
+// Count is a number with its noun: "1 file", "2 files".
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// clip shortens a text to at most n runes, with an ellipsis.
-func clip(s string, n int) string {
+// Clip shortens a text to at most n runes, with an ellipsis.
+func Clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return strings.TrimRightFunc(string([]rune(s)[:n-1]), unicode.IsSpace) + "…"
 }
 
-// oneLine makes a foreign text one line of visible, valid characters.
-func oneLine(s string) string {
+// OneLine makes a foreign text one line of visible, valid characters.
+func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' || unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, visible(s))
+	}, Visible(s))
 	return strings.Join(strings.Fields(s), " ")
 }
 
 func formatTemp(t float64) string { return strconv.FormatFloat(t, 'f', -1, 64) }
+
+// CutText shortens a text to at most limit bytes without breaking a character.
+func CutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	limit = max(limit, 0)
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
+
+// ListWords names at most n of the words and how many more there are.
+func ListWords(words []string, n int) string {
+	if len(words) <= n {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
+}

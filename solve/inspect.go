@@ -9,17 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// PatchRules bound what a candidate's patch may be; 0 is no bound.
-type PatchRules struct {
-	MaxBytes int `json:"max_bytes"`
-	MaxFiles int `json:"max_files"`
-	// RefuseInstructions refuses changes of files that tell coding agents what to
-	// do. Without it they are flagged.
-	RefuseInstructions bool `json:"refuse_instructions"`
-	// Protected are patterns of paths that no patch may touch; see [MatchPath].
-	Protected []string `json:"protected,omitempty"`
-}
-
 // Inspect judges a patch by what it touches; changes are what [ParsePatch] read
 // from it. flags are what people should look at before they merge; refused is
 // why the patch may not be published at all, "" if it may. Both quote paths
@@ -48,7 +37,7 @@ func Inspect(changes []FileChange, patch []byte, rules PatchRules) (flags []stri
 		return nil, "the patch cannot be read: " + err.Error()
 	}
 	if len(secrets) > 0 {
-		flags = append(flags, "adds what looks like a secret: "+listed(secrets, 3))
+		flags = append(flags, "adds what looks like a secret: "+ListWords(secrets, 3))
 	}
 	return flags, ""
 }
@@ -57,38 +46,38 @@ func Inspect(changes []FileChange, patch []byte, rules PatchRules) (flags []stri
 func refuse(c FileChange, targets map[string]string, rules PatchRules) string {
 	for _, p := range pathsOf(c) {
 		if why := badPath(p); why != "" {
-			return fmt.Sprintf("the path %q %s", clip(p, 120), why)
+			return fmt.Sprintf("the path %q %s", Clip(p, 120), why)
 		}
 		if isWorkflow(p) {
-			return fmt.Sprintf("it touches %q: the App may not change workflows", clip(p, 120))
+			return fmt.Sprintf("it touches %q: the App may not change workflows", Clip(p, 120))
 		}
 		if strings.EqualFold(p, RepoConfigFile) {
 			return fmt.Sprintf("it touches %s, by which candidates are judged: that is for people to change", RepoConfigFile)
 		}
 		for _, pattern := range rules.Protected {
 			if MatchPath(pattern, p) {
-				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", clip(p, 120), clip(pattern, 120), RepoConfigFile)
+				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", Clip(p, 120), Clip(pattern, 120), RepoConfigFile)
 			}
 		}
 		if rules.RefuseInstructions && isInstruction(p) {
-			return fmt.Sprintf("it touches %q, which instructs coding agents (solver.patch.refuse_instructions)", clip(p, 120))
+			return fmt.Sprintf("it touches %q, which instructs coding agents (solver.patch.refuse_instructions)", Clip(p, 120))
 		}
 	}
 	switch c.Mode {
 	case "", "100644", "100755":
 		return ""
 	case "160000":
-		return fmt.Sprintf("%q is a submodule", clip(c.Path, 120))
+		return fmt.Sprintf("%q is a submodule", Clip(c.Path, 120))
 	case "120000":
 		if c.Op == "delete" {
 			return ""
 		}
 		if why := badTarget(c.Path, targets); why != "" {
-			return fmt.Sprintf("the symlink %q %s", clip(c.Path, 120), why)
+			return fmt.Sprintf("the symlink %q %s", Clip(c.Path, 120), why)
 		}
 		return ""
 	default:
-		return fmt.Sprintf("%q has the mode %s, which git does not keep", clip(c.Path, 120), c.Mode)
+		return fmt.Sprintf("%q has the mode %s, which git does not keep", Clip(c.Path, 120), c.Mode)
 	}
 }
 
@@ -134,13 +123,13 @@ func badPath(p string) string {
 // macOS (which ignores case and some characters) and Windows (which ignores
 // case, dots and spaces at the end, and knows streams and short names).
 func isGitName(component, name, short string) bool {
-	s, _, _ := strings.Cut(strings.ToLower(visible(component)), ":")
+	s, _, _ := strings.Cut(strings.ToLower(Visible(component)), ":")
 	s = strings.TrimRight(s, ". ")
 	if s == name {
 		return true
 	}
 	number, ok := strings.CutPrefix(s, short+"~")
-	return ok && onlyDigits(number)
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
 // linkTargets reads the contents of the symlinks that a patch writes. A symlink
@@ -212,7 +201,7 @@ func flag(changes []FileChange) []string {
 			}
 		}
 		if len(paths) > 0 {
-			out = append(out, what+" "+listed(paths, 3))
+			out = append(out, what+" "+ListWords(paths, 3))
 		}
 	}
 	anyPath := func(is func(string) bool) func(FileChange) bool {
@@ -227,14 +216,6 @@ func flag(changes []FileChange) []string {
 	add("symlinks:", func(c FileChange) bool { return c.Mode == "120000" })
 	add("test configuration:", anyPath(IsTestConfig))
 	return out
-}
-
-// listed names at most n of the words and how many more there are.
-func listed(words []string, n int) string {
-	if len(words) <= n {
-		return strings.Join(words, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:n], ", "), len(words)-n)
 }
 
 func isWorkflow(p string) bool {

@@ -8,7 +8,7 @@ import (
 // Marker is the hidden first line by which a text of ours is found again on
 // GitHub: id is a solve's or an ask's, kind the effect's.
 func Marker(id, kind string) string {
-	return "<!-- yudai solve=" + markerWord(id) + " kind=" + markerWord(kind) + " -->"
+	return "<!-- yudai solve=" + MarkerWord(id) + " kind=" + MarkerWord(kind) + " -->"
 }
 
 // FindMarker reads the marker of a text. Anybody can write one: it counts only
@@ -23,8 +23,8 @@ func FindMarker(text string) (id, kind string, ok bool) {
 	return m[1], m[2], true
 }
 
-// markerWord keeps what cannot end an HTML comment.
-func markerWord(s string) string {
+// MarkerWord keeps what cannot end an HTML comment.
+func MarkerWord(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '_', r == '-':

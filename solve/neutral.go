@@ -16,7 +16,7 @@ const zwsp = "\u200b"
 // closing keyword's target, a link, an image, HTML, code, a heading or a table.
 // People read the same words as in the source.
 func Neutralise(s string) string {
-	s = oneLine(s)
+	s = OneLine(s)
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
 	for i, r := range s {
@@ -65,7 +65,7 @@ func onlyDigits(s string) bool {
 // code is a foreign text as a code span, in which GitHub acts on nothing. The
 // text is cut at 200 characters. In a table it has to be a [codeCell].
 func code(s string) string {
-	s = clip(oneLine(s), 200)
+	s = Clip(OneLine(s), 200)
 	if s == "" {
 		return "—"
 	}
@@ -90,7 +90,7 @@ func fence(text string) string {
 			return -1
 		}
 		return r
-	}, visible(text))
+	}, Visible(text))
 	text = strings.Trim(strings.ReplaceAll("\n"+text, "\n/yudai", "\n /yudai"), "\n")
 	mark := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	return mark + "text\n" + text + "\n" + mark
@@ -113,7 +113,7 @@ func longestRun(s string, of rune) int {
 // commit messages. What GitHub would act on loses its sign: mentions, issue
 // numbers, addresses.
 func plain(s string) string {
-	s = oneLine(s)
+	s = OneLine(s)
 	s = webScheme().ReplaceAllString(s, "")
 	s = ghReference().ReplaceAllString(s, "$1 $2")
 	return strings.Join(strings.Fields(strings.NewReplacer("@", "", "#", "").Replace(s)), " ")
@@ -121,69 +121,3 @@ func plain(s string) string {
 
 func webScheme() *regexp.Regexp   { return regexp.MustCompile(`(?i)(?:[a-z][a-z0-9+.-]*:)?//`) }
 func ghReference() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(gh)-(\d)`) }
-
-// CleanIssue is what an agent reads of an issue: title and body without what
-// people do not see on GitHub, where instructions to the agent could hide.
-// Removed are HTML comments (an unclosed one hides the rest), link definitions used as comments,
-// control characters, and zero-width, bidirectional, tag and other invisible ones.
-func CleanIssue(title, body string) string {
-	title = strings.TrimSpace(oneLine(withoutComments(visible(title))))
-	body = strings.ReplaceAll(body, "\r\n", "\n")
-	body = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\u2028' || r == '\u2029' || r == '\r':
-			return '\n'
-		case unicode.IsControl(r) && r != '\n' && r != '\t':
-			return -1
-		}
-		return r
-	}, visible(body))
-	body = strings.TrimSpace(withoutComments(body))
-	if body == "" {
-		return title
-	}
-	return strings.TrimSpace(title + "\n\n" + body)
-}
-
-// withoutComments repeats until nothing is left: removing a comment can close up another.
-func withoutComments(s string) string {
-	definition := regexp.MustCompile(`(?m)^[ \t]*\[[^\]\n]*\]:[ \t]*(?:#|<>)(?:[ \t][^\n]*)?$`)
-	s = definition.ReplaceAllString(s, "")
-	for {
-		start := strings.Index(s, "<!--")
-		if start < 0 {
-			return s
-		}
-		end := strings.Index(s[start+4:], "-->")
-		if end < 0 {
-			return s[:start]
-		}
-		s = s[:start] + s[start+4+end+3:]
-	}
-}
-
-// visible drops the characters that have no shape of their own: zero-width and
-// bidirectional signs, tags, variation selectors, fillers. Broken UTF-8 becomes U+FFFD.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
-
-func invisible(r rune) bool {
-	switch {
-	case r < 0x80:
-		return false
-	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFFA0:
-		return true
-	case r >= 0xE0000 && r <= 0xE0FFF:
-		return true
-	case unicode.Is(unicode.Variation_Selector, r):
-		return true
-	default:
-		return unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
-	}
-}

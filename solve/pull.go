@@ -42,17 +42,17 @@ func CommitMessage(v View) string {
 		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
 	}
 	if r, ok := v.champion(); ok {
-		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), clip(plain(r.Experiment.Model), 80), tempText(r.Experiment.Temperature))
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), Clip(plain(r.Experiment.Model), 80), TemperatureText(r.Experiment.Temperature))
 		if s := plain(r.Experiment.Strategy); s != "" {
-			b.WriteString(", strategy " + clip(s, 80))
+			b.WriteString(", strategy " + Clip(s, 80))
 		}
 		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
 	}
 	b.WriteString("\n")
 	if t := v.Solve.Trigger; !t.Kind.Operator() && plain(t.Actor) != "" {
-		b.WriteString("Requested-by: " + clip(plain(t.Actor), 80) + "\n")
+		b.WriteString("Requested-by: " + Clip(plain(t.Actor), 80) + "\n")
 	}
-	b.WriteString("Yudai-Solve: " + markerWord(string(v.Solve.ID)) + "\n")
+	b.WriteString("Yudai-Solve: " + MarkerWord(string(v.Solve.ID)) + "\n")
 	return b.String()
 }
 
@@ -67,7 +67,7 @@ func PullBody(v View) string {
 	if s.Base.Branch != "" && s.Base.Branch == s.Repo.DefaultBranch {
 		word = "Fixes"
 	}
-	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Neutralise(clip(s.Issue.Title, 200))))
+	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Neutralise(Clip(s.Issue.Title, 200))))
 	best, ok := v.champion()
 	if !ok {
 		return finish(b.String(), MaxBody)
@@ -101,43 +101,4 @@ func PullBody(v View) string {
 	paragraph(&b, v.ruleText())
 	paragraph(&b, v.askedBy()+" Solve "+code(string(s.ID))+".")
 	return finish(b.String(), MaxBody)
-}
-
-// BranchName fills the template of a solve's branch: {issue} and {solve} are
-// replaced. The result must be a name that git allows, and {solve} must be in
-// the template, since making the branch is what claims the solve on GitHub.
-func BranchName(template string, s Solve) (string, error) {
-	if !strings.Contains(template, "{solve}") {
-		return "", fmt.Errorf("the branch template %q must contain {solve}, so that two solves never share a branch", template)
-	}
-	name := strings.NewReplacer("{issue}", fmt.Sprint(s.Issue.Number), "{solve}", string(s.ID)).Replace(template)
-	if strings.ContainsAny(name, "{}") {
-		return "", fmt.Errorf("the branch template %q has a word that is not {issue} or {solve}", template)
-	}
-	if why := badRef(name); why != "" {
-		return "", fmt.Errorf("the branch name %q %s", name, why)
-	}
-	return name, nil
-}
-
-// badRef applies the rules of git check-ref-format for a branch.
-func badRef(name string) string {
-	switch {
-	case len(name) > 200:
-		return "is longer than 200 bytes"
-	case strings.HasPrefix(name, "-"):
-		return "begins with a dash"
-	case strings.HasPrefix(name, "refs/"):
-		return "begins with refs/"
-	case strings.HasSuffix(name, "."), strings.Contains(name, ".."), strings.Contains(name, "@{"):
-		return "has a dot or sign where git allows none"
-	case strings.ContainsAny(name, " ~^:?*[\\") || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsFunc(name, invisible):
-		return "has a character that git does not allow"
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
-			return "has a part that git does not allow"
-		}
-	}
-	return ""
 }

@@ -2,7 +2,6 @@ package solve
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
 
@@ -34,28 +33,4 @@ func Queue(live []Solve) []Solve {
 	}
 	slices.SortStableFunc(out, func(a, b Solve) int { return cmp.Compare(turns[a.ID], turns[b.ID]) })
 	return out
-}
-
-// ordinal is a place as people say it: 1st, 2nd, 11th.
-func ordinal(n int) string {
-	suffix := "th"
-	if n%100/10 != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprint(n, suffix)
-}
-
-// queueText says where a solve stands that waits to be claimed.
-func (s Solve) queueText() string {
-	if s.Place == 0 {
-		return "Waiting for a free place."
-	}
-	return fmt.Sprintf("Waiting for a free place: %s of %d in the queue.", ordinal(s.Place), max(s.Place, s.Queue))
 }

@@ -74,7 +74,7 @@ func (rec Record) check() error {
 		add("solve.id is missing")
 	}
 	if !slices.Contains(States(), rec.Solve.State) {
-		add("solve.state %q is not a state", clip(string(rec.Solve.State), 40))
+		add("solve.state %q is not a state", Clip(string(rec.Solve.State), 40))
 	}
 	seen := map[int]bool{}
 	for i, r := range rec.Runs {
@@ -86,13 +86,13 @@ func (rec Record) check() error {
 		}
 		seen[r.N] = true
 		if r.Solve != rec.Solve.ID {
-			add("runs[%d].solve is %q, not the record's solve", i, clip(string(r.Solve), 40))
+			add("runs[%d].solve is %q, not the record's solve", i, Clip(string(r.Solve), 40))
 		}
 		if !slices.Contains(RunStates(), r.State) {
-			add("runs[%d].state %q is not a state", i, clip(string(r.State), 40))
+			add("runs[%d].state %q is not a state", i, Clip(string(r.State), 40))
 		}
 		if v := r.Verdict; v != nil && !slices.Contains([]Outcome{Passed, Failed, NoVerdict}, v.Outcome) {
-			add("runs[%d].verdict.outcome %q is not an outcome", i, clip(string(v.Outcome), 40))
+			add("runs[%d].verdict.outcome %q is not an outcome", i, Clip(string(v.Outcome), 40))
 		}
 	}
 	d := rec.Solve.Decision
@@ -105,61 +105,4 @@ func (rec Record) check() error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// Explain decides again from a record and prints the rule, the ranking and
-// every comparison. same says that the record's own champion and ranking agree;
-// a record without a decision agrees with nothing.
-func Explain(rec Record) (text string, same bool) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Solve %s of %s, issue %d: %s\n", oneLine(string(rec.Solve.ID)), oneLine(rec.Solve.Repo.String()), rec.Solve.Issue.Number, clip(oneLine(rec.Solve.Issue.Title), 100))
-
-	stored := rec.Solve.Decision
-	d := Decide(rec.Solve, rec.Runs, rec.Rule())
-
-	b.WriteString("\nRule:\n")
-	for i, words := range d.Rule {
-		fmt.Fprintf(&b, "  %d. %s\n", i+1, words)
-	}
-	b.WriteString("\nRanking:\n")
-	view := View{Solve: rec.Solve, Runs: rec.Runs}
-	view.Solve.Decision = &d
-	var order []Run
-	for _, n := range d.Ranking {
-		r, _ := view.run(n)
-		order = append(order, r)
-	}
-	b.WriteString(plainTable(view, order, 160))
-	b.WriteString("\nComparisons:\n")
-	for _, c := range d.Comparisons {
-		b.WriteString("  " + c.Text + "\n")
-	}
-	if len(d.Comparisons) == 0 {
-		b.WriteString("  none: there is at most one run\n")
-	}
-	b.WriteString("\n" + championText(d.Champion) + "\n")
-	verdict, same := agree(stored, d)
-	b.WriteString(verdict + "\n")
-	return b.String(), same
-}
-
-// agree compares the stored decision with the recomputed one.
-func agree(stored *Decision, d Decision) (text string, same bool) {
-	switch {
-	case stored == nil:
-		return "The record holds no decision to compare with.", false
-	case stored.Champion != d.Champion:
-		return "The record disagrees: " + championText(stored.Champion), false
-	case !slices.Equal(stored.Ranking, d.Ranking):
-		return fmt.Sprintf("The record has the same champion and another ranking: %s.", runList(stored.Ranking)), false
-	default:
-		return "The record says the same.", true
-	}
-}
-
-func championText(n int) string {
-	if n == 0 {
-		return "No champion: no candidate passed."
-	}
-	return fmt.Sprintf("Champion: run %d.", n)
 }

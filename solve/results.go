@@ -119,24 +119,24 @@ func readResult(columns map[string]int, row []string) (Result, error) {
 	}
 	var err error
 	if r.Solved, err = strconv.ParseBool(strings.ToLower(field("resolved"))); err != nil {
-		return r, fmt.Errorf("resolved is %q, neither true nor false", clip(field("resolved"), 20))
+		return r, fmt.Errorf("resolved is %q, neither true nor false", Clip(field("resolved"), 20))
 	}
 	usd, err := strconv.ParseFloat(field("usd"), 64)
 	if err != nil || !(usd >= 0 && usd <= 1e6) {
-		return r, fmt.Errorf("usd is %q, no amount of 0 to 1000000", clip(field("usd"), 20))
+		return r, fmt.Errorf("usd is %q, no amount of 0 to 1000000", Clip(field("usd"), 20))
 	}
 	r.Cost = Money(math.Round(usd * 1e6))
 	if text := field("seconds"); text != "" {
 		s, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(s > 0 && s <= 1e7) {
-			return r, fmt.Errorf("seconds is %q, no time of more than 0", clip(text, 20))
+			return r, fmt.Errorf("seconds is %q, no time of more than 0", Clip(text, 20))
 		}
 		r.Duration = time.Duration(s * float64(time.Second))
 	}
 	if text := field("temperature"); text != "" {
 		t, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(t >= 0 && t <= 2) {
-			return r, fmt.Errorf("temperature is %q, none of 0 to 2", clip(text, 20))
+			return r, fmt.Errorf("temperature is %q, none of 0 to 2", Clip(text, 20))
 		}
 		r.Temperature = &t
 	}

@@ -28,7 +28,7 @@ func (v View) cells(r Run) []string {
 	if v.mixed() {
 		out = append(out, r.Experiment.Agent)
 	}
-	out = append(out, r.Experiment.Model, tempText(r.Experiment.Temperature), r.Experiment.Strategy)
+	out = append(out, r.Experiment.Model, TemperatureText(r.Experiment.Temperature), r.Experiment.Strategy)
 	if v.repeated() {
 		out = append(out, strconv.Itoa(r.Experiment.Repeat))
 	}
@@ -88,10 +88,10 @@ func (v View) runsTable() string {
 			switch names[i] {
 			case "Agent", "Model", "Strategy":
 				if c != "" {
-					cells[i] = codeCell(clip(c, 60))
+					cells[i] = codeCell(Clip(c, 60))
 				}
 			case "Why not":
-				cells[i] = Neutralise(clip(c, 160))
+				cells[i] = Neutralise(Clip(c, 160))
 			}
 		}
 		if cells[state] == "champion" {

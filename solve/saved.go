@@ -57,9 +57,9 @@ func (v View) saved() string {
 	case s.NotRun+s.Stopped == 0:
 		return ""
 	case s.NotRun == 0:
-		text = fmt.Sprintf("%d of %s stopped early", s.Stopped, count(len(v.Runs), "experiment"))
+		text = fmt.Sprintf("%d of %s stopped early", s.Stopped, Count(len(v.Runs), "experiment"))
 	default:
-		text = fmt.Sprintf("%d of %s not run", s.NotRun, count(len(v.Runs), "experiment"))
+		text = fmt.Sprintf("%d of %s not run", s.NotRun, Count(len(v.Runs), "experiment"))
 		if s.Stopped > 0 {
 			text += fmt.Sprintf(", %d stopped early", s.Stopped)
 		}

@@ -43,9 +43,9 @@ func flakyText(v *Verdict) string {
 	}
 	var names []string
 	for _, name := range v.FlakyTests[:min(len(v.FlakyTests), 3)] {
-		names = append(names, codeCell(clip(name, 80)))
+		names = append(names, codeCell(Clip(name, 80)))
 	}
-	out := count(v.Flaky, "flaky test") + ": " + strings.Join(names, ", ")
+	out := Count(v.Flaky, "flaky test") + ": " + strings.Join(names, ", ")
 	if rest := v.Flaky - len(names); rest > 0 {
 		out += fmt.Sprintf(" and %d more", rest)
 	}
@@ -92,7 +92,7 @@ func (v View) whyNot(r Run) string {
 	case (r.State == RunFailed || r.State == RunNoVerdict) && r.Verdict != nil && r.Verdict.Reason != "":
 		return r.Verdict.Reason
 	case r.State != RunPassed:
-		return strings.TrimPrefix(r.Reason, notNeeded)
+		return strings.TrimPrefix(r.Reason, NotNeededPrefix)
 	default:
 		return ""
 	}
@@ -102,7 +102,7 @@ func (v View) whyNot(r Run) string {
 func experimentText(x Experiment) string {
 	out := code(x.Model)
 	if x.Temperature != nil {
-		out += " at temperature " + formatTemp(*x.Temperature)
+		out += " at temperature " + TemperatureText(x.Temperature)
 	}
 	if x.Repeat > 1 {
 		out += fmt.Sprintf(", repeat %d", x.Repeat)
@@ -121,11 +121,11 @@ func (v View) facts(r Run) string {
 		fact("Left out", out)
 	}
 	if c := r.Candidate; c != nil {
-		fact("Change", fmt.Sprintf("%s, %s added, %s deleted", count(len(c.Files), "file"), count(c.Added, "line"), count(c.Deleted, "line")))
+		fact("Change", fmt.Sprintf("%s, %s added, %s deleted", Count(len(c.Files), "file"), Count(c.Added, "line"), Count(c.Deleted, "line")))
 	}
 	fact("Latency", FormatDuration(r.AgentTime))
 	fact("Model", codeCell(r.Experiment.Model))
-	fact("Temperature", tempText(r.Experiment.Temperature))
+	fact("Temperature", TemperatureText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
 	v.placed(r, fact)
@@ -135,7 +135,7 @@ func (v View) facts(r Run) string {
 	if r.From != nil {
 		fact("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
 	} else {
-		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), r.Progress.Usage.estimate()))
+		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
 		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, on(r.Stays)))
@@ -162,9 +162,11 @@ func (v View) placed(r Run, fact func(name, value string)) {
 func on(stays []Stay) string {
 	var names []string
 	for _, s := range stays {
-		names = append(names, code(s.Driver))
+		if name := code(s.Driver); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	if names = distinct(names); len(names) == 0 {
+	if len(names) == 0 {
 		return ""
 	}
 	return ", on " + strings.Join(names, " and ")
@@ -211,7 +213,7 @@ func (v View) why() string {
 	}
 	b.WriteString("\n")
 	if same := Agreement(v.Runs, best.N); len(same) > 0 {
-		fmt.Fprintf(&b, "\nAgreement: %s produced the same patch, byte for byte (%s).\n", count(len(same), "other run"), runList(same))
+		fmt.Fprintf(&b, "\nAgreement: %s produced the same patch, byte for byte (%s).\n", Count(len(same), "other run"), runList(same))
 	}
 	return b.String()
 }
@@ -235,23 +237,13 @@ func (v View) picked(best Run) string {
 // run: what became of a run that could not win, else the criterion and both values.
 func (v View) against(c Comparison) string {
 	loser, _ := v.run(c.Loser)
-	if !eligible(&loser) {
+	if !Eligible(loser) {
 		if why := v.whyNot(loser); why != "" {
-			return v.stateText(loser) + ": " + clip(why, 300)
+			return v.stateText(loser) + ": " + Clip(why, 300)
 		}
 		return v.stateText(loser)
 	}
-	return fmt.Sprintf("%s: %s against %s", c.wordsIn(*v.Solve.Decision), clip(c.Left, 160), clip(c.Right, 160))
-}
-
-// wordsIn is the criterion in words, as the decision's rule has it.
-func (c Comparison) wordsIn(d Decision) string {
-	for _, k := range builtin(nil) {
-		if k.name == c.Criterion && slices.Contains(d.Rule, k.words) {
-			return k.words
-		}
-	}
-	return c.Criterion
+	return fmt.Sprintf("%s: %s against %s", v.Solve.Decision.CriterionText(c), Clip(c.Left, 160), Clip(c.Right, 160))
 }
 
 // ruleText lists the rule and how anybody can recompute the decision.
@@ -287,4 +279,12 @@ func codeList(names []string, n, total int) string {
 		fmt.Fprintf(&b, "- and %d more\n", rest)
 	}
 	return b.String()
+}
+
+// estimateText says how many calls are estimated, if any.
+func estimateText(u Usage) string {
+	if u.Estimated == 0 {
+		return ""
+	}
+	return ", " + Count(u.Estimated, "call") + " estimated"
 }

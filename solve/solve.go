@@ -275,14 +275,6 @@ func (u *Usage) Add(o Usage) {
 	u.Estimated += o.Estimated
 }
 
-// estimate says how many calls are estimated, if any.
-func (u Usage) estimate() string {
-	if u.Estimated == 0 {
-		return ""
-	}
-	return ", " + count(u.Estimated, "call") + " estimated"
-}
-
 // Progress is what changes while a run works, without a change of state.
 type Progress struct {
 	Steps  int       `json:"steps"`

@@ -26,7 +26,7 @@ type Wave struct {
 // in the place of theirs.
 func split(stop StopRule, req Request, def Defaults) ([]Request, []error) {
 	if bad, _ := BadStopRule(stop); bad != "" {
-		return []Request{req}, []error{fmt.Errorf("stop %q %s", clip(string(stop), 60), bad)}
+		return []Request{req}, []error{fmt.Errorf("stop %q %s", Clip(string(stop), 60), bad)}
 	}
 	if stop != StopWaves {
 		return []Request{req}, nil
@@ -71,7 +71,7 @@ func (p *Plan) nextWave(n int, list []Experiment) (out []Experiment) {
 		out = append(out, x)
 	}
 	if left := len(list) - len(out); left > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("wave %d: %s of an earlier wave left out", n, count(left, "experiment")))
+		p.Notes = append(p.Notes, fmt.Sprintf("wave %d: %s of an earlier wave left out", n, Count(left, "experiment")))
 	}
 	for i := range out {
 		out[i].Wave = number

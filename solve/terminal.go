@@ -14,7 +14,7 @@ func Terminal(v View, width int) string {
 		width = 100
 	}
 	var b strings.Builder
-	say := func(text string) { b.WriteString(wrap(oneLine(text), width) + "\n") }
+	say := func(text string) { b.WriteString(wrap(OneLine(text), width) + "\n") }
 	say(v.headline() + " " + plainReason(v))
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
@@ -28,7 +28,7 @@ func Terminal(v View, width int) string {
 	if !ok {
 		for _, r := range v.runs() {
 			if why := v.whyNot(r); why != "" && !v.spared(r.N) {
-				say(fmt.Sprintf("- run %d, %s: %s", r.N, v.stateText(r), clip(why, 300)))
+				say(fmt.Sprintf("- run %d, %s: %s", r.N, v.stateText(r), Clip(why, 300)))
 			}
 		}
 		return strings.TrimRight(b.String(), "\n") + "\n"
@@ -44,7 +44,7 @@ func Terminal(v View, width int) string {
 		say("- there was no other run")
 	}
 	if t := best.Verdict; t != nil && t.Flaky > 0 {
-		say("- left out: " + count(t.Flaky, "flaky test") + ": " + clip(listed(t.FlakyTests, 3), 200))
+		say("- left out: " + Count(t.Flaky, "flaky test") + ": " + Clip(ListWords(t.FlakyTests, 3), 200))
 	}
 	if same := Agreement(v.Runs, best.N); len(same) > 0 {
 		say("- the same patch came from " + runList(same))
@@ -55,9 +55,9 @@ func Terminal(v View, width int) string {
 func plainReason(v View) string {
 	switch s := v.Solve; {
 	case s.State == StateCancelled && s.CancelBy != "":
-		return "Stopped by " + oneLine(s.CancelBy) + "."
+		return "Stopped by " + OneLine(s.CancelBy) + "."
 	case s.State.Final() && s.State != StateSolved:
-		return sentence(clip(oneLine(s.Reason), 500))
+		return sentence(Clip(OneLine(s.Reason), 500))
 	default:
 		return ""
 	}
@@ -71,7 +71,7 @@ func plainTable(v View, runs []Run, width int) string {
 	for _, r := range runs {
 		cells := v.cells(r)
 		for i := range cells {
-			cells[i] = clip(oneLine(cells[i]), 24)
+			cells[i] = Clip(OneLine(cells[i]), 24)
 		}
 		if t := r.Verdict; t != nil && t.Fixed+t.Kept+t.Broken > 0 {
 			cells[slices.Index(names, "Tests")] = fmt.Sprintf("%d fixed, %d broken", t.Fixed, t.Broken)
@@ -92,7 +92,7 @@ func plainTable(v View, runs []Run, width int) string {
 		for i, c := range cells {
 			line.WriteString(c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
 		}
-		b.WriteString(clip(strings.TrimRight(line.String(), " "), width) + "\n")
+		b.WriteString(Clip(strings.TrimRight(line.String(), " "), width) + "\n")
 	}
 	return b.String()
 }

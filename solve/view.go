@@ -107,11 +107,11 @@ func (v View) headline() string {
 	}
 	switch s := v.Solve; s.State {
 	case StateQueued:
-		return v.Solve.queueText()
+		return queueText(v.Solve)
 	case StatePreparing:
 		return "Preparing the repository: clone, install, run its tests once."
 	case StateRunning:
-		what := count(len(v.Runs), "experiment")
+		what := Count(len(v.Runs), "experiment")
 		if v.waved() {
 			what += fmt.Sprintf(", wave %d of %d", v.Solve.Wave, v.Solve.Plan.Waves())
 		}
@@ -140,25 +140,28 @@ func (v View) headline() string {
 func (v View) reason() string {
 	switch s := v.Solve; {
 	case s.State == StateCancelled && s.CancelWhy != "":
-		return "Stopped: " + sentence(Neutralise(clip(s.CancelWhy, 300)))
+		return "Stopped: " + sentence(Neutralise(Clip(s.CancelWhy, 300)))
 	case s.State == StateCancelled && s.CancelBy != "":
 		return "Stopped by " + code(s.CancelBy) + "."
 	case s.State.Final() && s.State != StateSolved && s.Reason != "":
-		return sentence(Neutralise(clip(strings.ReplaceAll(s.Reason, "\n", "; "), 500)))
+		return sentence(Neutralise(Clip(strings.ReplaceAll(s.Reason, "\n", "; "), 500)))
 	default:
 		return ""
 	}
 }
+
+// RefusalText answers a request that was refused, with the solve's reason.
+func RefusalText(v View) string { return reasons(v.Solve.Reason) }
 
 // reasons is a solve's reason as a text of its own: safe Markdown, a list where it has
 // several lines. A first line that ends with a colon stands above the list.
 func reasons(reason string) string {
 	var lines []string
 	if first, rest, several := strings.Cut(reason, "\n"); several && strings.HasSuffix(first, ":") {
-		return Neutralise(clip(first, 500)) + "\n\n- " + strings.TrimPrefix(reasons(rest), "- ")
+		return Neutralise(Clip(first, 500)) + "\n\n- " + strings.TrimPrefix(reasons(rest), "- ")
 	}
 	for line := range strings.Lines(reason) {
-		if line = Neutralise(clip(line, 500)); line != "" {
+		if line = Neutralise(Clip(line, 500)); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -174,4 +177,28 @@ func sentence(s string) string {
 		return s
 	}
 	return s + "."
+}
+
+// ordinal is a place as people say it: 1st, 2nd, 11th.
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100/10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// queueText says where a solve stands that waits to be claimed.
+func queueText(s Solve) string {
+	if s.Place == 0 {
+		return "Waiting for a free place."
+	}
+	return fmt.Sprintf("Waiting for a free place: %s of %d in the queue.", ordinal(s.Place), max(s.Place, s.Queue))
 }

@@ -45,8 +45,8 @@ func (p Plan) Waves() int {
 	return n
 }
 
-// notNeeded begins every reason that the stop rule gives.
-const notNeeded = "not needed: "
+// NotNeededPrefix begins every reason that the stop rule gives.
+const NotNeededPrefix = "not needed: "
 
 // Turn says of a running solve which wave's runs may start, and why those that wait
 // need not start at all; "" as long as one may. Only what the solve ran itself counts:
@@ -56,7 +56,7 @@ func (s Solve) Turn(runs []Run) (wave int, enough string) {
 	switch s.Plan.Stop {
 	case StopFirstGreen:
 		if passed != nil {
-			return s.Wave, fmt.Sprintf("%srun %d passed", notNeeded, passed.N)
+			return s.Wave, fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
 		}
 	case StopWaves:
 		next := -1
@@ -71,7 +71,7 @@ func (s Solve) Turn(runs []Run) (wave int, enough string) {
 		switch {
 		case next <= s.Wave:
 		case passed != nil:
-			return s.Wave, fmt.Sprintf("%srun %d passed in wave %d", notNeeded, passed.N, passed.Experiment.Wave)
+			return s.Wave, fmt.Sprintf("%srun %d passed in wave %d", NotNeededPrefix, passed.N, passed.Experiment.Wave)
 		default:
 			return next, ""
 		}

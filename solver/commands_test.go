@@ -38,7 +38,7 @@ func (w *world) sayAs(kind solve.AskKind, issue int, text string, change func(*s
 	})
 	for _, owner := range []string{guid, solve.RefusalID(a.Repo, issue, a.Actor)} {
 		if f, err := w.store.Effect(w.Context(), owner+"/reply"); err == nil {
-			reply = f.Text
+			reply = w.replyText(f)
 		}
 	}
 	if f, err := w.store.Effect(w.Context(), guid+"/react"); err == nil {

@@ -140,9 +140,18 @@ func (w *world) deniedOnce(id solve.ID) {
 		w.Error("the solve has a refusal of its own")
 	}
 	f, err := w.store.Effect(w.Context(), solve.RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
-	if err != nil || f.Wanted != 1 || f.Text != solve.RefusedText("ann", "read") {
+	if err != nil || f.Wanted != 1 || w.replyText(f) != solve.RefusedText("ann", "read") {
 		w.Errorf("the refusal is %+v: %v", f, err)
 	}
+}
+
+// replyText is what the writer makes of a reply.
+func (w *world) replyText(f solve.Effect) string {
+	w.Helper()
+	if f.Text != "" {
+		return f.Text
+	}
+	return solve.RefusalText(solve.View{Solve: w.solve(f.Solve)})
 }
 
 // TestDeniedWhileWaiting: who may not ask is told within the tick, once for all the
