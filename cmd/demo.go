@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -150,7 +151,7 @@ func (d *demo) scripted(dir string, cfg *server.Config) error {
 	return nil
 }
 
-func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog.Logger) (solve.View, error) {
+func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog.Logger) (report.View, error) {
 	archive := txtar.Parse(sampleRepo)
 	files := map[string]string{}
 	for _, f := range archive.Files {
@@ -158,16 +159,16 @@ func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog
 	}
 	repo, err := r.hub.CreateRepo(rigOwner, demoRepo, files)
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	title, body, _ := strings.Cut(sampleIssue, "\n")
 	issue, err := r.hub.OpenIssue(repo.FullName(), rigUser, title, strings.TrimSpace(body))
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	began := time.Now()
 	if err := r.start(ctx, cfg, demoRepo, os.Getenv, log); err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	t := r.srv.Traits()
 	fmt.Fprintf(d.out, "GitHub (emulated) at %s, yudai at http://%s\n", r.url, r.srv.Addr())
@@ -178,23 +179,23 @@ func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog
 	}
 	fmt.Fprintf(d.out, "issue #%d %q gets the label yudai:solve\n\n", issue, title)
 	if err := r.hub.Label(repo.FullName(), issue, rigUser, cfg.Server.Label); err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	return r.follow(ctx, repo.ID, issue, newProgress(d.out, began))
 }
 
 // report prints the pull request, the scorecard and why the champion won.
-func (d *demo) report(r *rig, v solve.View) error {
+func (d *demo) report(r *rig, v report.View) error {
 	if v.Solve.Pull == nil {
 		fmt.Fprintf(d.out, "\nNo pull request: %s %s\n", v.Solve.State, v.Solve.Reason)
 		return nil
 	}
-	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n", v.Solve.Pull.Number, solve.PullTitle(v), v.Solve.Pull.URL, solve.Terminal(v, columns(d.out)))
+	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n", v.Solve.Pull.Number, report.PullTitle(v), v.Solve.Pull.URL, report.Terminal(v, columns(d.out)))
 	return nil
 }
 
 // expected decides the exit code: only the expected champion is a success.
-func (d *demo) expected(v solve.View) error {
+func (d *demo) expected(v report.View) error {
 	switch {
 	case v.Solve.State != solve.StateSolved:
 		return fmt.Errorf("the solve ended %s: %s", v.Solve.State, v.Solve.Reason)

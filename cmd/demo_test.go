@@ -6,21 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // TestDemoWantsItsChampion is about the exit code: only the expected champion is a success.
 func TestDemoWantsItsChampion(t *testing.T) {
 	t.Parallel()
-	view := func(state solve.State, champion int) solve.View {
-		v := solve.View{Solve: solve.Solve{State: state, Reason: "why", Decision: &solve.Decision{Champion: champion}}}
+	view := func(state solve.State, champion int) report.View {
+		v := report.View{Solve: solve.Solve{State: state, Reason: "why", Decision: &solve.Decision{Champion: champion}}}
 		for i, model := range strings.Split(demoModels, ",") {
 			v.Runs = append(v.Runs, solve.Run{N: i + 1, Experiment: solve.Experiment{Model: model}})
 		}
 		return v
 	}
 	for name, c := range map[string]struct {
-		v    solve.View
+		v    report.View
 		real string
 		want string
 	}{
@@ -44,7 +45,7 @@ func TestDemoWantsItsChampion(t *testing.T) {
 // a table over the last one where there is.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	v := solve.View{
+	v := report.View{
 		Solve: solve.Solve{State: solve.StateRunning},
 		Runs:  []solve.Run{{N: 1, State: solve.RunWorking, Experiment: solve.Experiment{Model: "quick"}}, {N: 2, State: solve.RunQueued, Experiment: solve.Experiment{Model: "a-long-name"}}},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -32,7 +33,7 @@ func newProgress(out io.Writer, now time.Time) *progress {
 }
 
 // show draws the view as it stands.
-func (p *progress) show(v solve.View, now time.Time) {
+func (p *progress) show(v report.View, now time.Time) {
 	if p.tty {
 		p.redraw(v, now)
 		return
@@ -53,7 +54,7 @@ func (p *progress) show(v solve.View, now time.Time) {
 }
 
 // redraw writes the table over its last self.
-func (p *progress) redraw(v solve.View, now time.Time) {
+func (p *progress) redraw(v report.View, now time.Time) {
 	var b strings.Builder
 	if p.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)

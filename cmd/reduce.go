@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -26,7 +27,7 @@ func newReduce(s streams) *cobra.Command {
 			if err != nil {
 				return exitError{exitUsage, fmt.Errorf("%s is no record of a solve: %w", args[0], err)}
 			}
-			text, same := solve.Explain(rec)
+			text, same := report.Explain(rec)
 			if explain {
 				fmt.Fprintln(s.out, text)
 			}

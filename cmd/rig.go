@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -98,7 +99,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv 
 }
 
 // follow shows the newest solve of the issue until it is final and every text is written.
-func (r *rig) follow(ctx context.Context, repoID int64, issue int, p *progress) (solve.View, error) {
+func (r *rig) follow(ctx context.Context, repoID int64, issue int, p *progress) (report.View, error) {
 	hints := r.srv.Watch(ctx)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -185,14 +186,14 @@ func (l *localSolve) configure(repo server.LocalRepo) (server.Config, error) {
 }
 
 // solve imports the repository into the emulator and asks for the solve as the API does.
-func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo server.LocalRepo, title, body string, log zerolog.Logger) (solve.View, error) {
+func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo server.LocalRepo, title, body string, log zerolog.Logger) (report.View, error) {
 	imported, err := r.hub.ImportRepo(rigOwner, localRepo, repo.Root)
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	branches, err := r.hub.Branches(imported.FullName())
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	req := l.req
 	if req.Base == "" {
@@ -200,15 +201,15 @@ func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo 
 	}
 	sha, ok := branches[req.Base]
 	if !ok {
-		return solve.View{}, exitError{exitUsage, fmt.Errorf("--base: %s has no local branch %q; `git branch` lists them", repo.Root, req.Base)}
+		return report.View{}, exitError{exitUsage, fmt.Errorf("--base: %s has no local branch %q; `git branch` lists them", repo.Root, req.Base)}
 	}
 	number, err := r.hub.OpenIssue(imported.FullName(), rigUser, title, body)
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	began := time.Now()
 	if err := r.start(ctx, cfg, localRepo, os.Getenv, log); err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	where := req.Base
 	if repo.Branch == "" && l.req.Base == "" {
@@ -220,13 +221,13 @@ func (l *localSolve) solve(ctx context.Context, r *rig, cfg server.Config, repo 
 	}
 	l.asked = true
 	if _, err := r.srv.Ask(ctx, rigOwner, localRepo, number, req); err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	return r.follow(ctx, imported.ID, number, newProgress(l.out, began))
 }
 
 // finish writes the record, fetches the champion's branch, and prints the scorecard.
-func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, v solve.View) error {
+func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, v report.View) error {
 	rec, err := r.srv.Record(ctx, v.Solve.ID)
 	if err != nil {
 		return err
@@ -242,7 +243,7 @@ func (l *localSolve) finish(ctx context.Context, r *rig, repo server.LocalRepo, 
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(l.out, "\n%s\n", solve.Terminal(v, columns(l.out)))
+	fmt.Fprintf(l.out, "\n%s\n", report.Terminal(v, columns(l.out)))
 	fmt.Fprintf(l.out, "record:      %s\ntranscripts: %s\n", path, filepath.Join(r.dir, "store"))
 	if v.Solve.State != solve.StateSolved {
 		return fmt.Errorf("no champion: %s", v.Solve.Reason)

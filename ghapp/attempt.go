@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -27,7 +28,7 @@ type attempt struct {
 	w    *Writer
 	lane *lane
 	e    solve.Effect
-	view solve.View
+	view report.View
 	// commit is the champion's, for a pull request.
 	commit solve.Commit
 	// unknown: a call that makes something new may have been carried out, and it

@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // pressable are the buttons a person finds on the check run.
 func (w *world) pressable(c *github.CheckRun) string {
 	var out []string
-	for _, id := range []string{solve.ButtonCancel, solve.ButtonRetry, solve.ButtonPick} {
+	for _, id := range []string{report.ButtonCancel, report.ButtonRetry, report.ButtonPick} {
 		if w.hub.Press("octo/hello", c.GetID(), "ada", id) == nil {
 			out = append(out, id)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -18,7 +19,7 @@ import (
 type checkRun struct {
 	externalID string
 	sha        string
-	content    solve.Check
+	content    report.Check
 	started    time.Time
 	ended      time.Time
 }
@@ -42,13 +43,13 @@ func (a *attempt) checkRun(sha string) checkRun {
 	run := checkRun{
 		externalID: externalID(s.ID),
 		sha:        sha,
-		content:    solve.CheckOf(a.view),
+		content:    report.CheckOf(a.view),
 		started:    s.Started,
 		ended:      s.Ended,
 	}
 	if a.e.Kind == solve.EffectRun {
 		run.externalID = fmt.Sprintf("%s/%d", externalID(s.ID), a.e.Run)
-		run.content = solve.RunCheckOf(a.view, a.e.Run)
+		run.content = report.RunCheckOf(a.view, a.e.Run)
 		run.started, run.ended = time.Time{}, time.Time{}
 		for _, r := range a.view.Runs {
 			if r.N == a.e.Run {
@@ -153,7 +154,7 @@ func (a *attempt) supersede(ctx context.Context, extra *github.CheckRun, run che
 		return nil
 	}
 	run.ended = a.w.app.now()
-	run.content = solve.Check{
+	run.content = report.Check{
 		Name: run.content.Name, Status: "completed", Conclusion: "neutral",
 		Title: supersededTitle, Summary: "Another check run of this name shows the solve.",
 	}

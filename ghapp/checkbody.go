@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -16,7 +17,7 @@ type checkChange struct {
 }
 
 // buttons are never nil: an empty list takes the old ones away.
-func buttons(c solve.Check) []*github.CheckRunAction {
+func buttons(c report.Check) []*github.CheckRunAction {
 	out := []*github.CheckRunAction{}
 	for _, b := range c.Actions {
 		out = append(out, &github.CheckRunAction{Label: b.Label, Description: b.Description, Identifier: b.Identifier})
@@ -29,13 +30,13 @@ func checkReceipt(c *github.CheckRun) solve.Receipt {
 }
 
 // output cuts the texts to GitHub's limits, which are bytes whatever its documentation says.
-func output(c solve.Check) *github.CheckRunOutput {
+func output(c report.Check) *github.CheckRunOutput {
 	out := &github.CheckRunOutput{
-		Title:   github.String(solve.CutMarkdown(c.Title, solve.MaxTitle, "")),
-		Summary: github.String(solve.CutMarkdown(c.Summary, solve.MaxCheck, cutNote)),
+		Title:   github.String(report.CutMarkdown(c.Title, report.MaxTitle, "")),
+		Summary: github.String(report.CutMarkdown(c.Summary, report.MaxCheck, cutNote)),
 	}
 	if c.Text != "" {
-		out.Text = github.String(solve.CutMarkdown(c.Text, solve.MaxCheck, cutNote))
+		out.Text = github.String(report.CutMarkdown(c.Text, report.MaxCheck, cutNote))
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func stamp(at time.Time) *github.Timestamp {
 	return &github.Timestamp{Time: at.UTC().Truncate(time.Second)}
 }
 
-func completed(c solve.Check, at time.Time) *github.Timestamp {
+func completed(c report.Check, at time.Time) *github.Timestamp {
 	if c.Status != "completed" {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -52,7 +53,7 @@ func (a *attempt) comment(ctx context.Context) (solve.Receipt, error) {
 // singleComment is the comment of the effect, as it is to be now.
 func (a *attempt) singleComment() single[*github.IssueComment] {
 	m, text := a.commentText()
-	body := m.on(solve.CutMarkdown(text, solve.MaxComment, cutNote))
+	body := m.on(report.CutMarkdown(text, report.MaxComment, cutNote))
 	return single[*github.IssueComment]{
 		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return a.findComments(ctx, m) },
 		create:  func(ctx context.Context) (*github.IssueComment, error) { return a.postComment(ctx, body) },
@@ -84,13 +85,13 @@ func (a *attempt) nameChecks(ctx context.Context) error {
 func (a *attempt) commentText() (mark, string) {
 	switch a.e.Kind {
 	case solve.EffectNotice:
-		return markOf(string(a.e.Solve), a.e.Kind), solve.ProgressComment(a.view)
+		return markOf(string(a.e.Solve), a.e.Kind), report.ProgressComment(a.view)
 	case solve.EffectFinal:
-		return markOf(string(a.e.Solve), a.e.Kind), solve.FinalComment(a.view)
+		return markOf(string(a.e.Solve), a.e.Kind), report.FinalComment(a.view)
 	default:
 		owner, _, _ := strings.Cut(a.e.Key, "/") // an ask has no solve
 		if a.e.Text == "" {
-			return markOf(owner, a.e.Kind), solve.RefusalText(a.view)
+			return markOf(owner, a.e.Kind), report.RefusalText(a.view)
 		}
 		return markOf(owner, a.e.Kind), a.e.Text
 	}

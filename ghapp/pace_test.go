@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -181,7 +182,7 @@ func TestProgressIsMergedAndTheEndIsShownAtOnce(t *testing.T) {
 			t.Errorf("the end was shown after %v", d)
 		}
 		stop()
-		if got := w.comments(string(s.ID), "comment"); len(got) != 1 || got[0].GetBody() != solve.ProgressComment(solve.View{Solve: s}) {
+		if got := w.comments(string(s.ID), "comment"); len(got) != 1 || got[0].GetBody() != report.ProgressComment(report.View{Solve: s}) {
 			t.Errorf("the comment does not show the newest state: %v", got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -80,7 +81,7 @@ func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
 
 // pullBody is the pull request's text as it is to be, with its marker.
 func (a *attempt) pullBody() string {
-	body := solve.CutMarkdown(solve.PullBody(a.view), solve.MaxBody, cutNote)
+	body := report.CutMarkdown(report.PullBody(a.view), report.MaxBody, cutNote)
 	return markOf(string(a.e.Solve), a.e.Kind).on(body)
 }
 
@@ -89,7 +90,7 @@ func (a *attempt) pullBody() string {
 func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 	s, repo := a.view.Solve, a.e.Repo
 	body := a.pullBody()
-	title := solve.CutMarkdown(solve.PullTitle(a.view), solve.MaxTitle, "")
+	title := report.CutMarkdown(report.PullTitle(a.view), report.MaxTitle, "")
 	made, err := get(ctx, a.create, "open the pull request",
 		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
 			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{

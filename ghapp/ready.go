@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -106,7 +107,7 @@ func needsClaim(k solve.EffectKind) bool {
 func claimKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
 
 // finished says whether what the effect shows will not change any more.
-func finished(v solve.View, e solve.Effect) bool {
+func finished(v report.View, e solve.Effect) bool {
 	if e.Kind != solve.EffectRun {
 		return v.Solve.State.Final()
 	}

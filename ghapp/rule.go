@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
-	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/report"
 )
 
 // ruleWords are the rules of a repository that can refuse a branch or a commit of
@@ -87,7 +87,7 @@ func patternOf(r *github.RepositoryRule) string {
 	if r.Parameters == nil || json.Unmarshal(*r.Parameters, &p) != nil || p.Pattern == "" {
 		return ""
 	}
-	return " (" + strings.ReplaceAll(p.Operator, "_", " ") + " " + solve.CutMarkdown(p.Pattern, 100, "") + ")"
+	return " (" + strings.ReplaceAll(p.Operator, "_", " ") + " " + report.CutMarkdown(p.Pattern, 100, "") + ")"
 }
 
 // messageIn is GitHub's own sentence in a refusal, on one line.

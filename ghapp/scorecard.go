@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -16,7 +17,7 @@ func (a *attempt) headRun(pull solve.Receipt) checkRun {
 	run := checkRun{
 		externalID: externalID(view.Solve.ID) + headSuffix,
 		sha:        pull.SHA,
-		content:    solve.CheckOf(view),
+		content:    report.CheckOf(view),
 		started:    view.Solve.Started,
 		ended:      a.w.app.now(),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -166,19 +167,19 @@ func (w *Writer) drain(ctx context.Context, l *lane) {
 	}
 }
 
-func (w *Writer) view(ctx context.Context, e solve.Effect) (solve.View, error) {
+func (w *Writer) view(ctx context.Context, e solve.Effect) (report.View, error) {
 	if e.Solve == "" {
-		return solve.View{}, nil
+		return report.View{}, nil
 	}
 	s, err := w.store.Solve(ctx, e.Solve)
 	if err != nil {
-		return solve.View{}, fmt.Errorf("read solve: %w", err)
+		return report.View{}, fmt.Errorf("read solve: %w", err)
 	}
 	runs, err := w.store.Runs(ctx, e.Solve)
 	if err != nil {
-		return solve.View{}, fmt.Errorf("read runs: %w", err)
+		return report.View{}, fmt.Errorf("read runs: %w", err)
 	}
-	return solve.View{Solve: s, Runs: runs}, nil
+	return report.View{Solve: s, Runs: runs}, nil
 }
 
 func (w *Writer) log(ctx context.Context, e solve.Effect) *zerolog.Logger {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -99,7 +100,7 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), press(solve.AskRetry, 0)},
 		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.AskRetry, 0)},
 		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
-		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: solve.CutMarkdown(strings.TrimSpace(long), 4096, "(The review goes on; the rest was left out here.)")}},
+		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The review goes on; the rest was left out here.)")}},
 		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled}},
 		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopSuspended}},
 		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled, Repos: []int64{2, 9}}},

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -162,7 +163,7 @@ func TestCommandAsksForASolve(t *testing.T) {
 
 func TestCommandsBecomeAsks(t *testing.T) {
 	t.Parallel()
-	help := solve.HelpText("yudai:solve", "yudai:Cheap")
+	help := report.HelpText("yudai:solve", "yudai:Cheap")
 	for body, want := range map[string]solve.Ask{
 		"/yudai":        {Kind: solve.AskHelp, Text: help},
 		"/yudai help":   {Kind: solve.AskHelp, Text: help},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -64,7 +65,7 @@ func (h issueComment) wish(p payload, cmd Command, d solve.Delivery) solve.Wish 
 	}
 	switch cmd.Verb {
 	case VerbHelp:
-		return ask(solve.AskHelp, solve.HelpText(h.labels()...))
+		return ask(solve.AskHelp, report.HelpText(h.labels()...))
 	case VerbStatus, VerbCancel, VerbWhy, VerbRetry:
 		return ask(asks()[cmd.Verb], "")
 	case VerbPick:

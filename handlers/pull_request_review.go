@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -38,7 +39,7 @@ func (h pullRequestReview) Handle(ctx context.Context, event, guid string, raw [
 		return skip(ctx, p, guid, noInstallation)
 	}
 	d := h.delivery(event, guid, p, raw)
-	ask := p.ask(guid, solve.AskRevise, solve.CutMarkdown(text, maxCommand, reviewCut), d.Received)
+	ask := p.ask(guid, solve.AskRevise, report.CutMarkdown(text, maxCommand, reviewCut), d.Received)
 	ask.Review = true
 	return h.accept(ctx, d, solve.Wish{Ask: ask})
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/report"
 )
 
 // problemReply answers a command that cannot be done: the person, the reason, and
@@ -12,7 +12,7 @@ import (
 // never be a command.
 func (o Options) problemReply(login, problem string) string {
 	return "@" + login + ", I did nothing. " + problem + "\n\n<details><summary>Commands</summary>\n\n" +
-		solve.HelpText(o.labels()...) + "\n</details>\n"
+		report.HelpText(o.labels()...) + "\n</details>\n"
 }
 
 func (o Options) pullReply(login string) string {

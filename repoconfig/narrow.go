@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/spelling"
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -215,7 +216,7 @@ func (n *narrowing) protected() {
 		return
 	}
 	for i, p := range n.file.Protected {
-		if bad := solve.BadPattern(p); bad != "" {
+		if bad := patch.BadPattern(p); bad != "" {
 			n.report(fmt.Sprintf("protected.%d", i), fmt.Sprintf("%q %s", p, bad))
 		}
 	}

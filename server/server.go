@@ -24,6 +24,7 @@ import (
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/reconcile"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
 	"github.com/yudai-dev/yudai/solve"
@@ -261,8 +262,8 @@ func (s *Server) close() {
 func (s *Server) Watch(ctx context.Context) <-chan struct{} { return s.store.Watch(ctx) }
 
 // Latest is the newest solve of an issue with its runs; solve.ErrNotFound if there is none.
-func (s *Server) Latest(ctx context.Context, repoID int64, issue int) (solve.View, error) {
-	v := solve.View{}
+func (s *Server) Latest(ctx context.Context, repoID int64, issue int) (report.View, error) {
+	v := report.View{}
 	var err error
 	if v.Solve, err = s.store.LatestSolve(ctx, repoID, issue); err != nil {
 		return v, err

@@ -1,5 +1,5 @@
 // Package solve holds the nouns of yudai, their states and the rules over
-// them: the transition table, the matrix, the reducer, the scorecard. It is
+// them: the transition table, the matrix, the reducer. It is
 // pure: no I/O, no clock, no randomness. Everything that has to be the same on
 // every machine and after every restart is decided here.
 package solve

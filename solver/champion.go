@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
@@ -109,7 +110,7 @@ func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Ru
 	if err != nil {
 		return err
 	}
-	commit := solve.Commit{Message: solve.CommitMessage(solve.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Files: changed}
+	commit := solve.Commit{Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Files: changed}
 	data, err := commit.Encode()
 	if err != nil {
 		return err

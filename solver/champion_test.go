@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -47,7 +48,7 @@ func TestBestCandidateWins(t *testing.T) {
 		w.must(err)
 		read, err := solve.ReadRecord(data)
 		w.must(err)
-		if text, same := solve.Explain(read); !same {
+		if text, same := report.Explain(read); !same {
 			w.Errorf("the exported record does not recompute:\n%s", text)
 		}
 		if n := len(read.Events); n == 0 || read.Events[n-1].To != string(solve.StateSolved) || uint64(n) != s.Seq {

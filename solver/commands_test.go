@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -66,7 +67,7 @@ func TestAsks(t *testing.T) {
 		}
 		expect(solve.AskHelp, 99, "Did you mean solve?", "eyes") // the text comes with the ask
 		expect(solve.AskUnknown, 99, "Did you mean solve?", "confused")
-		if reply, _ := w.say(solve.AskHelp, 99, ""); reply != solve.HelpText() {
+		if reply, _ := w.say(solve.AskHelp, 99, ""); reply != report.HelpText() {
 			w.Errorf("help without a text: %q", reply)
 		}
 
@@ -95,7 +96,7 @@ func TestAsksNeedRights(t *testing.T) {
 		for _, kind := range []solve.AskKind{solve.AskStatus, solve.AskCancel, solve.AskHelp, solve.AskUnknown, solve.AskRunning} {
 			before := w.hub.count("permission")
 			reply, reaction := w.say(kind, 1, "text")
-			if reply != solve.RefusedText("ann", "triage") || reaction != "-1" || w.hub.count("permission") != before+1 {
+			if reply != report.RefusedText("ann", "triage") || reaction != "-1" || w.hub.count("permission") != before+1 {
 				w.Errorf("%s: %q with %q after %d look-ups", kind, reply, reaction, w.hub.count("permission")-before)
 			}
 		}

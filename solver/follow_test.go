@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -68,7 +69,7 @@ func TestRetry(t *testing.T) {
 		if files := w.commit(now.ID).Files; len(files) != 1 {
 			w.Errorf("the carried champion's commit: %v", files)
 		}
-		text := solve.StatusText(solve.View{Solve: now, Runs: runs})
+		text := report.StatusText(report.View{Solve: now, Runs: runs})
 		if !strings.Contains(text, "carried over") || strings.Contains(text, "Cost so far: "+cost(w.runs(s.ID))) {
 			w.Errorf("the status is %s", text)
 		}
@@ -134,10 +135,10 @@ func TestPick(t *testing.T) {
 				if files := w.commit(now.ID).Files; len(files) != 1 || !strings.HasPrefix(string(files[0].Data), "good but longer") {
 					w.Errorf("%v", files)
 				}
-				if _, same := solve.Explain(solve.Record{V: solve.RecordVersion, Solve: now, Runs: runs}); !same {
+				if _, same := report.Explain(solve.Record{V: solve.RecordVersion, Solve: now, Runs: runs}); !same {
 					w.Error("the record does not recompute")
 				}
-				if why := solve.WhyText(solve.View{Solve: now, Runs: runs}); !strings.Contains(why, "`ann` picked it") || !strings.Contains(why, "run 1 ranks before it") {
+				if why := report.WhyText(report.View{Solve: now, Runs: runs}); !strings.Contains(why, "`ann` picked it") || !strings.Contains(why, "run 1 ranks before it") {
 					w.Error(why)
 				}
 			})
@@ -164,7 +165,7 @@ func TestRevise(t *testing.T) {
 		if task := now.Task(); !strings.Contains(task, "It is wrong") || !strings.Contains(task, "shorten it") || strings.Contains(task, "not this") {
 			w.Error(task)
 		}
-		if m := solve.CommitMessage(solve.View{Solve: now, Runs: runs}); !strings.HasPrefix(m, "fix: address the review of #101") {
+		if m := report.CommitMessage(report.View{Solve: now, Runs: runs}); !strings.HasPrefix(m, "fix: address the review of #101") {
 			w.Error(m)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -30,7 +31,7 @@ func (e *Engine) greet(ctx context.Context, s solve.Solve) (solve.Solve, error) 
 			return s, fault.Outside{Err: err}
 		}
 		if !write {
-			return s, fault.Refusal{Text: solve.RefusedText(s.Trigger.Actor, role), Denied: true}
+			return s, fault.Refusal{Text: report.RefusedText(s.Trigger.Actor, role), Denied: true}
 		}
 	}
 	if !s.Greeted.IsZero() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
@@ -111,13 +112,13 @@ func (w *worker) empty(ctx context.Context, cancelled bool) error {
 }
 
 // candidate stores the patch and describes it.
-func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate, error) {
-	changes, err := solve.ParsePatch(patch)
+func (w *worker) candidate(ctx context.Context, diff []byte) (*solve.Candidate, error) {
+	changes, err := patch.ParsePatch(diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	flags, refused := solve.Inspect(changes, patch, w.settings(w.solve).Patch)
-	sum := sha256.Sum256(patch)
+	flags, refused := patch.Inspect(changes, diff, w.settings(w.solve).Patch)
+	sum := sha256.Sum256(diff)
 	c := &solve.Candidate{
 		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),
 		Files: changes, Flags: flags, Refused: refused,
@@ -126,5 +127,5 @@ func (w *worker) candidate(ctx context.Context, patch []byte) (*solve.Candidate,
 		c.Added += f.Added
 		c.Deleted += f.Deleted
 	}
-	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, patch)
+	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, diff)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -65,7 +66,7 @@ func TestWaitingIsGreetedAtOnce(t *testing.T) {
 		}
 		w.await(15*time.Second, "the places", func() bool { return slices.Equal(places(), []int{1, 2, 3, 4}) })
 		s := w.solve(line[1])
-		text := solve.ProgressComment(solve.View{Solve: s})
+		text := report.ProgressComment(report.View{Solve: s})
 		if !strings.Contains(text, "Waiting for a free place: 3rd of 4 in the queue.") {
 			t.Errorf("the comment says %q", text)
 		}
@@ -110,7 +111,7 @@ func TestWaitingEnds(t *testing.T) {
 		before := wanted(cancelled)
 		w.cancel(cancelled)
 		s := w.final(cancelled, solve.StateCancelled)
-		if wanted(cancelled) <= before || !strings.Contains(solve.ProgressComment(solve.View{Solve: s}), "Stopped by") {
+		if wanted(cancelled) <= before || !strings.Contains(report.ProgressComment(report.View{Solve: s}), "Stopped by") {
 			t.Errorf("version %d of the comment after %d", wanted(cancelled), before)
 		}
 
@@ -119,7 +120,7 @@ func TestWaitingEnds(t *testing.T) {
 		w.hub.set(func(h *hub) { h.role, h.write = "read", false })
 		w.final(first, solve.StateSolved)
 		s = w.final(refused, solve.StateFailed)
-		if !s.Refused || !s.Denied || s.Reason != solve.RefusedText("ann", "read") || !s.Started.IsZero() {
+		if !s.Refused || !s.Denied || s.Reason != report.RefusedText("ann", "read") || !s.Started.IsZero() {
 			t.Errorf("solve %+v", s)
 		}
 		if wanted(refused) <= before {
@@ -140,7 +141,7 @@ func (w *world) deniedOnce(id solve.ID) {
 		w.Error("the solve has a refusal of its own")
 	}
 	f, err := w.store.Effect(w.Context(), solve.RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
-	if err != nil || f.Wanted != 1 || w.replyText(f) != solve.RefusedText("ann", "read") {
+	if err != nil || f.Wanted != 1 || w.replyText(f) != report.RefusedText("ann", "read") {
 		w.Errorf("the refusal is %+v: %v", f, err)
 	}
 }
@@ -151,7 +152,7 @@ func (w *world) replyText(f solve.Effect) string {
 	if f.Text != "" {
 		return f.Text
 	}
-	return solve.RefusalText(solve.View{Solve: w.solve(f.Solve)})
+	return report.RefusalText(report.View{Solve: w.solve(f.Solve)})
 }
 
 // TestDeniedWhileWaiting: who may not ask is told within the tick, once for all the
@@ -177,7 +178,7 @@ func TestDeniedWhileWaiting(t *testing.T) {
 			}
 			w.deniedOnce(id)
 		}
-		if reply, reaction := w.say(solve.AskStatus, 77, ""); reaction != "-1" || reply != solve.RefusedText("ann", "read") {
+		if reply, reaction := w.say(solve.AskStatus, 77, ""); reaction != "-1" || reply != report.RefusedText("ann", "read") {
 			t.Errorf("the command is answered %q with %q", reply, reaction)
 		}
 		w.hub.set(func(h *hub) { h.write = true })

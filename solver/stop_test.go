@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -229,7 +230,7 @@ func TestButtonsAreAnsweredOnTheIssue(t *testing.T) {
 		w.hub.set(func(h *hub) { h.role, h.write = "triage", false })
 		press(id)
 		f, err := w.store.Effect(w.Context(), solve.RefusalID(solve.Repo{ID: 7}, 1, "ann")+"/reply")
-		if err != nil || f.Issue != 1 || f.Text != solve.RefusedText("ann", "triage") {
+		if err != nil || f.Issue != 1 || f.Text != report.RefusedText("ann", "triage") {
 			w.Errorf("refusal on issue %d: %q, %v", f.Issue, f.Text, err)
 		}
 		w.hub.set(func(h *hub) { h.role, h.write = "write", true })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -142,11 +143,11 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Ask) (answer, error
 	case !write && a.Review: // everybody may review, and need not think of us
 		return answer{}, nil
 	case !write:
-		return answer{reply: solve.RefusedText(a.Actor, role), reaction: "-1", owner: solve.RefusalID(a.Repo, a.Issue, a.Actor)}, nil
+		return answer{reply: report.RefusedText(a.Actor, role), reaction: "-1", owner: solve.RefusalID(a.Repo, a.Issue, a.Actor)}, nil
 	}
 	switch a.Kind {
 	case solve.AskHelp:
-		return answer{reply: cmp.Or(a.Text, solve.HelpText()), reaction: "eyes"}, nil
+		return answer{reply: cmp.Or(a.Text, report.HelpText()), reaction: "eyes"}, nil
 	case solve.AskUnknown:
 		return answer{reply: a.Text, reaction: "confused"}, nil
 	}
@@ -171,15 +172,15 @@ func (c *Commands) answerAbout(ctx context.Context, a solve.Ask, s solve.Solve) 
 	case solve.AskRetry, solve.AskPick, solve.AskRevise:
 		return c.followUp(ctx, a, s)
 	case solve.AskRunning:
-		said, err := c.describe(ctx, s, solve.RunningText)
+		said, err := c.describe(ctx, s, report.RunningText)
 		if a.CommentID == 0 { // a label that goes off and on is answered once
 			said.owner = "running-" + string(s.ID)
 		}
 		return said, err
 	case solve.AskWhy:
-		return c.describe(ctx, s, solve.WhyText)
+		return c.describe(ctx, s, report.WhyText)
 	default:
-		return c.describe(ctx, s, solve.StatusText)
+		return c.describe(ctx, s, report.StatusText)
 	}
 }
 
@@ -205,10 +206,10 @@ func (c *Commands) cancel(ctx context.Context, a solve.Ask, s solve.Solve) (answ
 	return answer{reaction: "+1"}, nil // the progress comment tells the rest
 }
 
-func (c *Commands) describe(ctx context.Context, s solve.Solve, text func(solve.View) string) (answer, error) {
+func (c *Commands) describe(ctx context.Context, s solve.Solve, text func(report.View) string) (answer, error) {
 	runs, err := c.store.Runs(ctx, s.ID)
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{reply: text(solve.View{Solve: s, Runs: runs}), reaction: "eyes"}, nil
+	return answer{reply: text(report.View{Solve: s, Runs: runs}), reaction: "eyes"}, nil
 }

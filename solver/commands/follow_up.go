@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/xid"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -26,7 +27,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Ask, s solve.Solve) (an
 		return answer{}, nil // created before a crash; it is the newest of the issue since
 	}
 	if !s.State.Final() {
-		return c.describe(ctx, s, solve.RunningText)
+		return c.describe(ctx, s, report.RunningText)
 	}
 	if a.Kind == solve.AskPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
 		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
@@ -44,7 +45,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Ask, s solve.Solve) (an
 		return answer{}, err
 	}
 	if stored.Trigger.Key != child.Trigger.Key { // somebody was faster
-		return c.describe(ctx, stored, solve.RunningText)
+		return c.describe(ctx, stored, report.RunningText)
 	}
 	return answer{}, nil // it reacts by itself
 }

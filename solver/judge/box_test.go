@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
 	"github.com/yudai-dev/yudai/solve"
@@ -109,14 +110,14 @@ func (b base) candidate(t *testing.T, script string) judge.Input {
 	t.Helper()
 	work := filepath.Join(t.TempDir(), "work")
 	host(t, ".", "cp -a '"+b.work+"' '"+work+"'")
-	patch := host(t, work, script+"\ngit add -A -f && git diff --cached --binary --full-index -M")
-	if patch != "" {
-		patch += "\n"
+	diff := host(t, work, script+"\ngit add -A -f && git diff --cached --binary --full-index -M")
+	if diff != "" {
+		diff += "\n"
 	}
-	changes, err := solve.ParsePatch([]byte(patch))
+	changes, err := patch.ParsePatch([]byte(diff))
 	must(t, err)
 	return judge.Input{
-		Patch: []byte(patch), Changes: changes, Base: b.report, RequireFix: true,
+		Patch: []byte(diff), Changes: changes, Base: b.report, RequireFix: true,
 		Trial: judge.Trial{Test: b.test, Timeout: time.Minute, MaxOutput: 1 << 20, Tries: 2},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -22,7 +23,7 @@ func testSide(changes []solve.FileChange) []string {
 	var out []string
 	for _, c := range changes {
 		for _, p := range []string{c.Path, c.OldPath} {
-			if p != "" && (solve.IsTestFile(p) || solve.IsTestConfig(p) || steers(p)) {
+			if p != "" && (patch.IsTestFile(p) || patch.IsTestConfig(p) || steers(p)) {
 				out = append(out, p)
 			}
 		}
@@ -178,7 +179,7 @@ func packagePart(data []byte) []byte {
 func deleted(changes []solve.FileChange) []string {
 	var out []string
 	for _, c := range changes {
-		if c.Op == "delete" && solve.IsTestFile(c.Path) {
+		if c.Op == "delete" && patch.IsTestFile(c.Path) {
 			out = append(out, c.Path)
 		}
 	}

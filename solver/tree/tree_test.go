@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/tree"
@@ -127,13 +128,13 @@ func TestHarvestSpellsMovedLinksOut(t *testing.T) {
 	t.Parallel()
 	b := laid(t, "mkdir -p a/b; ln -s ../../x a/b/up; seq 100 > old.txt")
 	b.repo("git mv a/b/up up; git mv old.txt new.txt")
-	patch := b.harvest()
-	if strings.Contains(patch, "rename ") || !strings.Contains(patch, "new file mode 120000") || !strings.Contains(patch, "+../../x") {
-		t.Fatalf("patch = %s", patch)
+	diff := b.harvest()
+	if strings.Contains(diff, "rename ") || !strings.Contains(diff, "new file mode 120000") || !strings.Contains(diff, "+../../x") {
+		t.Fatalf("patch = %s", diff)
 	}
-	changes, err := solve.ParsePatch([]byte(patch))
+	changes, err := patch.ParsePatch([]byte(diff))
 	must(t, err)
-	if _, refused := solve.Inspect(changes, []byte(patch), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
+	if _, refused := patch.Inspect(changes, []byte(diff), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
 		t.Errorf("refused: %q", refused)
 	}
 }

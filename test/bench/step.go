@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
 	"github.com/yudai-dev/yudai/solve"
@@ -137,11 +138,11 @@ func loopStep(ctx context.Context, dir string) (seconds float64, err error) {
 }
 
 // ended labels an issue and waits until its solve has ended.
-func (r *rig) ended(ctx context.Context, repo githubsim.Repo, title, body string) (solve.View, error) {
+func (r *rig) ended(ctx context.Context, repo githubsim.Repo, title, body string) (report.View, error) {
 	hints := r.srv.Watch(ctx)
 	issue, err := r.label(repo, title, body)
 	if err != nil {
-		return solve.View{}, err
+		return report.View{}, err
 	}
 	late := time.NewTimer(20 * time.Minute)
 	defer late.Stop()

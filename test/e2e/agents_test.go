@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent/command"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
@@ -191,7 +192,7 @@ func (w *world) tinySolves(srv *server.Server, s scenario) {
 }
 
 // paidOnce wants one attempt with so many calls, all counted in steps, too.
-func (w *world) paidOnce(v solve.View, calls int) {
+func (w *world) paidOnce(v report.View, calls int) {
 	w.t.Helper()
 	for _, r := range v.Runs {
 		if r.Attempt != 1 || r.Progress.Usage.Calls != calls || r.Progress.Steps != calls {

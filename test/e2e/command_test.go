@@ -16,6 +16,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -38,14 +39,14 @@ func TestCancelInEveryState(t *testing.T) {
 			srv, _ := w.serve()
 			w.openIssue(a)
 			w.trigger(s)
-			w.until(srv, time.Minute, func(v solve.View) bool {
+			w.until(srv, time.Minute, func(v report.View) bool {
 				return v.Solve.State == state && (state != solve.StateRunning || v.Runs[0].Progress.Steps > 1)
 			})
 			w.releasePermissions()
 			_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai cancel")
 			w.must(err)
 			var asked time.Time
-			v := w.until(srv, 30*time.Second, func(v solve.View) bool { asked = v.Solve.CancelAt; return v.Solve.State.Final() })
+			v := w.until(srv, 30*time.Second, func(v report.View) bool { asked = v.Solve.CancelAt; return v.Solve.State.Final() })
 			if v.Solve.State != solve.StateCancelled {
 				t.Fatalf("the solve is %s: %s", v.Solve.State, v.Solve.Reason)
 			}
@@ -73,7 +74,7 @@ func TestStatusAndHelp(t *testing.T) {
 	srv, _ := w.serve()
 	w.openIssue(a)
 	w.trigger(s)
-	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateRunning })
+	w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == solve.StateRunning })
 	for _, c := range []struct{ ask, answer string }{
 		{"/yudai help", "budget="},
 		{"/yudai status", "Cost so far"},
@@ -165,7 +166,7 @@ func TestAPI(t *testing.T) {
 	}
 	if rec, err := solve.ReadRecord(get(t, base+"/solve/"+id+"/record", "operator-token-of-the-test")); err != nil {
 		t.Error(err)
-	} else if _, same := solve.Explain(rec); !same {
+	} else if _, same := report.Explain(rec); !same {
 		t.Error("the exported record does not recompute")
 	}
 	for _, path := range []string{"/openapi.json", "/docs", "/healthz"} {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
 )
@@ -148,7 +149,7 @@ func TestFullDiskOfTheSandboxes(t *testing.T) {
 	_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai solve models=slow")
 	w.must(err)
 	first := v.Solve.ID
-	v = w.until(srv, 2*time.Minute, func(v solve.View) bool { return v.Solve.ID != first && v.Solve.State.Final() })
+	v = w.until(srv, 2*time.Minute, func(v report.View) bool { return v.Solve.ID != first && v.Solve.State.Final() })
 	if v.Solve.State != solve.StateSolved {
 		t.Errorf("with room the solve is %s: %s", v.Solve.State, v.Solve.Reason)
 	}

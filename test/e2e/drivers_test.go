@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/moby/client"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/dockerd"
 	"github.com/yudai-dev/yudai/test/e2bsim"
@@ -207,7 +208,7 @@ func (p place) settle(w *world) {
 }
 
 // matrix makes a world on a place whose label asks for twelve experiments.
-func (p place) matrix(t *testing.T) (*world, func() solve.View) {
+func (p place) matrix(t *testing.T) (*world, func() report.View) {
 	w, a := faultRow{}.world(t)
 	w.github = described(t)
 	p.settle(w)
@@ -215,7 +216,7 @@ func (p place) matrix(t *testing.T) (*world, func() solve.View) {
 	w.cfg.Solver.Defaults.Temps = []float64{0.2, 0.6}
 	// Without the time: of equal patches the one with the lower temperature wins, however fast a place is.
 	w.cfg.Solver.Order = []string{"passed", "keeps_tests", "fixes", "files", "size", "temperature", "model", "run"}
-	return w, func() solve.View {
+	return w, func() report.View {
 		srv, stop := w.serve()
 		defer stop()
 		w.openIssue(a)
@@ -302,7 +303,7 @@ func sameChampionEverywhere(t *testing.T) {
 }
 
 // ends is how every run ended, without times.
-func ends(v solve.View) []string {
+func ends(v report.View) []string {
 	var out []string
 	for _, r := range v.Runs {
 		verdict := "none"

@@ -17,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
-	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
 )
 
@@ -183,9 +183,9 @@ func (w *world) open(title, body string) {
 }
 
 // final waits until the issue's newest solve has ended and every effect is written.
-func (w *world) final(srv *server.Server, limit time.Duration) solve.View {
+func (w *world) final(srv *server.Server, limit time.Duration) report.View {
 	w.t.Helper()
-	return w.until(srv, limit, func(v solve.View) bool {
+	return w.until(srv, limit, func(v report.View) bool {
 		if !v.Solve.State.Final() {
 			return false
 		}
@@ -196,7 +196,7 @@ func (w *world) final(srv *server.Server, limit time.Duration) solve.View {
 }
 
 // until waits for a view of the issue's newest solve; the limit is that of a quiet machine.
-func (w *world) until(srv *server.Server, limit time.Duration, ok func(solve.View) bool) solve.View {
+func (w *world) until(srv *server.Server, limit time.Duration, ok func(report.View) bool) report.View {
 	w.t.Helper()
 	limit *= patience
 	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
@@ -204,7 +204,7 @@ func (w *world) until(srv *server.Server, limit time.Duration, ok func(solve.Vie
 	hints := srv.Watch(ctx)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	var v solve.View
+	var v report.View
 	for {
 		if latest, err := srv.Latest(ctx, w.repo.ID, w.issue); err == nil {
 			if v = latest; ok(v) {
@@ -220,7 +220,7 @@ func (w *world) until(srv *server.Server, limit time.Duration, ok func(solve.Vie
 	}
 }
 
-func states(v solve.View) string {
+func states(v report.View) string {
 	var out []string
 	for _, r := range v.Runs {
 		out = append(out, fmt.Sprintf("%s=%s(%s)", r.Experiment.Model, r.State, r.Reason))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -31,9 +32,9 @@ func labelled(t *testing.T) (*world, *server.Server) {
 	return w, srv
 }
 
-func (w *world) working(srv *server.Server) solve.View {
+func (w *world) working(srv *server.Server) report.View {
 	w.t.Helper()
-	return w.until(srv, time.Minute, func(v solve.View) bool { return len(v.Runs) > 0 && v.Runs[0].Progress.Steps > 0 })
+	return w.until(srv, time.Minute, func(v report.View) bool { return len(v.Runs) > 0 && v.Runs[0].Progress.Steps > 0 })
 }
 
 // TestEventsStopTheWork: what leaves nothing to solve stops it, and the texts say why, as
@@ -59,7 +60,7 @@ func TestEventsStopTheWork(t *testing.T) {
 			t.Parallel()
 			w, srv := labelled(t)
 			w.must(c.do(w))
-			v := w.until(srv, 30*time.Second, func(v solve.View) bool { return v.Solve.State.Final() })
+			v := w.until(srv, 30*time.Second, func(v report.View) bool { return v.Solve.State.Final() })
 			if v.Solve.State != solve.StateCancelled || v.Solve.Reason != c.reason {
 				t.Errorf("the solve is %s: %s, want cancelled: %s", v.Solve.State, v.Solve.Reason, c.reason)
 			}
@@ -330,7 +331,7 @@ func TestChecksAreRunAgain(t *testing.T) {
 		t.Errorf("the second solve is a %s: %+v", second.Solve.Trigger.Kind, second.Solve.Follows)
 	}
 	w.must(w.hub.RerequestAll(full, w.checkOf(second.Solve.ID), user))
-	third := w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.ID != second.Solve.ID && v.Solve.State.Final() })
+	third := w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.ID != second.Solve.ID && v.Solve.State.Final() })
 	if third.Solve.Trigger.Kind != solve.TriggerButton || third.Solve.Trigger.Actor != user {
 		t.Errorf("the third solve was asked for by %s with a %s", third.Solve.Trigger.Actor, third.Solve.Trigger.Kind)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -97,7 +98,7 @@ func tokenRows() []faultRow {
 // at waits until the solve is in a state.
 func (w *world) at(srv *server.Server, state solve.State) {
 	w.t.Helper()
-	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == state })
+	w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == state })
 }
 
 // refused counts the writes that a suspension refused.
@@ -130,7 +131,7 @@ func deliveryRows() []faultRow {
 			w.holdPermissions() // it is not over before the label's absence counts
 		}, after: func(w *world, srv *server.Server) {
 			w.must(w.hub.Unlabel(w.repo.FullName(), w.issue, user, "yudai:solve"))
-			w.until(srv, time.Minute, func(v solve.View) bool { return !v.Solve.CancelAt.IsZero() })
+			w.until(srv, time.Minute, func(v report.View) bool { return !v.Solve.CancelAt.IsZero() })
 			w.releasePermissions()
 		}},
 		{name: "deliveries/late", before: disturb(githubsim.Disturbance{Kind: githubsim.DisturbDelay, Count: -1, Delay: 300 * time.Millisecond})},

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
@@ -117,9 +118,9 @@ func (w *world) card(id solve.ID) githubsim.Check {
 }
 
 // following waits for the end of the solve that goes on from one.
-func (w *world) following(srv *server.Server, from solve.View, ends ...solve.State) solve.View {
+func (w *world) following(srv *server.Server, from report.View, ends ...solve.State) report.View {
 	w.t.Helper()
-	v := w.until(srv, 2*time.Minute, func(v solve.View) bool {
+	v := w.until(srv, 2*time.Minute, func(v report.View) bool {
 		if v.Solve.Follows == nil || v.Solve.Follows.Of != from.Solve.ID || !v.Solve.State.Final() {
 			return false
 		}
@@ -135,7 +136,7 @@ func (w *world) following(srv *server.Server, from solve.View, ends ...solve.Sta
 
 // onPull looks at the one pull request: its head is the solve's champion, it changes
 // these files, and body and scorecard say the word.
-func (w *world) onPull(v solve.View, word string, files ...string) {
+func (w *world) onPull(v report.View, word string, files ...string) {
 	w.t.Helper()
 	pulls := w.pulls()
 	if len(pulls) != 1 || v.Solve.Pull == nil || pulls[0].Number != v.Solve.Pull.Number || pulls[0].Head != v.Solve.Branch {

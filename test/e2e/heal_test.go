@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
@@ -50,7 +51,7 @@ func (w *world) label(number int) {
 }
 
 // solved waits until the issue has its one pull request and all its texts.
-func (w *world) solved(srv *server.Server, number int) solve.View {
+func (w *world) solved(srv *server.Server, number int) report.View {
 	w.t.Helper()
 	w.issue = number
 	v := w.final(srv, time.Minute)
@@ -219,7 +220,7 @@ func TestLateDeliveries(t *testing.T) {
 	lives := w.issueIs("lives")
 	w.holdPermissions()
 	w.label(lives)
-	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateQueued })
+	w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == solve.StateQueued })
 	w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "issue_comment", Action: "created"})
 	w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "installation", Action: "suspend"})
 	w.hub.Advance(-10 * time.Minute)

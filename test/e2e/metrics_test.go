@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
 )
@@ -67,7 +68,7 @@ func TestMetricsOfASolve(t *testing.T) {
 	srv, stop := w.serve()
 	w.openIssue(a)
 	w.trigger(s)
-	w.until(srv, 4*time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateRunning })
+	w.until(srv, 4*time.Minute, func(v report.View) bool { return v.Solve.State == solve.StateRunning })
 	during := w.numbers(srv.Addr())
 	v := w.final(srv, 4*time.Minute)
 	if v.Solve.State != solve.StateSolved {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 	"github.com/yudai-dev/yudai/test/primesim"
@@ -102,7 +103,7 @@ func troubleAtProviders(t *testing.T) {
 }
 
 // small runs a solve of two experiments, after change.
-func (p place) small(t *testing.T, change func(w *world)) solve.View {
+func (p place) small(t *testing.T, change func(w *world)) report.View {
 	t.Helper()
 	w, play := p.matrix(t)
 	w.cfg.Solver.Defaults.Models, w.cfg.Solver.Defaults.Temps = []string{"careful", "hasty"}, []float64{0}

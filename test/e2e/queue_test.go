@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -21,7 +22,7 @@ func TestQueueAndDay(t *testing.T) {
 	srv, _ := w.serve()
 	first := w.issueIs("the first")
 	w.label(first)
-	w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StatePreparing })
+	w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == solve.StatePreparing })
 
 	second := w.issueIs("the second")
 	w.label(second)
@@ -29,7 +30,7 @@ func TestQueueAndDay(t *testing.T) {
 	if seen := w.reactions(0); len(seen) != 1 || seen[0] != solve.ReactionSeen {
 		t.Errorf("reactions while it waits: %q", seen)
 	}
-	w.until(srv, 2*time.Minute, func(v solve.View) bool { return v.Solve.State != solve.StateQueued })
+	w.until(srv, 2*time.Minute, func(v report.View) bool { return v.Solve.State != solve.StateQueued })
 	third := w.issueIs("the third")
 	w.label(third)
 	w.awaitComments([]string{"Waiting for a free place: 1st of 1 in the queue."})

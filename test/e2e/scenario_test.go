@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
@@ -73,7 +74,7 @@ func play(t *testing.T, a *txtar.Archive, s scenario) {
 	}
 	comment := w.trigger(s)
 	if len(s.Meanwhile) > 0 {
-		w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StateQueued })
+		w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == solve.StateQueued })
 		w.disturb(s.Meanwhile)
 		w.releasePermissions()
 	}
@@ -100,15 +101,15 @@ func (w *world) trigger(s scenario) int64 {
 
 // ended waits for the solve's end, and for every text of it where there is still a
 // place for texts.
-func (w *world) ended(srv *server.Server, s scenario) solve.View {
+func (w *world) ended(srv *server.Server, s scenario) report.View {
 	w.t.Helper()
 	if slices.Contains(s.Meanwhile, "delete") || slices.Contains(s.Meanwhile, "transfer") {
-		return w.until(srv, 2*time.Minute, func(v solve.View) bool { return v.Solve.State.Final() })
+		return w.until(srv, 2*time.Minute, func(v report.View) bool { return v.Solve.State.Final() })
 	}
 	return w.final(srv, 2*time.Minute)
 }
 
-func (w *world) checkSolve(v solve.View, s scenario) {
+func (w *world) checkSolve(v report.View, s scenario) {
 	w.t.Helper()
 	e := s.Expect
 	if string(v.Solve.State) != e.State || !strings.Contains(v.Solve.Reason, e.Reason) {

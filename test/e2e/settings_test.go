@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // labelled opens an issue, puts the label on it and returns the ended solve.
-func (w *world) labelled(label string, latest func() solve.View) solve.View {
+func (w *world) labelled(label string, latest func() report.View) report.View {
 	w.t.Helper()
 	w.open("It is wrong: "+label, "Make it right.")
 	w.must(w.hub.Label(w.repo.FullName(), w.issue, user, label))
@@ -34,8 +35,8 @@ func TestSettingsOfARepository(t *testing.T) {
 	w := newWorld(t, a)
 	w.cfg.Solver.Defaults.Models = []string{"careful"}
 	srv, _ := w.serve()
-	end := func() solve.View { return w.final(srv, time.Minute) }
-	refused := func(v solve.View, parts ...string) {
+	end := func() report.View { return w.final(srv, time.Minute) }
+	refused := func(v report.View, parts ...string) {
 		t.Helper()
 		texts := w.ourComments()
 		if !v.Solve.Refused || len(v.Runs) > 0 || len(texts) != 1 {

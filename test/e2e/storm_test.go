@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
 )
@@ -58,7 +59,7 @@ func storm(t *testing.T, seed uint64) {
 	_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai status")
 	w.must(err)
 	if dice.IntN(2) == 0 {
-		w.until(srv, 2*time.Minute, func(v solve.View) bool { return v.Solve.State != solve.StateQueued })
+		w.until(srv, 2*time.Minute, func(v report.View) bool { return v.Solve.State != solve.StateQueued })
 		w.hub.ExpireTokens()
 	}
 	v := w.final(srv, 6*time.Minute)

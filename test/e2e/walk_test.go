@@ -20,6 +20,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -242,7 +243,7 @@ func TestDeletedComment(t *testing.T) {
 			// The solve lives until its pull request can be opened.
 			held := w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultServerError, Method: "POST", Path: "/pulls$", Count: -1})
 			w.label(w.issue)
-			w.until(srv, time.Minute, func(v solve.View) bool { return v.Solve.State == solve.StatePublishing })
+			w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State == solve.StatePublishing })
 			w.poll(30*time.Second, func() bool { return len(w.progress("comment")) == 1 })
 			w.turns(5) // the last text is written: nothing but healing touches the comment now
 			first := w.progress("comment")[0]

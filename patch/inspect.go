@@ -1,0 +1,243 @@
+package patch
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Inspect judges a patch by what it touches; changes are what [ParsePatch] read
+// from it. flags are what people should look at before they merge; refused is
+// why the patch may not be published at all, "" if it may. Both quote paths
+// that the candidate chose: they are foreign text.
+//
+// A symlink that is only moved would carry no mode; package tree writes it as a new one.
+func Inspect(changes []solve.FileChange, patch []byte, rules solve.PatchRules) (flags []string, refused string) {
+	if rules.MaxBytes > 0 && len(patch) > rules.MaxBytes {
+		return nil, fmt.Sprintf("the patch has %d bytes, more than %d (solver.patch.max_kib)", len(patch), rules.MaxBytes)
+	}
+	if rules.MaxFiles > 0 && len(changes) > rules.MaxFiles {
+		return nil, fmt.Sprintf("the patch changes %d files, more than %d (solver.patch.max_files)", len(changes), rules.MaxFiles)
+	}
+	targets, err := linkTargets(changes, patch)
+	if err != nil {
+		return nil, "the patch cannot be read: " + err.Error()
+	}
+	for _, c := range changes {
+		if refused = refuse(c, targets, rules); refused != "" {
+			return nil, refused
+		}
+	}
+	flags = flag(changes)
+	secrets, err := secretFiles(patch)
+	if err != nil {
+		return nil, "the patch cannot be read: " + err.Error()
+	}
+	if len(secrets) > 0 {
+		flags = append(flags, "adds what looks like a secret: "+solve.ListWords(secrets, 3))
+	}
+	return flags, ""
+}
+
+// refuse says why one change may not be published.
+func refuse(c solve.FileChange, targets map[string]string, rules solve.PatchRules) string {
+	for _, p := range pathsOf(c) {
+		if why := badPath(p); why != "" {
+			return fmt.Sprintf("the path %q %s", solve.Clip(p, 120), why)
+		}
+		if isWorkflow(p) {
+			return fmt.Sprintf("it touches %q: the App may not change workflows", solve.Clip(p, 120))
+		}
+		if strings.EqualFold(p, solve.RepoConfigFile) {
+			return fmt.Sprintf("it touches %s, by which candidates are judged: that is for people to change", solve.RepoConfigFile)
+		}
+		for _, pattern := range rules.Protected {
+			if MatchPath(pattern, p) {
+				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", solve.Clip(p, 120), solve.Clip(pattern, 120), solve.RepoConfigFile)
+			}
+		}
+		if rules.RefuseInstructions && isInstruction(p) {
+			return fmt.Sprintf("it touches %q, which instructs coding agents (solver.patch.refuse_instructions)", solve.Clip(p, 120))
+		}
+	}
+	switch c.Mode {
+	case "", "100644", "100755":
+		return ""
+	case "160000":
+		return fmt.Sprintf("%q is a submodule", solve.Clip(c.Path, 120))
+	case "120000":
+		if c.Op == "delete" {
+			return ""
+		}
+		if why := badTarget(c.Path, targets); why != "" {
+			return fmt.Sprintf("the symlink %q %s", solve.Clip(c.Path, 120), why)
+		}
+		return ""
+	default:
+		return fmt.Sprintf("%q has the mode %s, which git does not keep", solve.Clip(c.Path, 120), c.Mode)
+	}
+}
+
+func pathsOf(c solve.FileChange) []string {
+	if c.OldPath == "" {
+		return []string{c.Path}
+	}
+	return []string{c.Path, c.OldPath}
+}
+
+// badPath says why no repository should hold a file of that path, "" if it may.
+func badPath(p string) string {
+	switch {
+	case p == "":
+		return "is empty"
+	case len(p) > 1024:
+		return "is longer than 1024 bytes"
+	case !utf8.ValidString(p):
+		return "is not UTF-8"
+	case strings.ContainsFunc(p, unicode.IsControl):
+		return "has control characters"
+	case strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\`) || (len(p) > 1 && p[1] == ':'):
+		return "is absolute"
+	}
+	for _, part := range strings.FieldsFunc("/"+p, func(r rune) bool { return r == '\\' }) {
+		for name := range strings.SplitSeq(strings.TrimPrefix(part, "/"), "/") {
+			switch {
+			case name == "" || name == "." || name == "..":
+				return "has an empty, . or .. component"
+			case len(name) > 255:
+				return "has a component longer than 255 bytes"
+			case isGitName(name, ".git", "git"):
+				return "leads into .git"
+			case isGitName(name, ".gitmodules", "gitmod"):
+				return "defines submodules"
+			}
+		}
+	}
+	return ""
+}
+
+// isGitName says whether a component is the name, also for the file systems of
+// macOS (which ignores case and some characters) and Windows (which ignores
+// case, dots and spaces at the end, and knows streams and short names).
+func isGitName(component, name, short string) bool {
+	s, _, _ := strings.Cut(strings.ToLower(solve.Visible(component)), ":")
+	s = strings.TrimRight(s, ". ")
+	if s == name {
+		return true
+	}
+	number, ok := strings.CutPrefix(s, short+"~")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// linkTargets reads the contents of the symlinks that a patch writes. A symlink
+// whose content the patch does not spell out is missing.
+func linkTargets(changes []solve.FileChange, patch []byte) (map[string]string, error) {
+	if !slices.ContainsFunc(changes, func(c solve.FileChange) bool { return c.Mode == "120000" }) {
+		return nil, nil
+	}
+	parsed, err := parse(patch)
+	if err != nil {
+		return nil, err
+	}
+	targets := map[string]string{}
+	for _, f := range parsed {
+		if f.IsDelete || len(f.TextFragments) != 1 {
+			continue
+		}
+		var lines []string
+		for _, l := range f.TextFragments[0].Lines {
+			if l.New() {
+				lines = append(lines, l.Line)
+			}
+		}
+		if len(lines) == 1 {
+			targets[f.NewName] = lines[0]
+		}
+	}
+	return targets, nil
+}
+
+// badTarget says why a symlink may not be written, "" if it stays in the tree.
+// Only leading ".." count as steps up: behind another component they could
+// follow a second symlink, and no reading of the path alone could tell where to.
+func badTarget(link string, targets map[string]string) string {
+	target, known := targets[link]
+	if !known {
+		return "has no readable target"
+	}
+	up, rest := 0, target
+	for strings.HasPrefix(rest, "../") || rest == ".." {
+		rest = strings.TrimPrefix(strings.TrimPrefix(rest, ".."), "/")
+		up++
+	}
+	depth := strings.Count(path.Clean(link), "/")
+	switch {
+	case target == "" || strings.ContainsFunc(target, unicode.IsControl):
+		return "has no readable target"
+	case strings.Contains(target, `\`):
+		return "has a target with a backslash"
+	case up > depth:
+		return "leaves the repository"
+	case rest == "" || rest == ".":
+		return ""
+	}
+	if why := badPath(strings.TrimSuffix(strings.TrimPrefix(rest, "./"), "/")); why != "" {
+		return "has a target that " + why
+	}
+	return ""
+}
+
+// flag lists what people should look at, one entry per kind.
+func flag(changes []solve.FileChange) []string {
+	var out []string
+	add := func(what string, match func(solve.FileChange) bool) {
+		var paths []string
+		for _, c := range changes {
+			if match(c) {
+				paths = append(paths, c.Path)
+			}
+		}
+		if len(paths) > 0 {
+			out = append(out, what+" "+solve.ListWords(paths, 3))
+		}
+	}
+	anyPath := func(is func(string) bool) func(solve.FileChange) bool {
+		return func(c solve.FileChange) bool { return slices.ContainsFunc(pathsOf(c), is) }
+	}
+	add("touches files that instruct coding agents:", anyPath(isInstruction))
+	add("touches .github:", anyPath(func(p string) bool {
+		return strings.HasPrefix(strings.ToLower(p), ".github/") && !isInstruction(p)
+	}))
+	add("changes how git treats files:", anyPath(func(p string) bool { return strings.EqualFold(path.Base(p), ".gitattributes") }))
+	add("binary files:", func(c solve.FileChange) bool { return c.Binary })
+	add("symlinks:", func(c solve.FileChange) bool { return c.Mode == "120000" })
+	add("test configuration:", anyPath(IsTestConfig))
+	return out
+}
+
+func isWorkflow(p string) bool {
+	p = strings.ToLower(p)
+	return p == ".github/workflows" || strings.HasPrefix(p, ".github/workflows/")
+}
+
+// isInstruction says whether coding agents read the file as orders.
+func isInstruction(p string) bool {
+	p = strings.ToLower(p)
+	switch path.Base(p) {
+	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "copilot-instructions.md",
+		".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml", ".mcp.json":
+		return true
+	}
+	for dir := range strings.SplitSeq(path.Dir(p), "/") {
+		switch dir {
+		case ".claude", ".cursor", ".codex", ".gemini", ".windsurf", ".clinerules", ".opencode", ".junie":
+			return true
+		}
+	}
+	return strings.HasPrefix(p, ".github/instructions/") || strings.HasPrefix(p, ".github/prompts/") || strings.HasPrefix(p, ".github/agents/")
+}

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// The identifiers of our buttons. Which solve or run is meant is told by the
+// external id of the check run they stand on.
+const (
+	ButtonCancel = "cancel"
+	ButtonRetry  = "retry"
+	ButtonPick   = "pick"
+)
+
+// actions are the buttons of the solve's check run.
+func (v View) actions() []Action {
+	s := v.Solve
+	if !s.State.Final() {
+		if !s.CancelAt.IsZero() {
+			return nil // it is being stopped already
+		}
+		return []Action{{Label: "Cancel", Description: "Stop the experiments, publish nothing", Identifier: ButtonCancel}}
+	}
+	if s.State != solve.StateSolved {
+		return []Action{retryAction()}
+	}
+	var out []Action
+	if slices.ContainsFunc(v.Runs, func(r solve.Run) bool { return r.State != solve.RunPassed }) {
+		out = append(out, retryAction())
+	}
+	if s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {
+		out = append(out, Action{Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: ButtonPick})
+	}
+	return out
+}
+
+// runActions are the buttons of a run's own check run: an alternate can take the
+// champion's place.
+func (v View) runActions(n int) []Action {
+	s := v.Solve
+	if s.State != solve.StateSolved || s.Decision == nil || s.Decision.Champion == n || !v.mayWin(n) {
+		return nil
+	}
+	return []Action{{Label: "Make it champion", Description: "Put this patch on the pull request", Identifier: ButtonPick}}
+}
+
+func retryAction() Action {
+	return Action{Label: "Retry", Description: "Run again what did not pass", Identifier: ButtonRetry}
+}
+
+// mayWin says whether there is a run of that number that may become the champion.
+func (v View) mayWin(n int) bool {
+	r, exists := v.run(n)
+	return exists && solve.Eligible(r)
+}

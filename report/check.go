@@ -1,0 +1,207 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Conclusions of our check runs. There is no failure among them: a check run
+// colours the commit it stands on, and that we found no patch says nothing about the commit.
+const (
+	ConclusionSuccess   = "success"
+	ConclusionNeutral   = "neutral"
+	ConclusionCancelled = "cancelled"
+)
+
+// CheckOf is the solve's check run: the table of runs, and the scorecard as
+// soon as there is a champion.
+func CheckOf(v View) Check {
+	c := Check{Name: "yudai", Status: "in_progress", Title: v.headline(), Actions: v.actions()}
+	switch s := v.Solve.State; {
+	case s == solve.StateQueued:
+		c.Status = "queued"
+	case s.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+		if s == solve.StateSolved {
+			c.Conclusion = ConclusionSuccess
+		}
+		if s == solve.StateCancelled {
+			c.Conclusion = ConclusionCancelled
+		}
+	}
+	var summary, text strings.Builder
+	paragraph(&summary, v.headline()+" "+v.reason())
+	paragraph(&summary, v.askedBy())
+	for _, note := range v.Solve.Plan.Notes {
+		paragraph(&summary, "Note: "+sentence(Neutralise(note)))
+	}
+	paragraph(&summary, v.runsTable())
+	if best, ok := v.champion(); ok {
+		paragraph(&text, v.facts(best))
+		paragraph(&text, "### Why this one")
+		paragraph(&text, v.why())
+		paragraph(&text, v.ruleText())
+	} else if v.Solve.State.Final() {
+		paragraph(&text, v.failures())
+	}
+	return c.bounded(summary.String(), text.String())
+}
+
+// RunCheckOf is the check run of run n. A run that never came to be is told as such.
+func RunCheckOf(v View, n int) Check {
+	r, exists := v.run(n)
+	c := Check{Name: runCheckName(r), Status: "queued", Title: v.runTitle(r, exists), Actions: v.runActions(n)}
+	switch {
+	case !exists && v.Solve.State.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+	case r.State.Active():
+		c.Status = "in_progress"
+	case r.State == solve.RunPassed:
+		c.Status, c.Conclusion = "completed", ConclusionSuccess
+	case r.State == solve.RunCancelled && !r.NotNeeded:
+		c.Status, c.Conclusion = "completed", ConclusionCancelled
+	case r.State.Final():
+		c.Status, c.Conclusion = "completed", ConclusionNeutral
+	}
+	return c.bounded(v.runSummary(r), runDetails(r))
+}
+
+// nativeAgent is the agent that needs no mention.
+const nativeAgent = "mini"
+
+// runCheckName is the same for the whole life of a run: "yudai / 3: gpt-5-mini t=0.2 test-first".
+func runCheckName(r solve.Run) string {
+	x := r.Experiment
+	words := []string{solve.Clip(plain(x.Model), 60)}
+	if x.Temperature != nil {
+		words = append(words, "t="+solve.TemperatureText(x.Temperature))
+	}
+	if x.MaxEdits > 0 {
+		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
+	}
+	words = append(words, solve.Clip(plain(x.Strategy), 40))
+	if x.Agent != nativeAgent && x.Agent != "" {
+		words = append(words, solve.Clip(plain(x.Agent), 40))
+	}
+	if x.Repeat > 1 {
+		words = append(words, "again "+strconv.Itoa(x.Repeat))
+	}
+	return strings.TrimSpace(fmt.Sprintf("yudai / %d: %s", r.N, strings.Join(words, " ")))
+}
+
+func (v View) runTitle(r solve.Run, exists bool) string {
+	switch {
+	case !exists && v.Solve.State.Final():
+		return "did not run"
+	case r.Verdict != nil:
+		return v.stateText(r) + ": " + testsText(r)
+	default:
+		return v.stateText(r)
+	}
+}
+
+// runSummary is a run's own scorecard.
+func (v View) runSummary(r solve.Run) string {
+	var b strings.Builder
+	row(&b, []string{"Run", strconv.Itoa(r.N)})
+	row(&b, []string{"---", "---"})
+	fact := func(name, value string) { row(&b, []string{name, value}) }
+	fact("State", v.stateText(r))
+	if why := v.whyNot(r); why != "" {
+		fact("Why not", Neutralise(solve.Clip(why, 500)))
+	}
+	if r.Verdict != nil || r.State.Final() {
+		fact("Tests", testsText(r))
+	}
+	if c := r.Candidate; c != nil {
+		fact("Change", fmt.Sprintf("%s, +%d -%d", solve.Count(len(c.Files), "file"), c.Added, c.Deleted))
+	}
+	fact("Model", codeCell(r.Experiment.Model))
+	fact("Temperature", solve.TemperatureText(r.Experiment.Temperature))
+	fact("Strategy", codeCell(r.Experiment.Strategy))
+	fact("Agent", codeCell(r.Experiment.Agent))
+	v.placed(r, fact)
+	if r.AgentTime > 0 || r.State.Final() {
+		fact("Latency", solve.FormatDuration(r.AgentTime))
+	}
+	u := r.Progress.Usage
+	fact("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
+	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
+	if cost := r.SandboxCost(); cost > 0 {
+		fact("Sandboxes", cost.String()+on(r.Stays))
+	}
+	if r.Attempt > 1 {
+		fact("Attempt", strconv.Itoa(r.Attempt))
+	}
+	if r.Exit != "" {
+		fact("Agent's end", codeCell(r.Exit))
+	}
+	return b.String()
+}
+
+// runDetails lists files, tests and flags of a run.
+func runDetails(r solve.Run) string {
+	var b strings.Builder
+	if c := r.Candidate; c != nil {
+		for _, f := range c.Flags {
+			paragraph(&b, "Look at: "+sentence(Neutralise(f)))
+		}
+		paragraph(&b, "### Changed files")
+		paragraph(&b, fileList(c.Files, 50))
+	}
+	if t := r.Verdict; t != nil {
+		lists := []struct {
+			title string
+			names []string
+			total int
+		}{
+			{"Fixed tests", t.FixedTests, t.Fixed},
+			{"Broken tests", t.BrokenTests, t.Broken},
+			{"Tests that still fail", t.StillTests, t.Still},
+			{"New tests that fail", t.NewFailTests, t.NewFail},
+			{"Flaky tests, left out", t.FlakyTests, t.Flaky},
+			{"Weakened test files", t.Weakens, len(t.Weakens)},
+		}
+		for _, l := range lists {
+			if l.total > 0 {
+				paragraph(&b, "### "+l.title)
+				paragraph(&b, codeList(l.names, 50, l.total))
+			}
+		}
+	}
+	return b.String()
+}
+
+// fileList tells each changed file with its lines.
+func fileList(files []solve.FileChange, n int) string {
+	var b strings.Builder
+	for _, f := range files[:min(n, len(files))] {
+		from := ""
+		if f.OldPath != "" {
+			from = " from " + code(f.OldPath)
+		}
+		lines := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
+		if f.Binary {
+			lines = "binary"
+		}
+		fmt.Fprintf(&b, "- %s%s (%s, %s)\n", code(f.Path), from, Neutralise(f.Op), lines)
+	}
+	if rest := len(files) - n; rest > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", rest)
+	}
+	return b.String()
+}
+
+// bounded puts the texts in and keeps everything within GitHub's limits.
+func (c Check) bounded(summary, text string) Check {
+	c.Name = solve.CutText(c.Name, MaxTitle)
+	c.Title = solve.CutText(solve.OneLine(c.Title), MaxTitle)
+	c.Summary = finish(summary, MaxCheck)
+	if strings.TrimSpace(text) != "" {
+		c.Text = finish(text, MaxCheck)
+	}
+	return c
+}

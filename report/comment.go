@@ -1,0 +1,288 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// ProgressComment is the one comment of a solve that is edited in place, as
+// Markdown of at most [MaxComment] bytes with its marker in the first line.
+func ProgressComment(v View) string {
+	var b strings.Builder
+	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)) + "\n")
+	paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	paragraph(&b, v.askedBy())
+	if t := v.Solve.Base.Test; t.Command != "" {
+		paragraph(&b, "Base: "+v.baseText()+". "+v.baseTests())
+	}
+	for _, note := range v.Solve.Plan.Notes {
+		paragraph(&b, "Note: "+sentence(Neutralise(note)))
+	}
+	paragraph(&b, v.runsTable())
+	paragraph(&b, v.costSoFar()+" "+v.andSaved())
+	if !v.Solve.State.Final() {
+		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// FinalComment is the second comment, which tells people how the solve ended:
+// where the pull request is, or what was tried, what failed and where to look.
+func FinalComment(v View) string {
+	var b strings.Builder
+	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectFinal)) + "\n")
+	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
+		paragraph(&b, fmt.Sprintf("**Solved:** %s carries run %d of %d, by %s.", v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
+		paragraph(&b, v.facts(best))
+		paragraph(&b, v.why())
+	} else {
+		paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	}
+	if table := v.runsTable(); table != "" {
+		paragraph(&b, "### What was tried")
+		paragraph(&b, table)
+	}
+	if v.Solve.State != solve.StateSolved {
+		paragraph(&b, v.failures())
+		paragraph(&b, v.whereToLook())
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// failures lists the tests that stood between each candidate and a pull request.
+func (v View) failures() string {
+	var b strings.Builder
+	for _, r := range v.runs() {
+		if r.Verdict == nil {
+			continue
+		}
+		for _, part := range []struct {
+			words string
+			names []string
+			total int
+		}{
+			{"broke %s", r.Verdict.BrokenTests, r.Verdict.Broken},
+			{"left %s failing", r.Verdict.StillTests, r.Verdict.Still},
+			{"brought %s that fail", r.Verdict.NewFailTests, r.Verdict.NewFail},
+		} {
+			if part.total > 0 {
+				fmt.Fprintf(&b, "Run %d "+part.words+":\n\n%s\n", r.N, solve.Count(part.total, "test"), codeList(part.names, 5, part.total))
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "### What failed\n\n" + b.String()
+}
+
+func (v View) whereToLook() string {
+	s := v.Solve
+	var parts []string
+	if s.Base.Test.Command != "" {
+		parts = append(parts, "The tests of "+v.baseText()+" run with "+code(s.Base.Test.Command)+".")
+	}
+	if v.Checks != "" && !strings.ContainsAny(v.Checks, " ()<>[]\n") {
+		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
+	}
+	if len(v.Runs) > 0 {
+		parts = append(parts, fmt.Sprintf("All runs cost %s%s.", v.cost(), v.andSandboxes()))
+	}
+	parts = append(parts, "Solve "+code(string(s.ID))+" is its name in the logs.")
+	return strings.Join(parts, " ")
+}
+
+// StatusText answers /yudai status. The writer puts the marker before it.
+func StatusText(v View) string {
+	var b strings.Builder
+	paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	if v.Solve.Pull != nil {
+		paragraph(&b, "Pull request: "+v.pullText()+".")
+	}
+	paragraph(&b, v.runsTable())
+	paragraph(&b, v.costSoFar()+" "+v.andSaved())
+	return finish(b.String(), MaxComment)
+}
+
+// WhyText answers /yudai why: the decision, the runner-up first.
+func WhyText(v View) string {
+	var b strings.Builder
+	switch _, won := v.champion(); {
+	case won:
+		paragraph(&b, v.why())
+		paragraph(&b, v.ruleText())
+	case v.Solve.State.Final():
+		paragraph(&b, "There is no champion. **"+v.headline()+"** "+v.reason())
+		paragraph(&b, v.runsTable())
+		paragraph(&b, v.failures())
+	default:
+		paragraph(&b, "There is no decision yet. **"+v.headline()+"**")
+	}
+	return finish(b.String(), MaxComment)
+}
+
+// RunningText answers a trigger for an issue that already has a live solve.
+func RunningText(v View) string {
+	return finish("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+
+		" Stop it with the comment `/yudai cancel`, then ask again.", MaxComment)
+}
+
+// RefusedText is what somebody without the right to ask is told; permission is
+// GitHub's word for what they have. It has no Markdown in it, so it can be a solve's reason.
+func RefusedText(login, permission string) string {
+	has := "has no access to this repository"
+	if permission != "" && permission != "none" {
+		has = "has the permission \"" + loginText(permission) + "\" here"
+	}
+	return loginText(login) + " " + has + "; solving an issue takes write or more. Ask somebody who has it to set the label or write the command."
+}
+
+// loginText keeps what a login or a permission is made of.
+func loginText(s string) string {
+	return solve.Clip(strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, s), 60)
+}
+
+// HelpText answers /yudai help. labels are the configured trigger labels, the
+// default one first.
+func HelpText(labels ...string) string {
+	return strings.Join([]string{
+		"| Comment | What it does |",
+		"| --- | --- |",
+		"| `/yudai solve` | runs the configured experiments on this issue and opens one pull request with the best result |",
+		"| `/yudai status` | tells where the solve of this issue stands |",
+		"| `/yudai cancel` | stops it |",
+		"| `/yudai retry` | runs the experiments again that did not pass |",
+		"| `/yudai pick 3` | puts run 3 on the pull request, in the champion's place |",
+		"| `/yudai why` | explains the choice against the runner-up |",
+		"| `/yudai revise TEXT` | on the pull request: changes it as the text says |",
+		"| `/yudai help` | shows this table |",
+		"",
+		labelHelp(labels) + " does the same as the comment `/yudai solve`, which also takes these words, lists with commas:",
+		"",
+		"| Word | Meaning |",
+		"| --- | --- |",
+		"| `models=a,b` | models to try |",
+		"| `temps=0.2,0.6` | temperatures, 0 to 2 |",
+		"| `edits=3,10` | steps that may change the tree; 0 is no limit |",
+		"| `strategies=test-first` | strategies from the configuration |",
+		"| `agents=mini` | agents to try |",
+		"| `repeat=2` | how often each experiment runs |",
+		"| `parallel=2` | experiments at a time |",
+		"| `budget=$2,20m` | money, time, or both for all experiments together |",
+		"| `base=main` | branch to start from |",
+		"| `sandbox=local` | where it runs: a sandbox driver that the operator offers |",
+		"| `stop=first_green` | when to stop: at the first result that passes; `waves` goes on to the next models only if nothing passed; `all` runs everything |",
+		"| `profile=cheap` | a set of these words from the configuration |",
+		"",
+		"Asking takes write permission or more.",
+	}, "\n") + "\n"
+}
+
+// labelHelp names the trigger labels at the start of a sentence.
+func labelHelp(labels []string) string {
+	if len(labels) == 0 {
+		return "The label that the operator configured"
+	}
+	var names []string
+	for _, l := range labels {
+		names = append(names, code(l))
+	}
+	if len(names) == 1 {
+		return "The label " + names[0]
+	}
+	return "The label " + names[0] + " (or, for a profile, " + strings.Join(names[1:], ", ") + ")"
+}
+
+// costSoFar is what the solve has cost, "" if it makes no run of its own.
+func (v View) costSoFar() string {
+	if !slices.ContainsFunc(v.Runs, func(r solve.Run) bool { return r.From == nil }) {
+		return ""
+	}
+	return fmt.Sprintf("Cost so far: %s%s.", v.cost(), v.andSandboxes())
+}
+
+// askedBy names who asked without calling them.
+func (v View) askedBy() string {
+	t := v.Solve.Trigger
+	if t.Actor == "" {
+		return ""
+	}
+	switch t.Kind {
+	case solve.TriggerLabel:
+		return "Asked for by " + code(t.Actor) + " with a label."
+	case solve.TriggerCommand:
+		return "Asked for by " + code(t.Actor) + " with a comment." + v.goesOn()
+	case solve.TriggerButton:
+		return "Asked for by " + code(t.Actor) + " with a button." + v.goesOn()
+	case solve.TriggerReview:
+		return "Asked for by " + code(t.Actor) + " with a review." + v.goesOn()
+	default:
+		return "Asked for by " + code(t.Actor) + " through the API."
+	}
+}
+
+// baseTests says what the base's own tests said.
+func (v View) baseTests() string {
+	base := v.Solve.Base
+	out := "Its tests run with " + code(base.Test.Command)
+	switch c := base.Report; {
+	case c.Passed+c.Failed+c.Skipped > 0:
+		out += fmt.Sprintf(": %d pass, %d fail, %d skipped", c.Passed, c.Failed, c.Skipped)
+		if c.Flaky > 0 {
+			out += fmt.Sprintf(", %d flaky (left out)", c.Flaky)
+		}
+	case c.Flaky > 0:
+		out += ": they fail at random"
+	}
+	return out + "."
+}
+
+// pullText names the pull request; its number is GitHub's own.
+func (v View) pullText() string {
+	if v.Solve.Pull == nil || v.Solve.Pull.Number == 0 {
+		return "the pull request"
+	}
+	return fmt.Sprintf("#%d", v.Solve.Pull.Number)
+}
+
+// paragraph appends a block of Markdown, if there is any.
+func paragraph(b *strings.Builder, text string) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
+		b.WriteString("\n")
+	}
+	b.WriteString(text + "\n")
+}
+
+// finish bounds a text of ours.
+func finish(text string, limit int) string {
+	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest was left out: GitHub takes no more.*")
+}
+
+// goesOn says from which solve this one goes on, and what for; "" for most.
+func (v View) goesOn() string {
+	f := v.Solve.Follows
+	if f == nil {
+		return ""
+	}
+	of := " solve " + code(string(f.Of)) + "."
+	switch f.Kind {
+	case solve.FollowPick:
+		return fmt.Sprintf(" It makes run %d the champion of", f.N) + of
+	case solve.FollowRevise:
+		return fmt.Sprintf(" It revises #%d, the champion of", f.Pull.Number) + of
+	default:
+		return " It runs the experiments again that did not pass in" + of
+	}
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// PullTitle is the pull request's title, the subject of the commit.
+func PullTitle(v View) string { return solve.CutText(subject(v.Solve.Issue), MaxTitle) }
+
+// subject is "fix: " and the issue's title, cleaned and cut to 60 characters at
+// a word. What people wrote before a colon as kind of change is not repeated.
+func subject(issue solve.Issue) string {
+	title := plain(issue.Title)
+	title = regexp.MustCompile(`(?i)^\[?(?:fix|bug|bugfix|issue)\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`).ReplaceAllString(title, "")
+	title = strings.TrimLeft(title, "/ ")
+	if len([]rune(title)) > 60 {
+		short := string([]rune(title)[:59])
+		if i := strings.LastIndexFunc(short, unicode.IsSpace); i > 30 {
+			short = short[:i]
+		}
+		title = strings.TrimRight(short, " ,.;:-") + "…"
+	}
+	if title == "" {
+		title = fmt.Sprintf("issue %d", issue.Number)
+	}
+	return "fix: " + title
+}
+
+// CommitMessage is the champion's conventional commit. It has no author of its
+// own: GitHub signs what the App writes. People are named without the sign that calls them.
+func CommitMessage(v View) string {
+	var b strings.Builder
+	title := subject(v.Solve.Issue)
+	if v.Solve.Revision() {
+		title = fmt.Sprintf("fix: address the review of #%d", v.Solve.Follows.Pull.Number)
+	}
+	b.WriteString(title + "\n\n")
+	if v.Solve.Trigger.Kind != solve.TriggerLocal { // no number of GitHub's
+		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
+	}
+	if r, ok := v.champion(); ok {
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), solve.Clip(plain(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
+		if s := plain(r.Experiment.Strategy); s != "" {
+			b.WriteString(", strategy " + solve.Clip(s, 80))
+		}
+		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
+	}
+	b.WriteString("\n")
+	if t := v.Solve.Trigger; !t.Kind.Operator() && plain(t.Actor) != "" {
+		b.WriteString("Requested-by: " + solve.Clip(plain(t.Actor), 80) + "\n")
+	}
+	b.WriteString("Yudai-Solve: " + solve.MarkerWord(string(v.Solve.ID)) + "\n")
+	return b.String()
+}
+
+// PullBody is the scorecard: what the champion fixes and how, all runs, why
+// this one, and how to recompute that. It closes the issue only where GitHub
+// heeds such a word, in a pull request to the default branch.
+func PullBody(v View) string {
+	var b strings.Builder
+	s := v.Solve
+	b.WriteString(solve.Marker(string(s.ID), string(solve.EffectPull)) + "\n")
+	word := "For"
+	if s.Base.Branch != "" && s.Base.Branch == s.Repo.DefaultBranch {
+		word = "Fixes"
+	}
+	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Neutralise(solve.Clip(s.Issue.Title, 200))))
+	best, ok := v.champion()
+	if !ok {
+		return finish(b.String(), MaxBody)
+	}
+	if s.Revision() {
+		paragraph(&b, "This is the scorecard of the last revision: it is compared with the pull request as it was before.")
+	}
+	paragraph(&b, v.facts(best))
+	if c := best.Candidate; c != nil {
+		for _, f := range c.Flags {
+			paragraph(&b, "**Look at this before you merge:** "+sentence(Neutralise(f)))
+		}
+		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
+			paragraph(&b, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
+		}
+		paragraph(&b, "### What it changes")
+		paragraph(&b, fileList(c.Files, 30))
+	}
+	if t := best.Verdict; t != nil && t.Fixed > 0 {
+		paragraph(&b, "### Tests it fixes")
+		paragraph(&b, codeList(t.FixedTests, 20, t.Fixed))
+	}
+	paragraph(&b, "### Why this one")
+	paragraph(&b, v.why())
+	paragraph(&b, "### All runs")
+	paragraph(&b, v.runsTable())
+	if s.Base.Test.Command != "" {
+		paragraph(&b, "### Run the tests yourself")
+		paragraph(&b, fence(s.Base.Test.Command))
+	}
+	paragraph(&b, v.ruleText())
+	paragraph(&b, v.askedBy()+" Solve "+code(string(s.ID))+".")
+	return finish(b.String(), MaxBody)
+}

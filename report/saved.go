@@ -1,0 +1,42 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// saved tells what the stop rule left out, "" if it was nothing.
+func (v View) saved() string {
+	s := solve.SavedBy(v.Runs)
+	var text string
+	switch {
+	case s.NotRun+s.Stopped == 0:
+		return ""
+	case s.NotRun == 0:
+		text = fmt.Sprintf("%d of %s stopped early", s.Stopped, solve.Count(len(v.Runs), "experiment"))
+	default:
+		text = fmt.Sprintf("%d of %s not run", s.NotRun, solve.Count(len(v.Runs), "experiment"))
+		if s.Stopped > 0 {
+			text += fmt.Sprintf(", %d stopped early", s.Stopped)
+		}
+	}
+	if s.Money > 0 {
+		text += fmt.Sprintf(": about %s", s.Money)
+	}
+	return text
+}
+
+// andSaved is what was left out as a paragraph of its own.
+func (v View) andSaved() string {
+	if text := v.saved(); text != "" {
+		return "Saved: " + text + "."
+	}
+	return ""
+}
+
+// spared says whether the run of that number was never started because it was not needed.
+func (v View) spared(n int) bool {
+	r, _ := v.run(n)
+	return r.NotNeeded && r.Attempt == 0
+}
