@@ -14,13 +14,13 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
 // box is one sandbox.
 type box struct {
-	*inside.Box
+	*guest.Handle
 	driver *Driver
 	id     string // the container's
 	name   string

@@ -16,7 +16,8 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
 
 // callTime bounds calls that are not to be cut short: whoever gives up a call
@@ -72,11 +73,8 @@ func (d *Driver) make(ctx context.Context, p *plan) (string, error) {
 
 // start starts the container, with our directories in it.
 func (d *Driver) start(ctx context.Context, p *plan, id string) error {
-	if p.fresh {
-		_, err := d.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: "/", Content: places(d.config.UID)})
-		if err != nil {
-			return fmt.Errorf("make /workspace: %w", err)
-		}
+	if err := d.fill(ctx, p, id); err != nil {
+		return err
 	}
 	if _, err := d.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return fmt.Errorf("start container: %w", err)
@@ -84,17 +82,34 @@ func (d *Driver) start(ctx context.Context, p *plan, id string) error {
 	return nil
 }
 
-// places is an archive of the two directories that commands can write. The first
-// is theirs; an image need not have it.
-func places(uid int) *bytes.Buffer {
+// fill copies into a container what its image lacks: the program inside, and the two
+// directories that commands can write.
+func (d *Driver) fill(ctx context.Context, p *plan, id string) error {
+	if !p.fresh && !p.missing {
+		return nil
+	}
+	data, err := p.program.Data()
+	if err != nil {
+		return err
+	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	now := time.Now()
-	// A buffer takes everything.
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "workspace/", Mode: 0o755, Uid: uid, Gid: uid, ModTime: now})
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777, ModTime: now})
+	add := func(h tar.Header) { // a buffer takes everything
+		h.ModTime = time.Now()
+		_ = w.WriteHeader(&h)
+	}
+	if p.fresh {
+		add(tar.Header{Typeflag: tar.TypeDir, Name: "workspace/", Mode: 0o755, Uid: d.config.UID, Gid: d.config.UID})
+		add(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777})
+	}
+	add(tar.Header{Typeflag: tar.TypeDir, Name: protocol.ProgramDir[1:] + "/", Mode: 0o755})
+	add(tar.Header{Typeflag: tar.TypeReg, Name: p.program.Path[1:], Mode: 0o755, Size: int64(len(data))})
+	_, _ = w.Write(data)
 	_ = w.Close()
-	return &out
+	if _, err := d.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: "/", Content: &out}); err != nil {
+		return fmt.Errorf("put yudai's program into the container: %w", err)
+	}
+	return nil
 }
 
 // adopt makes the handle of a container that runs.
@@ -105,19 +120,15 @@ func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ 
 			return nil, err
 		}
 	}
-	o := inside.Options{
-		Name: p.name, Token: b.token, Env: environment(len(p.allow) > 0), Strict: true, OOM: "cgroup",
+	o := guest.Options{
+		Name: p.name, Token: b.token, Env: environment(len(p.allow) > 0), OOM: "cgroup", Program: p.program.Path, Ways: p.ways(),
 		Disk: b.used, DiskLimit: p.limits.Disk, Launch: p.launch,
 	}
-	enter := inside.Open
+	take := guest.Open
 	if attach {
-		enter = inside.Attach
+		take = guest.Attach
 	}
-	m := &machine{driver: d, id: id}
-	if b.Box, err = enter(ctx, m, o); err == nil {
-		err = m.awaitForwarder(ctx, p)
-	}
-	if err == nil {
+	if b.Handle, err = take(ctx, &machine{driver: d, id: id}, o); err == nil {
 		err = b.own()
 	}
 	if err != nil {

@@ -6,8 +6,6 @@
 // wrote and nothing else: committing it makes a base, and every sandbox opened
 // from that base starts a layer of its own. Nothing but labels is needed to find
 // what a dead process left.
-//
-// A program that uses this driver calls [Stage] first thing in main.
 package docker
 
 import (
@@ -188,6 +186,33 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 	if !c.State.Running {
 		return nil, errors.Join(fmt.Errorf("its container ended: %w", sandbox.ErrGone), d.remove(ctx, c.ID))
 	}
+	p := planOf(c)
+	image, err := d.inspectImage(ctx, c.Image)
+	if err != nil {
+		return nil, err
+	}
+	p.program, p.missing = image.program, p.labels[labelProgram] != image.program.Path
+	if err := d.fill(ctx, p, c.ID); err != nil {
+		return nil, err
+	}
 	failpoint.Hit("sandbox", "attach", "taken")
-	return d.adopt(ctx, planOf(c), c.ID, true)
+	return d.adopt(ctx, p, c.ID, true)
+}
+
+// Check runs a command in a real sandbox.
+func (d *Driver) Check(ctx context.Context) error {
+	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + token()})
+	if err == nil {
+		var out string
+		var res sandbox.Result
+		out, res, err = sandbox.Output(ctx, sb, sandbox.Command{Shell: "echo ready", Dir: "/"})
+		if err == nil && (res.ExitCode != 0 || out != "ready\n") {
+			err = fmt.Errorf("a command gave exit %d and %q", res.ExitCode, out)
+		}
+		err = errors.Join(err, sb.Close(ctx))
+	}
+	if err == nil || errors.Is(err, sandbox.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 }

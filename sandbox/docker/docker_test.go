@@ -23,7 +23,6 @@ import (
 var engine *dockerd.Engine
 
 func TestMain(m *testing.M) {
-	docker.Stage()
 	os.Exit(run(m))
 }
 

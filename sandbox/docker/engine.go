@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Build is how the image of the default settings is made.
@@ -62,6 +63,7 @@ type imageFacts struct {
 	labels map[string]string
 	// volumes are directories that the image wants to be kept apart.
 	volumes int
+	program guest.Program // for its architecture
 }
 
 // image is that of the settings.
@@ -84,6 +86,9 @@ func (d *Driver) inspectImage(ctx context.Context, name string) (imageFacts, err
 		return imageFacts{}, err
 	}
 	f := imageFacts{id: res.ID}
+	if f.program, err = guest.ProgramFor(res.Architecture); err != nil {
+		return f, fmt.Errorf("%w: image %s: %w", sandbox.ErrSetting, name, err)
+	}
 	if res.Config != nil {
 		f.labels, f.volumes = res.Config.Labels, len(res.Config.Volumes)
 	}

@@ -118,7 +118,7 @@ func TestSocketForwarderComesBack(t *testing.T) {
 	if got := output(t, sb, ask); got != "hello" {
 		t.Fatalf("it says %q", got)
 	}
-	got := output(t, sb, `for f in /proc/[0-9]*; do read -r -d '' c <$f/cmdline; [ "$c" != /run/yudai/forward ] || kill -KILL ${f#/proc/} || echo cannot; done 2>/dev/null; `+ask)
+	got := output(t, sb, `for f in /proc/[0-9]*; do mapfile -d '' -t c <$f/cmdline; [ "${c[1]}" != forward ] || kill -KILL ${f#/proc/} || echo cannot; done 2>/dev/null; `+ask)
 	if got != "hello" {
 		t.Errorf("after the forwarder was killed it says %q", got)
 	}

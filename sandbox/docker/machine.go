@@ -14,7 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // machine runs programs in one container.
@@ -23,28 +23,18 @@ type machine struct {
 	id     string
 }
 
-var _ inside.Remote = (*machine)(nil)
+var _ guest.Remote = (*machine)(nil)
 
 // Run starts a program in the container. Commands have no administrator there.
-func (m *machine) Run(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (int, error) {
+func (m *machine) Run(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
 	return m.run(ctx, p.Argv, nil, out)
 }
 
 // Upload feeds a file to a program that writes it.
 func (m *machine) Upload(ctx context.Context, path string, r io.Reader) error {
 	var said bytes.Buffer
-	code, err := m.run(ctx, []string{"/bin/bash", "-c", `cat >"$1"`, "yudai", path}, r, func(_ bool, data []byte) {
-		if said.Len() < 1000 {
-			said.Write(data)
-		}
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("upload %s: %w", path, err)
-	case code != 0:
-		return fmt.Errorf("upload %s: exit %d: %s", path, code, strings.TrimSpace(said.String()))
-	}
-	return nil
+	code, err := m.run(ctx, []string{"/bin/bash", "-c", `cat >"$1"`, "yudai", path}, r, func(_ bool, data []byte) { said.Write(data) })
+	return m.transferred(ctx, "upload "+path, code, err, &said)
 }
 
 // Download reads a file from a program that prints it.
@@ -54,22 +44,26 @@ func (m *machine) Download(ctx context.Context, path string) (io.ReadCloser, err
 	go func() {
 		var said bytes.Buffer
 		code, err := m.run(ctx, []string{"/bin/cat", "--", path}, nil, func(stderr bool, data []byte) {
-			switch {
-			case !stderr:
-				_, _ = w.Write(data) // fails when the reader was closed
-			case said.Len() < 1000:
+			if stderr {
 				said.Write(data)
+			} else {
+				_, _ = w.Write(data) // fails when the reader was closed
 			}
 		})
-		if err == nil && code != 0 {
-			err = fmt.Errorf("exit %d: %s", code, strings.TrimSpace(said.String()))
-		}
-		if err != nil {
-			err = fmt.Errorf("download %s: %w", path, err)
-		}
-		_ = w.CloseWithError(err)
+		_ = w.CloseWithError(m.transferred(ctx, "download "+path, code, err, &said))
 	}()
 	return &download{PipeReader: r, cancel: cancel}, nil
+}
+
+// transferred is the error of a transfer by a program that ended with this code.
+func (m *machine) transferred(ctx context.Context, what string, code int, err error, said *bytes.Buffer) error {
+	if err == nil && code != 0 {
+		err = m.gone(ctx, fmt.Errorf("exit %d: %.1000s", code, strings.TrimSpace(said.String())))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // download is an open file of the container.
@@ -86,7 +80,7 @@ func (d *download) Close() error {
 
 // run starts a program, feeds it, and passes its output on until it ends.
 func (m *machine) run(ctx context.Context, argv []string, in io.Reader, out func(stderr bool, data []byte)) (int, error) {
-	id, err := m.begin(ctx, argv, in != nil)
+	id, err := m.prepare(ctx, argv, in != nil)
 	if err != nil {
 		return 0, err
 	}
@@ -104,34 +98,20 @@ func (m *machine) run(ctx context.Context, argv []string, in io.Reader, out func
 	if failed := <-fed; failed != nil {
 		return 0, failed
 	}
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
 	if err != nil {
 		return 0, m.broken(ctx, err)
 	}
-	code, err := m.code(ctx, id)
-	if err != nil || v.held == nil {
-		return code, err
-	}
-	if code == 126 || code == 127 { // nothing was started
-		return 0, m.broken(ctx, fmt.Errorf("start a program: %s", strings.TrimSpace(string(v.held))))
-	}
-	out(false, v.held)
-	return code, nil
+	return m.code(ctx, id)
 }
 
 // patience is how long an engine that cannot be reached is waited for: it may
 // just be started again, and containers survive that where it is set up so.
 const patience = 3 * time.Second
 
-// begin prepares a program; nothing is started yet, so it may be done again.
-func (m *machine) begin(ctx context.Context, argv []string, in bool) (string, error) {
-	deadline := time.Now().Add(patience)
-	for {
-		res, err := m.driver.api.ExecCreate(ctx, m.id, client.ExecCreateOptions{
-			AttachStdin: in, AttachStdout: true, AttachStderr: true, Cmd: argv, Env: []string{"YUDAI_KEEP=1"},
-		})
+// prepare prepares a program; nothing is started yet, so it may be done again.
+func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, error) {
+	for deadline := time.Now().Add(patience); ; {
+		res, err := m.driver.api.ExecCreate(ctx, m.id, client.ExecCreateOptions{AttachStdin: in, AttachStdout: true, AttachStderr: true, Cmd: argv})
 		switch {
 		case err == nil:
 			return res.ID, nil
@@ -167,39 +147,39 @@ func feed(conn *client.HijackedResponse, in io.Reader) <-chan error {
 		return done
 	}
 	go func() {
-		var own error
-		_, err := io.Copy(conn.Conn, readerFunc(func(p []byte) (int, error) {
-			n, err := in.Read(p)
-			if err != nil && !errors.Is(err, io.EOF) {
-				own = err
-			}
-			return n, err
-		}))
-		if own != nil {
+		own := &ownError{r: in}
+		_, err := io.Copy(conn.Conn, own)
+		if own.err != nil {
 			conn.Close() // the program must not take what came for all of it
 		} else if err == nil {
 			_ = conn.CloseWrite()
 		}
-		done <- own
+		done <- own.err
 	}()
 	return done
 }
 
-type readerFunc func([]byte) (int, error)
+// ownError remembers a reader's error, to tell it from the writer's.
+type ownError struct {
+	r   io.Reader
+	err error
+}
 
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+func (o *ownError) Read(p []byte) (int, error) {
+	n, err := o.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		o.err = err
+	}
+	return n, err
+}
 
 // code reads the exit code of a program whose output ended.
 func (m *machine) code(ctx context.Context, exec string) (int, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		res, err := m.driver.api.ExecInspect(ctx, exec, client.ExecInspectOptions{})
 		switch {
-		case ctx.Err() != nil:
-			return 0, context.Cause(ctx)
 		case err != nil:
 			return 0, m.broken(ctx, err)
-		case !res.Running && res.ExitCode == killed:
-			return killed, m.alive(ctx)
 		case !res.Running:
 			return res.ExitCode, nil
 		case wait > time.Second: // it runs, and nobody sees what it prints
@@ -211,46 +191,18 @@ func (m *machine) code(ctx context.Context, exec string) (int, error) {
 	}
 }
 
-// killed is the exit code of a program that was killed.
-const killed = 137
-
-// alive returns nil if the container runs: a program that was killed may have been
-// by the end of its container, of which the engine does not know at once.
-func (m *machine) alive(ctx context.Context) error {
-	id, err := m.begin(ctx, []string{"/bin/bash", "-c", "exit 1"}, false)
-	if err != nil {
-		return err
-	}
-	conn, err := m.driver.api.ExecAttach(ctx, id, client.ExecAttachOptions{})
-	if err == nil {
-		_, err = io.Copy(io.Discard, conn.Reader)
-		conn.Close()
-	}
-	var res client.ExecInspectResult
-	if err == nil {
-		res, err = m.driver.api.ExecInspect(ctx, id, client.ExecInspectOptions{})
-	}
-	if err != nil || res.ExitCode != 1 {
-		return m.broken(ctx, errors.Join(errors.New("the container seems to end"), err))
-	}
-	return nil
-}
-
 // gone returns sandbox.ErrGone if the container does not run, else err.
 func (m *machine) gone(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	res, failed := m.driver.api.ContainerInspect(ctx, m.id, client.ContainerInspectOptions{})
-	switch {
-	case errdefs.IsNotFound(failed), failed == nil && !res.Container.State.Running:
+	if errdefs.IsNotFound(failed) || failed == nil && !res.Container.State.Running {
 		return fmt.Errorf("its container ended: %w", sandbox.ErrGone)
-	case err != nil:
-		return m.driver.explain(err)
 	}
-	return nil
+	return m.driver.explain(err)
 }
 
-// broken explains a view that was lost: inside.ErrCut unless the container is gone.
+// broken explains a view that was lost: guest.ErrCut unless the container is gone.
 func (m *machine) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -258,7 +210,7 @@ func (m *machine) broken(ctx context.Context, err error) error {
 	if gone := m.gone(ctx, nil); gone != nil {
 		return gone
 	}
-	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	return fmt.Errorf("%w: %w", guest.ErrCut, err)
 }
 
 // view is the output of one running program.
@@ -268,7 +220,6 @@ type view struct {
 	conn    *client.HijackedResponse
 	out     func(stderr bool, data []byte)
 
-	held    []byte       // the first that came, while it may be the engine's own words
 	news    atomic.Int64 // counts what came
 	passing atomic.Bool  // somebody reads what came
 }
@@ -279,14 +230,16 @@ const (
 	answerTime = 10 * time.Second
 )
 
-// errSilent says that an engine does not answer although the connection stands.
-var errSilent = errors.New("the engine does not answer")
-
 // follow passes the output on until it ends, or until the engine went silent.
 func (v *view) follow(ctx context.Context) error {
 	done, watched := make(chan struct{}), make(chan error, 1)
 	go func() { watched <- v.watch(ctx, done) }()
-	err := demultiplex(v.conn.Reader, v.pass)
+	err := demultiplex(v.conn.Reader, func(stderr bool, data []byte) {
+		v.passing.Store(true)
+		v.news.Add(1)
+		v.out(stderr, data)
+		v.passing.Store(false)
+	})
 	close(done)
 	switch silent := <-watched; {
 	case errors.Is(silent, errEnded):
@@ -295,24 +248,6 @@ func (v *view) follow(ctx context.Context) error {
 		return silent
 	}
 	return err
-}
-
-// refusal begins what the engine prints, as if the program had, when it cannot start it.
-const refusal = "OCI runtime exec failed"
-
-// pass passes one piece on.
-func (v *view) pass(stderr bool, data []byte) {
-	v.passing.Store(true)
-	defer v.passing.Store(false)
-	if v.news.Add(1) == 1 && !stderr && bytes.HasPrefix(data, []byte(refusal)) {
-		v.held = bytes.Clone(data)
-		return
-	}
-	if v.held != nil {
-		v.out(false, v.held)
-		v.held = nil
-	}
-	v.out(stderr, data)
 }
 
 // errEnded says that a program ended whose output did not.
@@ -338,12 +273,13 @@ func (v *view) watch(ctx context.Context, done <-chan struct{}) error {
 		asking, cancel := context.WithTimeout(ctx, answerTime)
 		res, err := v.machine.driver.api.ExecInspect(asking, v.exec, client.ExecInspectOptions{})
 		cancel()
+		if err != nil || !res.Running && over {
+			v.conn.Close()
+		}
 		switch {
 		case err != nil:
-			v.conn.Close()
-			return fmt.Errorf("%w: %w", errSilent, err)
+			return fmt.Errorf("the engine does not answer: %w", err)
 		case !res.Running && over:
-			v.conn.Close()
 			return errEnded
 		}
 		over = !res.Running

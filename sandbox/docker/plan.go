@@ -15,6 +15,8 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/guest"
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
 
 // The labels of our containers. A base, being a container's commit, has those of
@@ -30,6 +32,7 @@ const (
 	labelSocket     = "yudai.socket"   // the directory of its Network.Socket
 	labelLaunch     = "yudai.launch"   // it may launch programs
 	labelReadonly   = "yudai.readonly" // what is read-only in its image
+	labelProgram    = "yudai.program"  // path of the program inside
 	labelProbe      = "yudai.probe"    // not a sandbox: it shows what the engine can do
 	labelSpec       = "yudai.label."   // before each label of the spec
 )
@@ -39,6 +42,8 @@ type plan struct {
 	name     string
 	from     string
 	image    string
+	program  guest.Program
+	missing  bool // the image lacks the program
 	fresh    bool // from the image, not from a base
 	readonly []string
 	limits   sandbox.Limits
@@ -83,7 +88,8 @@ func planOf(c container.InspectResponse) *plan {
 // unless it has others of that name.
 func (p *plan) use(image imageFacts, readonly []string, fresh bool) {
 	p.image, p.readonly, p.fresh = image.id, readonly, fresh
-	p.labels[labelReadonly] = encode(readonly)
+	p.program, p.missing = image.program, image.labels[labelProgram] != image.program.Path
+	p.labels[labelReadonly], p.labels[labelProgram] = encode(readonly), p.program.Path
 	for k := range image.labels {
 		if _, ours := p.labels[k]; !ours && strings.HasPrefix(k, labelSpec) {
 			p.labels[k] = ""
@@ -116,35 +122,14 @@ func decode(text string) []string {
 // token is a new owner's.
 func token() string { return strings.ToLower(rand.Text()) }
 
-// keeper is the first process: it waits, for so many seconds, and meanwhile reaps
-// the orphans of others. Beside it runs the forwarder where anything can be reached; it
-// is started again should anybody end it.
-const keeper = `export YUDAI_KEEP=1 limit=$1
-shift
-while [ "$limit" = infinity ] || ((SECONDS < limit)); do
-  if [ $# != 0 ] && ! kill -0 "$forward"; then
-    [ -z "$forward" ] || { sleep 1 & wait "$!"; }
-    "$@" </dev/null >/dev/null 2>&1 &
-    forward=$!
-  fi
-  if ! kill -0 "$wait"; then
-    if [ "$limit" = infinity ]; then sleep infinity & else sleep $((limit - SECONDS)) & fi
-    wait=$!
-  fi
-  wait -n
-done`
-
-// forwardPath is our own binary inside a container from which anything can be reached.
-const forwardPath = "/run/yudai/forward"
-
-// ways are what the forwarder offers inside, each an address and a socket.
+// ways are what the container's first process offers, each an address and a socket.
 func (p *plan) ways() []string {
 	var all []string
-	if p.proxy != "" {
-		all = append(all, egress.Address, egress.SocketInside)
+	if len(p.allow) > 0 {
+		all = append(all, egress.Address+" "+egress.SocketInside)
 	}
 	if p.socket != "" {
-		all = append(all, sandbox.SocketAddress, socketDir+"/"+sandbox.SocketName)
+		all = append(all, sandbox.SocketAddress+" "+socketDir+"/"+sandbox.SocketName)
 	}
 	return all
 }
@@ -152,19 +137,12 @@ func (p *plan) ways() []string {
 // config is the container itself.
 func (d *Driver) containerConfig(p *plan) *container.Config {
 	user := fmt.Sprintf("%d:%d", d.config.UID, d.config.UID)
-	limit := "infinity"
-	if p.ttl > 0 {
-		limit = strconv.FormatInt(int64((p.ttl+time.Second-1)/time.Second), 10)
-	}
-	cmd := []string{"-c", keeper, "yudai", limit}
-	if ways := p.ways(); len(ways) > 0 {
-		cmd = append(append(cmd, forwardPath, forwardArg), ways...)
-	}
+	first := protocol.Request{Life: int64((p.ttl + time.Second - 1) / time.Second), Ways: p.ways()}
 	labels := maps.Clone(p.labels)
 	labels[labelDeployment] = d.deployment
 	return &container.Config{
 		Image: p.image, User: user, Hostname: "yudai", WorkingDir: "/", Labels: labels, NetworkDisabled: true,
-		Entrypoint: []string{"/bin/bash"}, Cmd: cmd,
+		Entrypoint: []string{p.program.Path, protocol.VerbInit}, Cmd: first.Items(),
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
 }
@@ -175,7 +153,7 @@ func (d *Driver) hostConfig(p *plan) *container.HostConfig {
 	h := &container.HostConfig{
 		NetworkMode: network.NetworkNone, IpcMode: container.IPCModePrivate, CapDrop: []string{"ALL"},
 		SecurityOpt: []string{"no-new-privileges"}, Runtime: d.config.Runtime, LogConfig: container.LogConfig{Type: "none"},
-		ReadonlyPaths: append(kernelPaths(), p.readonly...),
+		ReadonlyPaths: append(append(kernelPaths(), protocol.ProgramDir), p.readonly...),
 		Resources: container.Resources{
 			Memory: p.limits.Memory, MemorySwap: p.limits.Memory, NanoCPUs: int64(p.limits.CPUs * 1e9), PidsLimit: &processes,
 			Ulimits: []*container.Ulimit{{Name: "core", Soft: 0, Hard: 0}},
@@ -188,9 +166,6 @@ func (d *Driver) hostConfig(p *plan) *container.HostConfig {
 	}
 	show(p.proxy, egress.DirInside)
 	show(p.socket, socketDir)
-	if len(h.Mounts) > 0 {
-		show(d.binary(), forwardPath)
-	}
 	return h
 }
 

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/client"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
 
 // probeScript tells what is in the root directory, whether /usr is read-only, and
@@ -26,7 +26,7 @@ for f in /*; do
 done
 [ ! -w / ] || echo "open"
 while read -r _ _ _ _ where how _; do [ "$where" != /usr ] || [[ ,$how, != *,ro,* ]] || echo "readonly"; done </proc/self/mountinfo
-if [ -n "$1" ]; then "$@" && echo "network"; fi
+if [ -n "$1" ]; then "$@" >/dev/null && echo "network"; fi
 true`
 
 // probeTime is the longest life of a container that only shows something.
@@ -34,7 +34,7 @@ const probeTime = 10 * time.Minute
 
 // probe runs a container that shows what a sandbox from this image would be.
 func (d *Driver) probe(ctx context.Context, image imageFacts, f *facts) ([]string, error) {
-	p := &plan{name: "probe-" + token(), image: image.id, readonly: []string{"/usr"}, limits: d.config.Limits.Fill(sandbox.Limits{}), ttl: probeTime}
+	p := &plan{name: "probe-" + token(), image: image.id, program: image.program, missing: true, readonly: []string{"/usr"}, limits: d.config.Limits.Fill(sandbox.Limits{}), ttl: probeTime}
 	p.labels = map[string]string{labelProbe: "1", labelName: p.name, labelOwner: token()}
 	d.probing.Store(p.name, nil)
 	defer d.probing.Delete(p.name)
@@ -47,7 +47,7 @@ func (d *Driver) probe(ctx context.Context, image imageFacts, f *facts) ([]strin
 		if err != nil {
 			f.noNetwork = err.Error()
 		} else if !slices.Contains(said, "network") {
-			f.noNetwork = "the engine does not show sandbox.docker.proxy_dir, or yudai's program does not run in the image"
+			f.noNetwork = "the engine does not show sandbox.docker.proxy_dir"
 		}
 	}
 	if said == nil {
@@ -107,12 +107,12 @@ func (d *Driver) probeOnce(ctx context.Context, p *plan) (_ []string, err error)
 		return nil, errors.Join(err, d.undo(ctx, p))
 	}
 	defer func() { err = errors.Join(err, d.remove(ctx, id)) }()
-	if _, err := d.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		return nil, fmt.Errorf("start container: %w", err)
+	if err := d.start(ctx, p, id); err != nil {
+		return nil, err
 	}
 	argv := []string{"/bin/bash", "-c", probeScript, "yudai"}
 	if p.proxy != "" {
-		argv = append(argv, forwardPath, forwardArg, "probe")
+		argv = append(argv, p.program.Path, protocol.VerbDial, "file="+egress.SocketInside)
 	}
 	var out bytes.Buffer
 	m := &machine{driver: d, id: id}

@@ -1,7 +1,6 @@
 package drivers
 
 import (
-	"github.com/yudai-dev/yudai/sandbox/docker"
 	"github.com/yudai-dev/yudai/sandbox/local"
 )
 
@@ -9,5 +8,4 @@ import (
 // started it as its helper, for the inside of a sandbox, it does not return.
 func Stage() {
 	local.Stage()
-	docker.Stage()
 }

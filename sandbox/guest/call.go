@@ -135,6 +135,8 @@ func refused(a protocol.Answer, err error) error {
 		return fmt.Errorf("it has another owner: %w", sandbox.ErrGone)
 	case a.Result == protocol.DiskFull:
 		return fmt.Errorf("its disk is full: %w", sandbox.ErrDisk)
+	case a.Result == protocol.Unavailable:
+		return fmt.Errorf("%s: %w", a.Detail, sandbox.ErrUnavailable)
 	case a.Result == protocol.Lost:
 		return fmt.Errorf("%s: %w", a.Detail, errLost)
 	case a.Result == protocol.Lacking:

@@ -27,6 +27,8 @@ type Options struct {
 	// Program is the path of our program where the driver has put it into the machine.
 	// Where it is "" the program is uploaded if need be, and its sum is checked.
 	Program string
+	// Ways are what the container's first process forwards; see [protocol.Request].
+	Ways []string
 	// Launch says that the sandbox was opened with Spec.Launch.
 	Launch bool
 	// OOM says where the kernel counts what it killed for want of memory: "cgroup" in
@@ -82,7 +84,7 @@ func begin(ctx context.Context, r Remote, o Options, verb string) (*Handle, erro
 	h := &Handle{remote: r, options: o, program: o.Program, env: maps.Clone(o.Env)}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	c := h.request(verb)
-	c.root, c.User, c.OOM = true, o.User, o.OOM
+	c.root, c.User, c.OOM, c.Ways = true, o.User, o.OOM, o.Ways
 	if o.Program == "" {
 		return h, h.install(ctx, c)
 	}

@@ -31,7 +31,7 @@ func openMachine(r protocol.Request) protocol.Answer {
 	if err := makeDirs(r); err != nil {
 		return protocol.Answer{Result: protocol.NoPlace, Detail: err.Error()}
 	}
-	return opened()
+	return awaitForwarder(r)
 }
 
 // opened tells where this program is, for the calls that follow.
@@ -115,7 +115,7 @@ func attachMachine(r protocol.Request) protocol.Answer {
 			_ = os.Remove(protocol.StateDir + "/" + name)
 		}
 	}
-	return opened()
+	return awaitForwarder(r)
 }
 
 // replaceOwner names the new owner in one step, in a file of the user whose directory it is.

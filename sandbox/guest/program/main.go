@@ -22,6 +22,7 @@ import (
 const (
 	verbSupervise = "supervise" // be the supervisor of a command
 	verbOutlive   = "outlive"   // be the supervisor of a launched program
+	verbForward   = "forward"   // offer sockets at addresses
 )
 
 func main() {
@@ -35,6 +36,8 @@ func main() {
 	switch r.Verb {
 	case protocol.VerbInit:
 		initContainer(r)
+	case verbForward:
+		forward(r)
 	case verbSupervise:
 		supervise(r)
 	case verbOutlive:
@@ -79,6 +82,8 @@ func serve(r protocol.Request) protocol.Answer {
 		return find(r)
 	case protocol.VerbRemove:
 		return remove(r)
+	case protocol.VerbDial:
+		return dial(r)
 	}
 	return failed("unknown verb " + r.Verb)
 }
@@ -86,6 +91,9 @@ func serve(r protocol.Request) protocol.Answer {
 // answer writes the last frame and ends the program.
 func answer(a protocol.Answer) {
 	show(protocol.FrameEnd, []byte(a.String()))
+	if a.Result != protocol.OK {
+		os.Exit(1)
+	}
 	os.Exit(0)
 }
 

@@ -29,15 +29,18 @@ func Head(kind byte, n int) []byte {
 // Results of a request.
 const (
 	OK       = "ok"
-	Gone     = "gone"     // another owner has the sandbox, or nobody opened it
-	DiskFull = "full"     // no room on the disk
-	Lost     = "lost"     // the command never started, or its supervisor was killed
-	Busy     = "busy"     // something that was launched runs
-	Lacking  = "lacking"  // programs are missing; Detail names them
-	NoPlace  = "noplace"  // the state directory cannot be made
-	Missing  = "missing"  // no such file
-	BadPath  = "path"     // outside, or not a regular file
-	Failed   = "failed"   // Detail says why
+	Gone     = "gone"    // another owner has the sandbox, or nobody opened it
+	DiskFull = "full"    // no room on the disk
+	Lost     = "lost"    // the command never started, or its supervisor was killed
+	Busy     = "busy"    // something that was launched runs
+	Lacking  = "lacking" // programs are missing; Detail names them
+	NoPlace  = "noplace" // the state directory cannot be made
+	Missing  = "missing" // no such file
+	BadPath  = "path"    // outside, or not a regular file
+	Failed   = "failed"  // Detail says why
+	// Unavailable says that something of the machine is not there; Detail says what.
+	Unavailable = "unavailable"
+
 	exited   = "exited"   // a command ended
 	timedOut = "timeout"  // ... by its timeout
 	oom      = "oom"      // ... and the kernel killed a process for want of memory

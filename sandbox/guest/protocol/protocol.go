@@ -29,6 +29,7 @@ const (
 	VerbPut      = "put"      // move an uploaded file to its place
 	VerbFind     = "find"     // the real path of a regular file
 	VerbRemove   = "remove"   // remove an uploaded file
+	VerbDial     = "dial"     // does somebody listen at a socket?
 	VerbInit     = "init"     // be the first process of a container
 )
 
@@ -60,9 +61,11 @@ type Request struct {
 	OnlyOwner bool
 	// RequestFile holds more of the request, because it is too long for arguments.
 	RequestFile string
-	// Life is how many seconds a container lives, 0 for ever; Argv is a helper that
-	// its first process keeps running.
+	// Life is how many seconds a container lives, 0 for ever.
 	Life int64
+	// Ways are what a container's first process offers at addresses of the loopback:
+	// each is an address and the path of a unix socket, with a space between.
+	Ways []string
 }
 
 func (r *Request) texts() map[string]*string {
@@ -77,7 +80,7 @@ func (r *Request) numbers() map[string]*int64 {
 }
 
 func (r *Request) lists() map[string]*[]string {
-	return map[string]*[]string{"arg": &r.Argv, "env": &r.Env, "path": &r.Path, "old": &r.Old}
+	return map[string]*[]string{"arg": &r.Argv, "env": &r.Env, "path": &r.Path, "old": &r.Old, "way": &r.Ways}
 }
 
 // Items are the request as arguments, each "key=value", without the verb.
