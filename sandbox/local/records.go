@@ -190,19 +190,36 @@ func rename(from, to string) error {
 	return nil
 }
 
-// remove takes a directory out of sight and then removes it.
+// remove takes a directory out of sight and then removes it. One that is not there is no error.
 func (s *state) remove(dir string) error {
-	hole, err := os.MkdirTemp(filepath.Join(s.dir, trashDir), "")
+	hole, err := s.hide(dir)
 	if err != nil {
-		return fmt.Errorf("remove sandbox: %w", err)
-	}
-	err = os.Rename(dir, filepath.Join(hole, "x"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Remove(hole)
 		return fmt.Errorf("remove sandbox: %w", err)
 	}
 	failpoint.Hit("sandbox", "remove", "hidden")
 	return removeTree(hole)
+}
+
+// hide renames a directory into a new one of the trash, which it returns. A Sweep empties
+// the trash: it may remove the new one before the rename, which then says that something
+// does not exist although the directory is still there.
+func (s *state) hide(dir string) (hole string, err error) {
+	for {
+		if hole, err = os.MkdirTemp(filepath.Join(s.dir, trashDir), ""); err != nil {
+			return "", err
+		}
+		err = os.Rename(dir, filepath.Join(hole, "x"))
+		if err == nil {
+			return hole, nil
+		}
+		_ = os.Remove(hole)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			return hole, nil
+		}
+	}
 }
 
 // removeTree removes everything, directories without permissions included.
