@@ -63,7 +63,7 @@ var mayImport = map[string][]string{
 	"sandbox":                {},
 	"sandbox/local":          {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
 	"test/localtest":         {"sandbox", "sandbox/local", "sandbox/sandboxtest", "test/require"},
-	"sandbox/docker":         {"sandbox", "sandbox/egress", "sandbox/inside", "sandbox/records", "internal/failpoint"},
+	"sandbox/docker":         {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "sandbox/records", "internal/failpoint"},
 	"sandbox/e2b":            {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/prime":          {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/egress":         {"internal/unixsock"},
