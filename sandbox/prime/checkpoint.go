@@ -6,104 +6,229 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"slices"
 
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/inside"
 )
 
-// point is a checkpoint: the files of a sandbox at one moment.
-type point struct {
-	ID        string     `json:"id"`
-	SandboxID string     `json:"sandbox_id"`
-	State     pointState `json:"state"`
-	Error     string     `json:"error"`
-	CreatedAt instant    `json:"created_at"`
+// checkpoint holds the files of a sandbox at one moment.
+type checkpoint struct {
+	ID        string  `json:"id"`
+	SandboxID string  `json:"sandbox_id"`
+	State     string  `json:"state"`
+	Error     string  `json:"error"`
+	CreatedAt instant `json:"created_at"`
 }
 
-// pointState is where a checkpoint is in its life.
-type pointState string
-
-const (
-	pointDurable  pointState = "DURABLE" // it can be restored
-	pointFailed   pointState = "FAILED"
-	pointDeleting pointState = "DELETING"
-)
+const durable = "DURABLE" // it can be restored
 
 // lost reports whether it never can be restored.
-func (s pointState) lost() bool { return s == pointFailed || s == pointDeleting }
+func (c checkpoint) lost() bool { return c.State == "FAILED" || c.State == "DELETING" }
 
-// take asks for a checkpoint. There is no key that would make it repeatable.
-func (c *control) take(ctx context.Context, id string) (point, error) {
-	var p point
-	err := c.do(ctx, call{method: http.MethodPost, path: path("sandbox", id, "checkpoints"), answer: &p, once: true})
-	if err == nil && p.ID == "" {
-		err = &lost{errors.New("the answer to a new checkpoint has no id")}
+// freezing is Note.Freezing: checkpoints have no names.
+const freezing = "checkpoint"
+
+// Snapshot makes a checkpoint that can be restored, of files that are all on the
+// disk. What an attempt leaves that failed cannot be deleted while the sandbox runs:
+// its note says so until the end.
+func (p *provider) Snapshot(ctx context.Context, m inside.Remote, n *cloud.Note, save func() error) (string, error) {
+	if !p.freezes() {
+		return "", notOffered()
 	}
-	return p, err
+	before := map[string]bool{} // of attempts that failed
+	again := n.Freezing != ""
+	if again {
+		made, err := p.checkpoints(ctx, n.ID)
+		if err != nil {
+			return "", p.noCheckpoint(ctx, *n, err)
+		}
+		for _, c := range made {
+			before[c.ID] = true
+		}
+	}
+	n.Freezing = freezing
+	if err := save(); err != nil { // before the call that it is about
+		return "", err
+	}
+	code, err := m.Run(ctx, inside.Process{Argv: []string{"/bin/bash", "-c", "sync"}, Root: true}, func(bool, []byte) {})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("sync: exit %d", code)
+	}
+	if err != nil {
+		return "", err
+	}
+	c, err := p.takeCheckpoint(ctx, n.ID, before)
+	if err != nil {
+		return "", p.noCheckpoint(ctx, *n, err)
+	}
+	if err := p.awaitDurable(ctx, c); err != nil {
+		return "", err
+	}
+	if !again {
+		n.Freezing = ""
+	}
+	return c.ID, nil
 }
 
-func (c *control) checkpoint(ctx context.Context, id string) (point, error) {
-	var p point
-	return p, c.do(ctx, call{method: http.MethodGet, path: path("sandbox", "checkpoints", id), answer: &p})
+// notOffered says that there are no checkpoints.
+func notOffered() error {
+	return fmt.Errorf("checkpoints are not offered, or off in %scheckpoints: %w", section, errors.ErrUnsupported)
+}
+
+// noCheckpoint explains why there is no checkpoint. Where the service knows the
+// sandbox and not its checkpoints, it does not offer them.
+func (p *provider) noCheckpoint(ctx context.Context, n cloud.Note, err error) error {
+	if !cloud.NotOffered(err) {
+		return err
+	}
+	o, e := p.get(ctx, n.ID)
+	switch {
+	case cloud.IsMissing(e) || e == nil && o.Status.ended():
+		return sandbox.ErrGone
+	case e != nil:
+		return e
+	}
+	if !p.unable.Swap(true) {
+		p.log.Warn().Str(logkey.SandboxID, n.Name).Msg("no checkpoints are offered: every sandbox is prepared by itself")
+	}
+	return notOffered()
+}
+
+// takeCheckpoint asks for a checkpoint. There is no key that would make that
+// repeatable: where the answer is lost it looks for one before it asks again.
+func (p *provider) takeCheckpoint(ctx context.Context, id string, before map[string]bool) (checkpoint, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		var c checkpoint
+		_, err := p.control.Do(ctx, cloud.Call{Method: http.MethodPost, Path: cloud.Path("sandbox", id, "checkpoints"), Answer: &c, Makes: true})
+		if err == nil && c.ID == "" {
+			err = &cloud.Lost{Cause: errors.New("the answer to a new checkpoint has no id")}
+		}
+		if err == nil || !cloud.Transient(err) || try == tries || ctx.Err() != nil {
+			return c, err
+		}
+		made, e := p.checkpoints(ctx, id)
+		if e != nil {
+			return c, err
+		}
+		for _, c := range made {
+			if c.SandboxID == id && !c.lost() && !before[c.ID] {
+				return c, nil
+			}
+		}
+	}
+}
+
+// awaitDurable waits until a checkpoint can be restored.
+func (p *provider) awaitDurable(ctx context.Context, c checkpoint) error {
+	id, first := c.ID, true
+	late, err := cloud.Poll(ctx, p.pace.poll/2, p.pace.pollMost, p.pace.freeze, func() (bool, error) {
+		if !first {
+			if next, err := p.checkpoint(ctx, id); err == nil {
+				c = next
+			} else if !cloud.Transient(err) {
+				return false, err
+			}
+		}
+		first = false
+		if c.lost() {
+			return false, fmt.Errorf("%w: Prime failed to make the checkpoint: %s", sandbox.ErrUnavailable, cloud.Plain(c.Error))
+		}
+		return c.State == durable, nil
+	})
+	if late {
+		return fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, p.pace.freeze)
+	}
+	return err
+}
+
+func (p *provider) checkpoint(ctx context.Context, id string) (checkpoint, error) {
+	var c checkpoint
+	return c, p.call(ctx, http.MethodGet, cloud.Path("sandbox", "checkpoints", id), nil, &c)
 }
 
 // checkpoints lists those of a sandbox: a list, or an object with one.
-func (c *control) checkpoints(ctx context.Context, id string) ([]point, error) {
+func (p *provider) checkpoints(ctx context.Context, id string) ([]checkpoint, error) {
 	var raw json.RawMessage
-	if err := c.do(ctx, call{method: http.MethodGet, path: path("sandbox", id, "checkpoints"), answer: &raw}); err != nil {
+	if err := p.call(ctx, http.MethodGet, cloud.Path("sandbox", id, "checkpoints"), nil, &raw); err != nil {
 		return nil, err
 	}
-	var all []point
+	var all []checkpoint
 	if json.Unmarshal(raw, &all) == nil {
 		return all, nil
 	}
 	var wrapped struct {
-		Checkpoints []point `json:"checkpoints"`
+		Checkpoints []checkpoint `json:"checkpoints"`
 	}
 	if err := json.Unmarshal(raw, &wrapped); err != nil {
-		return nil, &lost{fmt.Errorf("the list of checkpoints cannot be read: %w", err)}
+		return nil, &cloud.Lost{Cause: fmt.Errorf("the list of checkpoints cannot be read: %w", err)}
 	}
 	return wrapped.Checkpoints, nil
 }
 
-// dropCheckpoint deletes a checkpoint; a missing one is no error. One that is being
-// made is refused for a while.
-func (c *control) dropCheckpoint(ctx context.Context, id string) error {
-	const tries = 16
-	wait := c.pace.poll / 4
-	for try := 1; ; try++ {
-		err := c.do(ctx, call{method: http.MethodDelete, path: path("sandbox", "checkpoints", id)})
-		if err == nil || isGone(err) {
-			return nil
-		}
-		if statusOf(err) != http.StatusConflict || try == tries || !sleep(ctx, wait) {
-			return err
-		}
-		wait = min(wait*3/2, c.pace.poll*3)
+// HasSnapshot reports whether a base can be restored.
+func (p *provider) HasSnapshot(ctx context.Context, n cloud.Note) bool {
+	c, err := p.checkpoint(ctx, n.Snapshot)
+	if err != nil {
+		return !cloud.IsMissing(err)
 	}
+	return !c.lost()
 }
 
-// settled waits until a checkpoint can be restored.
-func (c *control) settled(ctx context.Context, p point) (point, error) {
-	id, wait := p.ID, c.pace.poll/2
-	for until := time.Now().Add(c.pace.freeze); ; {
-		switch {
-		case p.State == pointDurable:
-			return p, nil
-		case p.State.lost():
-			return p, fmt.Errorf("%w: Prime failed to make the checkpoint: %s", sandbox.ErrUnavailable, plain(p.Error))
-		case time.Now().Add(wait).After(until):
-			return p, fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, c.pace.freeze)
-		case !sleep(ctx, wait):
-			return p, context.Cause(ctx)
-		}
-		wait = min(wait*3/2, c.pace.pollMost)
-		next, err := c.checkpoint(ctx, id)
-		if err == nil {
-			p = next
-		} else if !transient(err) {
-			return p, err
-		}
-		p.ID = id
+// UnwantedSnapshots are the checkpoints of a note's sandbox but the one of its base, the newest first.
+func (p *provider) UnwantedSnapshots(ctx context.Context, n cloud.Note) ([]string, error) {
+	made, err := p.checkpoints(ctx, n.ID)
+	if err != nil && !cloud.NotOffered(err) {
+		return nil, err
 	}
+	slices.SortStableFunc(made, func(a, b checkpoint) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
+	var ids []string
+	for _, c := range made {
+		if c.SandboxID == n.ID && c.ID != n.Snapshot {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// RemoveSnapshot deletes a checkpoint; a missing one is no error. One that is being
+// made is refused for a while.
+func (p *provider) RemoveSnapshot(ctx context.Context, _ cloud.Note, id string) error {
+	busy := &cloud.Backoff{First: p.pace.poll / 4, Most: p.pace.poll * 3, Tries: 16}
+	err := cloud.Retry(ctx, func() error {
+		return p.call(ctx, http.MethodDelete, cloud.Path("sandbox", "checkpoints", id), nil, nil)
+	}, func(err error) *cloud.Backoff {
+		if cloud.HasStatus(err, http.StatusConflict) {
+			return busy
+		}
+		return nil
+	})
+	if cloud.IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// Parent deletes the sandbox that a base was made of, and the checkpoints of earlier
+// attempts: as long as the sandbox runs its newest one cannot be deleted.
+func (p *provider) Parent(ctx context.Context, n *cloud.Note, _ bool) error {
+	if err := p.Remove(ctx, []string{n.ID})[n.ID]; err != nil {
+		return err
+	}
+	if n.Freezing != "" {
+		unwanted, err := p.UnwantedSnapshots(ctx, *n)
+		if err != nil {
+			return err
+		}
+		for _, id := range unwanted {
+			if err := p.RemoveSnapshot(ctx, *n, id); err != nil {
+				return err
+			}
+		}
+	}
+	n.ID, n.Freezing = "", ""
+	return nil
 }

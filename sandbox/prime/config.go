@@ -3,8 +3,6 @@ package prime
 import (
 	"fmt"
 	"math"
-	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
 // Config is the section sandbox.prime of config.yml.
@@ -93,7 +92,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	if strings.ContainsFunc(c.APIKeyFile, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		report("api_key_file", "is not the name of a file")
 	}
-	if c.APIURL != "" && !isURL(c.APIURL) {
+	if c.APIURL != "" && !cloud.IsURL(c.APIURL) {
 		report("api_url", "must be an http or https address without user, query and fragment, or empty")
 	}
 	word := regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
@@ -115,7 +114,7 @@ func (c Config) Validate(report func(key, problem string)) {
 		key string
 		usd float64
 	}{{"usd_per_core_hour", c.USDPerCoreHour}, {"usd_per_gb_hour", c.USDPerGBHour}, {"usd_per_disk_gb_hour", c.USDPerDiskGBHour}} {
-		if !(rate.usd >= 0 && rate.usd <= 1000) { // true for NaN
+		if !cloud.IsPrice(rate.usd) {
 			report(rate.key, "must be 0 to 1000")
 		}
 	}
@@ -203,44 +202,12 @@ func minutes(d, most time.Duration) int {
 	return max(1, int((d+time.Minute-1)/time.Minute))
 }
 
-// key reads the API key.
-func (c Config) key(env func(string) string) (string, error) {
-	key := ""
-	if c.APIKeyEnv != "" {
-		key = strings.TrimSpace(env(c.APIKeyEnv))
+// key says where the API key is.
+func (c Config) key() cloud.Key {
+	return cloud.Key{
+		Section: section, Env: c.APIKeyEnv, File: c.APIKeyFile,
+		Make: "make one that may read and write sandboxes in the dashboard, https://app.primeintellect.ai,",
 	}
-	if key == "" && c.APIKeyFile != "" {
-		data, err := os.ReadFile(c.APIKeyFile)
-		if err != nil {
-			return "", fmt.Errorf("%w: %sapi_key_file: %w", sandbox.ErrSetting, section, err)
-		}
-		key = strings.TrimSpace(string(data))
-	}
-	if key == "" {
-		return "", fmt.Errorf("%w: there is no API key: make one that may read and write sandboxes in the dashboard, https://app.primeintellect.ai, and "+
-			"put it into %s", sandbox.ErrSetting, c.keyPlace())
-	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%w: the API key has characters that no key has: look at %s", sandbox.ErrSetting, c.keyPlace())
-	}
-	return key, nil
-}
-
-// keyPlace says where the key is, or belongs.
-func (c Config) keyPlace() string {
-	switch {
-	case c.APIKeyFile != "":
-		return fmt.Sprintf("the file %s (%sapi_key_file)", c.APIKeyFile, section)
-	case c.APIKeyEnv != "":
-		return fmt.Sprintf("the environment variable %s (%sapi_key_env)", c.APIKeyEnv, section)
-	}
-	return fmt.Sprintf("a file (%sapi_key_file) or an environment variable (%sapi_key_env)", section, section)
-}
-
-func isURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
-		u.RawQuery == "" && u.Fragment == "" && len(s) < 1000
 }
 
 // base is the address without what is appended to it anyway.

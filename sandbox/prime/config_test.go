@@ -37,7 +37,7 @@ func TestValidateReportsEveryKey(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := prime.New(c, book(t, t.TempDir()), zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "sandbox.prime.limits.cpus") {
+	if _, err := prime.NewTest(c, book(t, t.TempDir()), zerolog.Nop()); err == nil || !strings.Contains(err.Error(), "sandbox.prime.limits.cpus") {
 		t.Errorf("New: %v, want the keys", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	} {
 		conf := prime.DefaultConfig()
 		c.change(&conf)
-		_, err := prime.New(conf, book(t, t.TempDir()), zerolog.Nop())
+		_, err := prime.NewTest(conf, book(t, t.TempDir()), zerolog.Nop())
 		if len(c.says) == 0 && err != nil {
 			t.Errorf("%+v: %v", conf, err)
 		}

@@ -2,6 +2,7 @@ package prime_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -67,17 +68,17 @@ func (m mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // lives are what a process does with sandboxes until it dies.
-func lives() map[string]func(ctx context.Context, d *prime.Driver) error {
+func lives() map[string]func(ctx context.Context, d *prime.TestDriver) error {
 	one := sandbox.Network{Allow: []string{"one.example.org"}}
-	return map[string]func(ctx context.Context, d *prime.Driver) error{
-		"open, restrict, close": func(ctx context.Context, d *prime.Driver) error {
+	return map[string]func(ctx context.Context, d *prime.TestDriver) error{
+		"open, restrict, close": func(ctx context.Context, d *prime.TestDriver) error {
 			sb, err := d.Open(ctx, sandbox.Spec{Name: "a", Network: one})
 			if err != nil {
 				return err
 			}
 			return errors.Join(sb.(sandbox.Egress).Restrict(ctx, sandbox.Network{}), sb.Close(ctx))
 		},
-		"freeze, open from, thaw": func(ctx context.Context, d *prime.Driver) error {
+		"freeze, open from, thaw": func(ctx context.Context, d *prime.TestDriver) error {
 			sb, err := d.Open(ctx, sandbox.Spec{Name: "base"})
 			if err != nil {
 				return err
@@ -96,7 +97,7 @@ func lives() map[string]func(ctx context.Context, d *prime.Driver) error {
 }
 
 // each kills a life at every call, with or without its effect, and looks at what the next process makes of it.
-func each(t *testing.T, effects []bool, next func(t *testing.T, s *primesim.Server, d *prime.Driver)) {
+func each(t *testing.T, effects []bool, next func(t *testing.T, s *primesim.Server, d *prime.TestDriver)) {
 	t.Helper()
 	for what, life := range lives() {
 		for _, effect := range effects {
@@ -127,8 +128,8 @@ func each(t *testing.T, effects []bool, next func(t *testing.T, s *primesim.Serv
 }
 
 // die reports whether the life was lived to its end.
-func die(t *testing.T, s *primesim.Server, at int, effect bool, life func(context.Context, *prime.Driver) error,
-	next func(*testing.T, *primesim.Server, *prime.Driver)) bool {
+func die(t *testing.T, s *primesim.Server, at int, effect bool, life func(context.Context, *prime.TestDriver) error,
+	next func(*testing.T, *primesim.Server, *prime.TestDriver)) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -159,7 +160,7 @@ func die(t *testing.T, s *primesim.Server, at int, effect bool, life func(contex
 func TestDeathAtAnyCallThenSweep(t *testing.T) {
 	t.Parallel()
 	requireMachines(t)
-	each(t, []bool{true, false}, func(t *testing.T, _ *primesim.Server, d *prime.Driver) {
+	each(t, []bool{true, false}, func(t *testing.T, _ *primesim.Server, d *prime.TestDriver) {
 		t.Helper()
 		if _, err := d.Sweep(t.Context(), func(sandbox.Info) bool { return false }); err != nil {
 			t.Errorf("sweep: %v", err)
@@ -172,7 +173,7 @@ func TestDeathAtAnyCallThenSweep(t *testing.T) {
 func TestDeathAtAnyCallThenOn(t *testing.T) {
 	t.Parallel()
 	requireMachines(t)
-	each(t, []bool{true}, func(t *testing.T, _ *primesim.Server, d *prime.Driver) {
+	each(t, []bool{true}, func(t *testing.T, _ *primesim.Server, d *prime.TestDriver) {
 		t.Helper()
 		ctx := t.Context()
 		for _, name := range []string{"a", "base"} {
@@ -276,4 +277,42 @@ func TestDeathAfterFreeze(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestNotesOfTheVersionBefore: a sandbox and a base that an earlier version noted in
+// its form are attached to, opened from and swept.
+func TestNotesOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	s := service(t, primesim.Options{})
+	dir := t.TempDir()
+	d := driver(t, s.URL(), dir)
+	base, err := d.Freeze(t.Context(), open(t, d, sandbox.Spec{Name: "base"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open(t, d, sandbox.Spec{Name: "a"})
+	for _, name := range []string{"base", "a"} {
+		n, err := d.Journal().Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		memo, err := json.Marshal(map[string]any{
+			"stage": n.Stage, "request": n.Request, "owner": n.Owner, "allow": n.Allow, "user": n.User, "checkpoint": n.Snapshot, "disk_gb": n.DiskGB,
+		})
+		n.More = map[string]string{"prime": string(memo)}
+		if err := errors.Join(err, book(t, dir).Put(n.Record)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := driver(t, s.URL(), dir)
+	if sb, err := next.Attach(t.Context(), "a"); err != nil || !next.HasBase(t.Context(), base) {
+		t.Errorf("attach: %v", err)
+	} else if res, err := sb.Exec(t.Context(), sandbox.Command{Shell: "exit 4"}); err != nil || res.ExitCode != 4 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	open(t, next, sandbox.Spec{Name: "copy", From: base})
+	if gone, err := driver(t, s.URL(), dir).Sweep(t.Context(), func(sandbox.Info) bool { return false }); err != nil || len(gone) != 3 {
+		t.Errorf("swept %q, %v", gone, err)
+	}
+	nothingBilled(t, s)
 }

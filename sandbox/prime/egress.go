@@ -2,13 +2,12 @@ package prime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
 // rules are what a sandbox may reach, as the service holds them.
@@ -22,23 +21,17 @@ type rules struct {
 	Applied           bool  `json:"applied"`
 }
 
-// wishes replace all rules: an empty list of what is allowed is no network.
-type wishes struct {
+// replacement replaces all rules: an empty list of what is allowed is no network.
+type replacement struct {
 	Allowlist []string `json:"allowlist"` // never nil
 	Denylist  []string `json:"denylist"`  // always null
 }
 
-// hosts is the allow-list of a network, never nil.
-func hosts(n sandbox.Network) ([]string, error) {
-	if n.Socket != "" {
-		return nil, fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of prime (%s): allow a public name that leads here", errors.ErrUnsupported, n.Socket)
+func checkHosts(allow []string) error {
+	if len(allow) > mostHosts {
+		return fmt.Errorf("%w: %d hosts: Prime takes at most %d", sandbox.ErrLimit, len(allow), mostHosts)
 	}
-	if len(n.Allow) > mostHosts {
-		return nil, fmt.Errorf("%w: %d hosts: Prime takes at most %d", sandbox.ErrLimit, len(n.Allow), mostHosts)
-	}
-	all := append([]string{}, n.Allow...)
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	return nil
 }
 
 // hold reports whether these rules are in force for allow, from generation on.
@@ -53,12 +46,26 @@ func (r rules) match(allow []string) bool {
 	return r.Policy.Allowlist != nil && slices.Equal(slices.Compact(have), allow)
 }
 
-// restrict makes the rules hold that allow says, and returns when they do. What
+// Restrict makes the rules hold that the note says, and returns when they do. What
 // holds already is left alone.
-func (c *control) restrict(ctx context.Context, id string, allow []string) error {
-	at := path("sandbox", id, "egress-policy")
+func (p *provider) Restrict(ctx context.Context, n cloud.Note) error {
+	err := p.restrict(ctx, n.ID, append([]string{}, n.Allow...))
+	if cloud.HasStatus(err, http.StatusNotFound, http.StatusGone, http.StatusConflict, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
+		if n, ended := p.hasEnded(ctx, n.ID); ended {
+			return fmt.Errorf("set network rules: %w: %s", sandbox.ErrGone, n)
+		}
+		return fmt.Errorf("%w: Prime does not set network rules for this sandbox: %w", sandbox.ErrUnavailable, err)
+	}
+	if err != nil {
+		return fmt.Errorf("set network rules: %w", p.Explain(err))
+	}
+	return nil
+}
+
+func (p *provider) restrict(ctx context.Context, id string, allow []string) error {
+	at := cloud.Path("sandbox", id, "egress-policy")
 	var now rules
-	if err := c.do(ctx, call{method: http.MethodGet, path: at, answer: &now}); err != nil {
+	if err := p.call(ctx, http.MethodGet, at, nil, &now); err != nil {
 		return err
 	}
 	if now.hold(allow, 0) {
@@ -66,38 +73,23 @@ func (c *control) restrict(ctx context.Context, id string, allow []string) error
 	}
 	if !now.match(allow) {
 		now = rules{}
-		if err := c.do(ctx, call{method: http.MethodPut, path: at, body: wishes{Allowlist: allow}, answer: &now}); err != nil {
+		if err := p.call(ctx, http.MethodPut, at, replacement{Allowlist: allow}, &now); err != nil {
 			return err
 		}
 	}
-	from, wait := now.Generation, c.pace.poll/4
-	for until := time.Now().Add(c.pace.egress); !now.hold(allow, from); {
-		if time.Now().Add(wait).After(until) {
-			return fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, c.pace.egress)
+	from, first := now.Generation, true
+	late, err := cloud.Poll(ctx, p.pace.poll/4, p.pace.poll*2, p.pace.egress, func() (bool, error) {
+		if !first {
+			now = rules{}
+			if err := p.call(ctx, http.MethodGet, at, nil, &now); err != nil && !cloud.Transient(err) {
+				return false, err
+			}
 		}
-		if !sleep(ctx, wait) {
-			return context.Cause(ctx)
-		}
-		wait = min(wait*3/2, c.pace.poll*2)
-		now = rules{}
-		if err := c.do(ctx, call{method: http.MethodGet, path: at, answer: &now}); err != nil && !transient(err) {
-			return err
-		}
+		first = false
+		return now.hold(allow, from), nil
+	})
+	if late {
+		return fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, p.pace.egress)
 	}
-	return nil
-}
-
-// restrict is the same, with the contract's errors.
-func (d *Driver) restrict(ctx context.Context, id string, allow []string) error {
-	err := d.control.restrict(ctx, id, allow)
-	if s := statusOf(err); isGone(err) || s == http.StatusConflict || s == http.StatusMethodNotAllowed || s == http.StatusNotImplemented {
-		if n, e := d.control.why(ctx, id); isGone(e) || e == nil && n.Status.ended() {
-			return fmt.Errorf("set network rules: %w: %s", sandbox.ErrGone, n)
-		}
-		return fmt.Errorf("%w: Prime does not set network rules for this sandbox: %w", sandbox.ErrUnavailable, err)
-	}
-	if err != nil {
-		return fmt.Errorf("set network rules: %w", d.config.explain(err))
-	}
-	return nil
+	return err
 }

@@ -7,41 +7,72 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/prime/command"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
+// TestDriver is a driver whose inside tests see.
+type TestDriver struct {
+	*cloud.Driver
+	p *provider
+}
+
+// NewTest is New for tests.
+func NewTest(c Config, book *records.Book, log zerolog.Logger) (*TestDriver, error) {
+	p, err := newProvider(c, book, log)
+	if err != nil {
+		return nil, err
+	}
+	return &TestDriver{p.driver(), p}, nil
+}
+
 // Hurry makes a driver as impatient as tests are.
-func (d *Driver) Hurry() {
+func (d *TestDriver) Hurry() {
 	const ms = time.Millisecond
-	p := d.control.pace
-	p.retry, p.poll, p.pollMost = 20*ms, 20*ms, 100*ms
-	p.throttled = []time.Duration{5 * ms, 10 * ms, 20 * ms, 20 * ms}
-	p.gateway = []time.Duration{10 * ms, 20 * ms, 40 * ms}
-	p.conflict = []time.Duration{5 * ms, 10 * ms, 20 * ms}
+	p := &d.p.pace
+	p.poll, p.pollMost = 20*ms, 100*ms
+	p.failed.First, p.failed.Most = 10*ms, 40*ms
+	p.conflict.First, p.conflict.Most = 5*ms, 20*ms
+	p.throttled.First, p.throttled.Most = 10*ms, 20*ms
 	p.use = 300 * ms
-	d.control.pace = p
+	d.p.control.Patience.Broken = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 3}
+	d.p.control.Patience.Limited = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 5}
 }
 
 // Silence is how long a stream or a transfer may be silent.
-func (d *Driver) Silence(t time.Duration) { d.control.pace.silence, d.control.pace.transfer = t, t }
+func (d *TestDriver) Silence(t time.Duration) { d.p.pace.silence, d.p.pace.transfer = t, t }
 
 // EgressTime is how long network rules may take.
-func (d *Driver) EgressTime(t time.Duration) { d.control.pace.egress = t }
+func (d *TestDriver) EgressTime(t time.Duration) { d.p.pace.egress = t }
 
 // RequestTime bounds one request.
-func (d *Driver) RequestTime(t time.Duration) { d.control.pace.request = t }
+func (d *TestDriver) RequestTime(t time.Duration) { d.p.control.Patience.Request = t }
 
 // Through sends everything through a transport.
-func (d *Driver) Through(wrap func(http.RoundTripper) http.RoundTripper) {
-	d.control.client.Transport = wrap(d.control.client.Transport)
-	d.gateway.client.Transport = wrap(d.gateway.client.Transport)
-	d.gateway.streams.Transport = wrap(d.gateway.streams.Transport)
+func (d *TestDriver) Through(wrap func(http.RoundTripper) http.RoundTripper) {
+	for _, c := range []*http.Client{d.p.control.HTTP, d.p.gateway.files, d.p.gateway.streams} {
+		c.Transport = wrap(c.Transport)
+	}
 }
 
-// Frame makes the frame of a request to start a program.
+// Frame is what starting a program sends.
 func Frame(cmd string, args []string, env map[string]string, dir string) []byte {
-	return frame(0, spec{cmd: cmd, args: args, envs: env, cwd: dir}.encode())
+	spec := &command.CommandSpec{Cmd: cmd, Args: args, Envs: env}
+	if dir != "" {
+		spec.Cwd = proto.String(dir)
+	}
+	var sent []byte
+	doer := cloud.Doer(func(r *http.Request) (*http.Response, error) {
+		sent, _ = io.ReadAll(r.Body)
+		return nil, io.ErrUnexpectedEOF
+	})
+	_ = events(context.Background(), doer, "http://g.invalid", &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, nil)
+	return sent
 }
 
 // Event is what a frame of a stream says.
@@ -53,18 +84,19 @@ type Event struct {
 
 // Events reads frames until their end.
 func Events(r io.Reader) (all []Event, err error) {
-	f := &frames{r: r}
-	for {
-		flags, message, err := f.next()
-		if err != nil || flags&frameEnd != 0 {
-			return all, err
+	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: io.NopCloser(r), Request: req,
+		}, nil
+	})
+	err = events(context.Background(), doer, "http://g.invalid", &command.StartRequest{}, func(e *command.CommandSessionEvent) {
+		one := Event{Stdout: string(e.GetData().GetStdout()), Stderr: string(e.GetData().GetStderr())}
+		if end := e.GetEnd(); end != nil {
+			one.Ended, one.Code = true, int(end.GetExitCode())
 		}
-		e, err := decodeEvent(message)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, Event{string(e.stdout), string(e.stderr), e.ended, e.code})
-	}
+		all = append(all, one)
+	})
+	return all, err
 }
 
 // Instant reads a time of the service.
@@ -75,26 +107,26 @@ func Instant(text string) (time.Time, error) {
 }
 
 // Running waits until a sandbox of that id runs.
-func (d *Driver) Running(ctx context.Context, name, id string) error {
-	return d.awaitRunning(ctx, name, id)
+func (d *TestDriver) Running(ctx context.Context, name, id string) error {
+	return d.p.awaitRunning(ctx, name, id)
 }
 
 // Access asks for the way to a sandbox and returns its token.
-func (d *Driver) Access(ctx context.Context, id string) (string, error) {
-	a, err := d.gateway.access(ctx, id)
+func (d *TestDriver) Access(ctx context.Context, id string) (string, error) {
+	a, err := d.p.gateway.access(ctx, id)
 	return a.Token, err
 }
 
-// Book is where the driver's notes are.
-func (d *Driver) Book() *records.Book { return d.book }
+// Journal is where the driver's notes are.
+func (d *TestDriver) Journal() *cloud.Journal { return d.p.journal }
 
 // Restrict makes rules hold for a sandbox of that id.
-func (d *Driver) Restrict(ctx context.Context, id string, allow []string) error {
-	return d.restrict(ctx, id, allow)
+func (d *TestDriver) Restrict(ctx context.Context, id string, allow []string) error {
+	return d.p.Restrict(ctx, cloud.Note{Record: records.Record{ID: id}, Detail: cloud.Detail{Allow: allow}})
 }
 
 // Run runs a program in a sandbox of that id.
-func (d *Driver) Run(ctx context.Context, id string, argv ...string) (int, error) {
-	m := d.machine(note{Record: records.Record{ID: id}})
+func (d *TestDriver) Run(ctx context.Context, id string, argv ...string) (int, error) {
+	m := cloud.Machine{Wire: &machine{provider: d.p, id: id}}
 	return m.Run(ctx, inside.Process{Argv: argv}, func(bool, []byte) {})
 }

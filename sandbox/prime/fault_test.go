@@ -19,7 +19,7 @@ import (
 )
 
 // open opens a sandbox that must open.
-func open(t *testing.T, d *prime.Driver, spec sandbox.Spec) sandbox.Sandbox {
+func open(t *testing.T, d *prime.TestDriver, spec sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
 	if spec.Name == "" {
 		spec.Name = "a"
@@ -418,7 +418,7 @@ func TestImageBuild(t *testing.T) {
 	var log bytes.Buffer
 	c := config(s.URL())
 	c.StartTime = time.Second // less than the build takes
-	d, err := prime.New(c, book(t, t.TempDir()), zerolog.New(&log))
+	d, err := prime.NewTest(c, book(t, t.TempDir()), zerolog.New(&log))
 	if err != nil {
 		t.Fatal(err)
 	}

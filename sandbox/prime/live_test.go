@@ -21,7 +21,7 @@ func TestLivePromises(t *testing.T) {
 	if os.Getenv(c.APIKeyEnv) == "" || c.Image == "" {
 		t.Skip("PRIME_API_KEY and YUDAI_PRIME_IMAGE are not set: nothing is run at the service")
 	}
-	d, err := prime.New(c, book(t, t.TempDir()), zerolog.New(zerolog.NewTestWriter(t)))
+	d, err := prime.NewTest(c, book(t, t.TempDir()), zerolog.New(zerolog.NewTestWriter(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

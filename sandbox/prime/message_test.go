@@ -65,7 +65,7 @@ func TestEventVectors(t *testing.T) {
 func TestBrokenFrames(t *testing.T) {
 	t.Parallel()
 	for frame, want := range map[string]error{
-		"":                       io.EOF,
+		"":                       io.ErrUnexpectedEOF,
 		"0000":                   io.ErrUnexpectedEOF,
 		"0000000005":             io.ErrUnexpectedEOF,
 		"000000000568":           io.ErrUnexpectedEOF,

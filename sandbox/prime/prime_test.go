@@ -68,13 +68,13 @@ func book(t *testing.T, dir string) *records.Book {
 }
 
 // driver makes an impatient driver on the records in dir.
-func driver(t *testing.T, url, dir string, change ...func(*prime.Config)) *prime.Driver {
+func driver(t *testing.T, url, dir string, change ...func(*prime.Config)) *prime.TestDriver {
 	t.Helper()
 	c := config(url)
 	for _, f := range change {
 		f(&c)
 	}
-	d, err := prime.New(c, book(t, dir), zerolog.Nop())
+	d, err := prime.NewTest(c, book(t, dir), zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func driver(t *testing.T, url, dir string, change ...func(*prime.Config)) *prime
 }
 
 // setup is a stub and a driver; in the end nothing may be left that costs money.
-func setup(t *testing.T, o primesim.Options, change ...func(*prime.Config)) (*primesim.Server, *prime.Driver) {
+func setup(t *testing.T, o primesim.Options, change ...func(*prime.Config)) (*primesim.Server, *prime.TestDriver) {
 	t.Helper()
 	s := service(t, o)
 	d := driver(t, s.URL(), t.TempDir(), change...)

@@ -34,13 +34,13 @@ func (h handler) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // alone makes a driver of such a service, with the patience of the real one.
-func alone(t *testing.T, log io.Writer, h handler, change ...func(*prime.Config)) *prime.Driver {
+func alone(t *testing.T, log io.Writer, h handler, change ...func(*prime.Config)) *prime.TestDriver {
 	t.Helper()
 	c := config("http://service.invalid")
 	for _, f := range change {
 		f(&c)
 	}
-	d, err := prime.New(c, book(t, t.TempDir()), zerolog.New(log))
+	d, err := prime.NewTest(c, book(t, t.TempDir()), zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestRequest(t *testing.T) {
 	c := config("http://service.invalid")
 	c.TeamID, c.Region, c.MaxLife = "team1", "r1", 2*time.Hour
 	b := book(t, t.TempDir())
-	d, err := prime.New(c, b, zerolog.Nop())
+	d, err := prime.NewTest(c, b, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestListPages(t *testing.T) {
 		"3": `{"sandboxes":[` + item("3", "d", "NEW") + `],"per_page":1}`,
 	}
 	var removed []string
-	d, err := prime.New(config("http://service.invalid"), b, zerolog.Nop())
+	d, err := prime.NewTest(config("http://service.invalid"), b, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,6 +338,7 @@ func TestStreamEnds(t *testing.T) {
 				answer(w, 200, `{"token":"t","gateway_url":"http://g.invalid/","user_ns":"u","job_id":"j"}`)
 			case strings.HasSuffix(r.URL.Path, "/u/j/command_session.CommandSession/Start"):
 				header = r.Header
+				w.Header().Set("Content-Type", "application/connect+proto")
 				_, _ = w.Write(unhex(t, frames))
 			default:
 				answer(w, 200, `{"status":"RUNNING"}`)

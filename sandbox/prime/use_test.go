@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/prime"
 	"github.com/yudai-dev/yudai/test/primesim"
 )
@@ -198,12 +199,12 @@ func TestFreezeFails(t *testing.T) {
 
 // dropCheckpoints deletes the checkpoint of a base behind the driver's back: another
 // driver with a copy of its notes thaws it.
-func dropCheckpoints(t *testing.T, s *primesim.Server, d *prime.Driver, base string) {
+func dropCheckpoints(t *testing.T, s *primesim.Server, d *prime.TestDriver, base string) {
 	t.Helper()
 	dir := t.TempDir()
-	r, err := d.Book().Get(base)
+	n, err := d.Journal().Read(base)
 	if err == nil {
-		err = book(t, dir).Put(r)
+		err = cloud.NewJournal(book(t, dir)).Write(n)
 	}
 	if err == nil {
 		err = driver(t, s.URL(), dir).Thaw(t.Context(), base)

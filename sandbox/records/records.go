@@ -30,8 +30,10 @@ type Record struct {
 	Base    bool              `json:"base,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created time.Time         `json:"created"`
-	// More is what the driver wants to remember beside.
+	// More is what the driver wants to remember beside, as words.
 	More map[string]string `json:"more,omitempty"`
+	// Detail is the same as JSON in a form of the driver's own.
+	Detail json.RawMessage `json:"detail,omitempty"`
 }
 
 // Book holds the records of one driver. Its methods may be called concurrently

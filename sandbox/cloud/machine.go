@@ -1,0 +1,192 @@
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/inside"
+)
+
+// Wire is what a provider does inside one machine, each time with one request.
+type Wire interface {
+	// Start starts a program and sees it to its end. inside.ErrCut may have started it, other errors have not.
+	Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (code int, err error)
+	// Put writes a file of at most PartSize bytes, over one that is there.
+	Put(ctx context.Context, path string, data []byte) error
+	// Get opens a file; fs.ErrNotExist if there is none.
+	Get(ctx context.Context, path string) (io.ReadCloser, error)
+	// Backoff tells how an error is waited for, nil for not at all.
+	Backoff(ctx context.Context, err error) *Backoff
+	// Explain makes an error the contract's: sandbox.ErrGone where the machine is known
+	// to be gone, inside.ErrCut where only the connection broke.
+	Explain(ctx context.Context, err error) error
+	// Chowns reports whether files have to be given to the commands' user.
+	Chowns() bool
+}
+
+// PartSize is how much of a file goes in one upload.
+const PartSize = 4 << 20
+
+// Machine is one machine as package inside wants it.
+type Machine struct{ Wire Wire }
+
+var _ inside.Remote = Machine{}
+
+// Run starts a program and sees it to its end.
+func (m Machine) Run(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (int, error) {
+	code, begun := 0, false
+	err := Retry(ctx, func() (err error) {
+		code, err = m.Wire.Start(ctx, p, func(stderr bool, data []byte) {
+			begun = true
+			out(stderr, data)
+		})
+		return err
+	}, func(err error) *Backoff {
+		if begun { // it is the launcher's to repeat what has begun
+			return nil
+		}
+		return m.Wire.Backoff(ctx, err)
+	})
+	if err == nil {
+		return code, nil
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return 0, m.Wire.Explain(ctx, err)
+}
+
+// Upload writes a file. A large one goes in parts, which are joined inside.
+func (m Machine) Upload(ctx context.Context, to string, r io.Reader) error {
+	prefix, n := to+"."+NewKey()+".", 0
+	var buf bytes.Buffer
+	for {
+		buf.Reset()
+		size, err := io.CopyN(&buf, r, PartSize)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			m.drop(ctx, prefix)
+			return fmt.Errorf("upload: read the input: %w", err)
+		}
+		if last && n == 0 {
+			return m.whole(ctx, to, buf.Bytes())
+		}
+		if size > 0 {
+			if err := m.put(ctx, fmt.Sprint(prefix, n), buf.Bytes()); err != nil {
+				m.drop(ctx, prefix)
+				return err
+			}
+			n++
+		}
+		if last {
+			return m.script(ctx, joinScript, to, prefix, fmt.Sprint(n-1))
+		}
+	}
+}
+
+// whole writes a small file.
+func (m Machine) whole(ctx context.Context, to string, data []byte) error {
+	if err := m.put(ctx, to, data); err != nil || !m.Wire.Chowns() {
+		return err
+	}
+	return m.script(ctx, chownScript, to)
+}
+
+// put writes one part. It may be repeated: the same bytes come to the same place.
+func (m Machine) put(ctx context.Context, to string, data []byte) error {
+	err := m.repeat(ctx, func() error { return m.Wire.Put(ctx, to, data) })
+	if err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	return nil
+}
+
+// repeat does what may be repeated.
+func (m Machine) repeat(ctx context.Context, do func() error) error {
+	broken := &Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second, Tries: 5}
+	err := Retry(ctx, do, func(err error) *Backoff {
+		if b := m.Wire.Backoff(ctx, err); b != nil {
+			return b
+		}
+		var lost *Lost
+		if errors.Is(err, inside.ErrCut) || errors.As(err, &lost) {
+			return broken
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	if err = m.Wire.Explain(ctx, err); errors.Is(err, inside.ErrCut) { // a transfer is no view that could be had again
+		err = fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	return err
+}
+
+// What is done to an uploaded file, in bash. Both may run twice, and at once.
+const (
+	// chownScript gives $1 to the owner of its directory.
+	chownScript = `chown --reference="${1%/*}" -- "$1"`
+	// joinScript makes $1 of the parts $2 0 to $3. Where the first part is gone, somebody was faster.
+	joinScript = `t=$2$$
+for ((i = 0; i <= $3; i++)); do
+  cat -- "$2$i" || { e=$?; [ -e "${2}0" ] || e=0; rm -f -- "$t"; exit $e; }
+done >"$t"
+chown --reference="${1%/*}" -- "$t" && mv -fT -- "$t" "$1" || exit 1
+for ((i = 0; i <= $3; i++)); do rm -f -- "$2$i"; done`
+	// dropScript removes the parts $1.
+	dropScript = `rm -f -- "$1"*`
+)
+
+// script runs one of them as root.
+func (m Machine) script(ctx context.Context, text string, args ...string) error {
+	p := inside.Process{Argv: append([]string{"/bin/bash", "-c", text, "yudai"}, args...), Root: true}
+	for try := 1; ; try++ {
+		var said strings.Builder
+		code, err := m.Run(ctx, p, func(_ bool, data []byte) {
+			if said.Len() < 1000 {
+				said.Write(data)
+			}
+		})
+		switch {
+		case errors.Is(err, inside.ErrCut) && try < 4 && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return err
+		case code != 0 && strings.Contains(said.String(), "No space left"):
+			return fmt.Errorf("finish upload: no room is left in the sandbox: %w", sandbox.ErrDisk)
+		case code != 0:
+			return fmt.Errorf("finish upload: exit %d: %s", code, Plain(said.String()))
+		}
+		return nil
+	}
+}
+
+// drop removes parts, best effort: what is left goes with the sandbox.
+func (m Machine) drop(ctx context.Context, prefix string) {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_ = m.script(clean, dropScript, prefix)
+}
+
+// Download opens a file.
+func (m Machine) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	var file io.ReadCloser
+	err := m.repeat(ctx, func() (err error) {
+		file, err = m.Wire.Get(ctx, path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", err)
+	}
+	return file, nil
+}

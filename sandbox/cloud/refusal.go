@@ -1,0 +1,222 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Refusal is an answer that is no success.
+type Refusal struct {
+	Origin  string // who answered: what a status means depends on it
+	Call    string // "POST /sandboxes"
+	Status  int
+	Code    string // the service's word for it, or the code of Connect
+	Message string
+	After   time.Duration // Retry-After; 0 if it was not sent
+	// Unchanged: the answer promises that nothing was changed.
+	Unchanged bool
+}
+
+// Error implements error.
+func (r *Refusal) Error() string {
+	text := fmt.Sprintf("HTTP %d", r.Status)
+	if r.Call != "" {
+		text = r.Call + ": " + text
+	}
+	if r.Code != "" {
+		text += " " + Plain(r.Code)
+	}
+	if r.Message != "" {
+		text += ": " + Plain(r.Message)
+	}
+	return text
+}
+
+// Lost says that a request got no answer: it may have been carried out.
+type Lost struct{ Cause error }
+
+// Error implements error.
+func (l *Lost) Error() string { return "no answer: " + l.Cause.Error() }
+
+// Unwrap gives the cause.
+func (l *Lost) Unwrap() error { return l.Cause }
+
+// doubtful is the error of a request whose earlier try got no answer: that one may
+// have been carried out whatever this one was told.
+type doubtful struct{ cause error }
+
+// Error implements error.
+func (d *doubtful) Error() string { return d.cause.Error() }
+
+// Unwrap gives the cause.
+func (d *doubtful) Unwrap() error { return d.cause }
+
+// StatusOf is the HTTP status of an answer in err, 0 if there was none.
+func StatusOf(err error) int {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r.Status
+	}
+	return 0
+}
+
+// HasStatus reports whether err is an answer with one of these statuses.
+func HasStatus(err error, any ...int) bool { return slices.Contains(any, StatusOf(err)) }
+
+// IsMissing reports whether the service says that there is no such thing.
+func IsMissing(err error) bool { return HasStatus(err, http.StatusNotFound, http.StatusGone) }
+
+// NotOffered reports whether the service does not know what it was asked for.
+func NotOffered(err error) bool {
+	return HasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented)
+}
+
+// Transient reports whether the same request may well succeed later, if it may be repeated at all.
+func Transient(err error) bool {
+	var l *Lost
+	return errors.As(err, &l) || StatusOf(err) >= http.StatusInternalServerError && StatusOf(err) != http.StatusNotImplemented
+}
+
+// Unsent reports whether a request certainly did not reach the service.
+func Unsent(err error) bool {
+	var op *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &name) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// Undone reports whether a request, in all its tries, certainly changed nothing.
+func Undone(err error) bool {
+	var d *doubtful
+	var r *Refusal
+	if errors.As(err, &d) {
+		return false
+	}
+	return Unsent(err) || errors.As(err, &r) &&
+		(r.Unchanged || r.Status < http.StatusInternalServerError && r.Status != http.StatusRequestTimeout && r.Status != http.StatusConflict)
+}
+
+// Missed is the error of a request without an answer: the context's own if it
+// ended. Addresses are left out, since signed ones are secrets.
+func Missed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return &Lost{err}
+}
+
+// ReadRefusal reads an answer that is no success. The body may be anything: the
+// service, its framework and the proxies before it each have their way to say no.
+// What is secret in it is left out.
+func ReadRefusal(origin string, res *http.Response, secrets ...string) *Refusal {
+	r := &Refusal{Origin: origin, Status: res.StatusCode}
+	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s >= 0 {
+		r.After = max(time.Duration(min(s, 1<<30))*time.Second, time.Millisecond)
+	}
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // half a reason is one, too
+	var known struct {
+		Detail    json.RawMessage `json:"detail"`
+		Errors    json.RawMessage `json:"errors"`
+		Error     json.RawMessage `json:"error"`
+		Message   string          `json:"message"`
+		Code      json.RawMessage `json:"code"` // a word, or the status again
+		ErrorCode string          `json:"error_code"`
+	}
+	if json.Unmarshal(body, &known) != nil {
+		r.Message = redact(string(body), secrets) // of a proxy on the way
+		return r
+	}
+	for _, raw := range []json.RawMessage{known.Code, known.Error} {
+		var word string
+		if json.Unmarshal(raw, &word) == nil && word != "" {
+			r.Code = word
+		}
+	}
+	if known.ErrorCode != "" {
+		r.Code = known.ErrorCode
+	}
+	r.Message = known.Message
+	for _, raw := range []json.RawMessage{known.Errors, known.Detail} {
+		if text := flatten(raw); text != "" {
+			r.Message = text
+		}
+	}
+	r.Code, r.Message = redact(r.Code, secrets), redact(r.Message, secrets)
+	return r
+}
+
+// flatten makes one text of a string, a list of strings, or a list of what is wrong
+// with which parameter.
+func flatten(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return string(raw)
+	}
+	var parts []string
+	for _, item := range list {
+		var problem struct {
+			Param   string          `json:"param"`
+			Details string          `json:"details"`
+			Loc     json.RawMessage `json:"loc"`
+			Msg     string          `json:"msg"`
+		}
+		switch {
+		case json.Unmarshal(item, &text) == nil:
+			parts = append(parts, text)
+		case json.Unmarshal(item, &problem) == nil && problem.Param != "":
+			parts = append(parts, problem.Param+": "+problem.Details)
+		case problem.Msg != "":
+			parts = append(parts, string(problem.Loc)+": "+problem.Msg)
+		default:
+			parts = append(parts, string(item))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// redact takes secrets out of a text.
+func redact(text string, secrets []string) string {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[redacted]")
+		}
+	}
+	return text
+}
+
+// Plain makes a foreign text fit for a message: one line of printable text, not too long.
+func Plain(s string) string {
+	const most = 300
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = strings.Join(strings.Fields(s), " ")
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "..."
+	}
+	return s
+}

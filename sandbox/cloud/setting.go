@@ -1,0 +1,61 @@
+package cloud
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+)
+
+// Key says where an API key is: the settings api_key_env and api_key_file of a
+// section of config.yml. The environment wins.
+type Key struct {
+	Section   string // "sandbox.prime."
+	Env, File string
+	Make      string // how one gets a key, for people
+}
+
+// Read finds the key. Its error names the setting and the fix.
+func (k Key) Read(getenv func(string) string) (string, error) {
+	key := ""
+	if k.Env != "" {
+		key = strings.TrimSpace(getenv(k.Env))
+	}
+	if key == "" && k.File != "" {
+		data, err := os.ReadFile(k.File)
+		if err != nil {
+			return "", fmt.Errorf("%w: %sapi_key_file: %w", sandbox.ErrSetting, k.Section, err)
+		}
+		key = strings.TrimSpace(string(data))
+	}
+	if key == "" {
+		return "", fmt.Errorf("%w: there is no API key: %s and put it into %s", sandbox.ErrSetting, k.Make, k.Place())
+	}
+	if len(key) > 4096 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%w: the API key has characters that no key has: look at %s", sandbox.ErrSetting, k.Place())
+	}
+	return key, nil
+}
+
+// Place says where the key is, or belongs.
+func (k Key) Place() string {
+	switch {
+	case k.File != "":
+		return fmt.Sprintf("the file %s (%sapi_key_file)", k.File, k.Section)
+	case k.Env != "":
+		return fmt.Sprintf("the environment variable %s (%sapi_key_env)", k.Env, k.Section)
+	}
+	return fmt.Sprintf("a file (%sapi_key_file) or an environment variable (%sapi_key_env)", k.Section, k.Section)
+}
+
+// IsURL reports whether a setting is the address of a service.
+func IsURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
+		u.RawQuery == "" && u.Fragment == "" && len(s) < 1000
+}
+
+// IsPrice reports whether a setting can be a price in US dollars; the bound catches a slip of the hand.
+func IsPrice(usd float64) bool { return usd >= 0 && usd <= 1000 } // false for NaN

@@ -1,0 +1,308 @@
+package prime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/prime/command"
+)
+
+// machine is one virtual machine.
+type machine struct {
+	provider *provider
+	id       string
+	user     string // whom commands run as, once it is known; "" is root
+}
+
+var _ cloud.Wire = (*machine)(nil)
+
+// fromFiles is the origin of what the gateway refuses about files.
+const fromFiles = "gateway"
+
+// startPath is the method that starts a command.
+const startPath = "/command_session.CommandSession/Start"
+
+// day is the longest that one stream is asked to last, in milliseconds. Shorter would
+// end commands whose time is not over.
+const day = "86400000"
+
+// Start starts a program one time.
+func (m *machine) Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (int, error) {
+	spec := &command.CommandSpec{Cmd: p.Argv[0], Args: p.Argv[1:]}
+	if p.Root && m.user != "" {
+		spec.User = proto.String("root")
+	}
+	code := 0
+	err := m.provider.gateway.with(ctx, m.id, func(a access) (err error) {
+		code, err = m.stream(ctx, a, &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, out)
+		return err
+	})
+	if err == nil && code < 0 {
+		err = fmt.Errorf("%w: the launcher was killed", inside.ErrCut)
+	}
+	return code, err
+}
+
+// stream starts a program and passes on its output. Only the command's end and the
+// stream's together are an end.
+func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest, out func(stderr bool, data []byte)) (int, error) {
+	ctx, dog, stop := cloud.Watch(ctx, m.provider.pace.silence)
+	defer stop()
+	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
+		res, err := m.provider.gateway.send(ctx, m.provider.gateway.streams, cloud.Stream, a, req)
+		if err != nil {
+			return nil, err
+		}
+		res.Body = dog.Body(res.Body)
+		return res, nil
+	})
+	var end *command.CommandSessionEvent_EndEvent
+	err := events(ctx, doer, a.base(), r, func(e *command.CommandSessionEvent) {
+		if data := e.GetData().GetStdout(); len(data) > 0 {
+			out(false, data)
+		}
+		if data := e.GetData().GetStderr(); len(data) > 0 {
+			out(true, data)
+		}
+		if e.GetEnd() != nil {
+			end = e.GetEnd()
+		}
+	})
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), cloud.ErrStalled):
+		return 0, fmt.Errorf("%w: %w", inside.ErrCut, cloud.ErrStalled)
+	case err == nil && end == nil:
+		return 0, fmt.Errorf("%w: the stream ended before the command", inside.ErrCut)
+	}
+	return int(end.GetExitCode()), err
+}
+
+// events makes the call that starts a program and reads its stream.
+func events(ctx context.Context, c connect.HTTPClient, base string, r *command.StartRequest, event func(*command.CommandSessionEvent)) error {
+	client := connect.NewClient[command.StartRequest, command.StartResponse](c, base+startPath, cloud.ClientOptions())
+	req := connect.NewRequest(r)
+	for k, v := range map[string]string{"Connect-Timeout-Ms": day, "Connect-Accept-Encoding": "identity", "Connect-Content-Encoding": "identity"} {
+		req.Header().Set(k, v)
+	}
+	s, err := client.CallServerStream(ctx, req)
+	return cloud.Drain(s, err, func(r *command.StartResponse) { event(r.GetEvent()) })
+}
+
+// Chowns reports whether uploaded files are another's than the commands' user's.
+func (m *machine) Chowns() bool { return m.user != "" }
+
+// Put uploads a file.
+func (m *machine) Put(ctx context.Context, to string, data []byte) error {
+	var form bytes.Buffer // the name in it says nothing: the path is in the query
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "file")
+	if err == nil {
+		_, err = part.Write(data)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		return fmt.Errorf("make upload: %w", err)
+	}
+	return m.provider.gateway.with(ctx, m.id, func(a access) error {
+		within, cancel := context.WithTimeout(ctx, 5*m.provider.pace.transfer)
+		defer cancel()
+		req, err := m.fileRequest(within, a, http.MethodPost, "/upload", to, bytes.NewReader(form.Bytes()))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", w.FormDataContentType())
+		res, err := m.provider.gateway.send(ctx, m.provider.gateway.files, fromFiles, a, req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		return readUpload(ctx, res.Body, int64(len(data)))
+	})
+}
+
+func (m *machine) fileRequest(ctx context.Context, a access, method, path, file string, body io.Reader) (*http.Request, error) {
+	query := url.Values{"path": {file}, "sandbox_id": {m.id}}
+	req, err := http.NewRequestWithContext(ctx, method, a.base()+path+"?"+query.Encode(), body)
+	if err != nil {
+		return nil, fmt.Errorf("make request to the gateway: %w", err)
+	}
+	return req, nil
+}
+
+// readUpload reads the gateway's answer to so many bytes.
+func readUpload(ctx context.Context, body io.Reader, sent int64) error {
+	var answer struct {
+		Success *bool  `json:"success"`
+		Size    *int64 `json:"size"`
+		Message string `json:"message"`
+	}
+	switch err := json.NewDecoder(io.LimitReader(body, 64<<10)).Decode(&answer); {
+	case err != nil:
+		return cloud.Missed(ctx, fmt.Errorf("read the gateway's answer: %w", err))
+	case answer.Success != nil && !*answer.Success:
+		return &cloud.Refusal{Origin: fromFiles, Status: http.StatusInternalServerError, Message: answer.Message}
+	case answer.Size != nil && *answer.Size != sent:
+		return &cloud.Lost{Cause: fmt.Errorf("%d bytes of %d arrived", *answer.Size, sent)}
+	}
+	return nil
+}
+
+// Get opens a file.
+func (m *machine) Get(ctx context.Context, from string) (io.ReadCloser, error) {
+	var file io.ReadCloser
+	err := m.provider.gateway.with(ctx, m.id, func(a access) error {
+		within, dog, stop := cloud.Watch(ctx, m.provider.pace.transfer)
+		req, err := m.fileRequest(within, a, http.MethodGet, "/download", from, nil)
+		if err != nil {
+			stop()
+			return err
+		}
+		res, err := m.provider.gateway.send(within, m.provider.gateway.files, fromFiles, a, req)
+		if err != nil {
+			defer stop()
+			if errors.Is(context.Cause(within), cloud.ErrStalled) {
+				return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, cloud.ErrStalled)
+			}
+			return err
+		}
+		dog.Pause()
+		file = &cloud.Download{Body: dog.Body(res.Body), Stop: stop, Explain: func(err error) error {
+			if cause := context.Cause(within); cause != nil {
+				err = cause
+			}
+			if errors.Is(err, cloud.ErrStalled) {
+				return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+			}
+			return err
+		}}
+		return nil
+	})
+	var r *cloud.Refusal
+	if errors.As(err, &r) && r.Origin == fromFiles && r.Status == http.StatusNotFound {
+		return nil, fs.ErrNotExist
+	}
+	return file, err
+}
+
+// Backoff tells which refusals of the gateway pass.
+func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
+	switch s := cloud.StatusOf(err); {
+	case explained(err) || isGone(err) || outOfSpace(err):
+		return nil
+	case s == http.StatusConflict:
+		if _, ended := m.provider.hasEnded(ctx, m.id); ended {
+			return nil
+		}
+		return &m.provider.pace.conflict
+	case s == http.StatusTooManyRequests:
+		return &m.provider.pace.throttled
+	case cloud.Transient(err) || s == http.StatusRequestTimeout:
+		return &m.provider.pace.failed
+	}
+	return nil
+}
+
+// Explain turns an error of the gateway into one of the contract. Whoever is cut off
+// is told whether the sandbox is there at all.
+func (m *machine) Explain(ctx context.Context, err error) error {
+	var r *cloud.Refusal
+	refused := errors.As(err, &r) && !errors.Is(err, inside.ErrCut)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || explained(err):
+		return err
+	case isGone(err):
+		if n, ended := m.provider.hasEnded(ctx, m.id); ended && n.Status != "" {
+			return fmt.Errorf("%w: %s", sandbox.ErrGone, n)
+		}
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	case outOfSpace(err):
+		return fmt.Errorf("%w: no room is left in the sandbox (%slimits.disk_gb): %w", sandbox.ErrDisk, section, err)
+	case refused && (r.Status == http.StatusTooManyRequests || r.Code == "resource_exhausted"):
+		return fmt.Errorf("%w: Prime gets too many requests: %w", sandbox.ErrCapacity, err)
+	case refused && r.Origin == cloud.Control && !cloud.Transient(err) && !cloud.HasStatus(err, http.StatusConflict, http.StatusRequestTimeout):
+		return m.provider.Explain(err)
+	case refused && r.Code == "unimplemented":
+		return fmt.Errorf("%w: the gateway does not offer command sessions: %w", sandbox.ErrUnavailable, err)
+	case refused && slices.Contains([]string{"invalid_argument", "permission_denied", "failed_precondition"}, r.Code):
+		return fmt.Errorf("%w: the gateway refuses a command: %w", sandbox.ErrUnavailable, err)
+	}
+	if n, ended := m.provider.hasEnded(ctx, m.id); ended {
+		return fmt.Errorf("%w: %s", sandbox.ErrGone, n)
+	}
+	if errors.Is(err, inside.ErrCut) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+}
+
+// isGone reports whether the gateway, or the control plane about the way to it, says
+// that the sandbox does not exist.
+func isGone(err error) bool {
+	var r *cloud.Refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	switch {
+	case r.Origin == cloud.Control:
+		return cloud.IsMissing(err)
+	case r.Origin == cloud.Stream && r.Code == "not_found":
+		return true
+	}
+	return r.Status == http.StatusGone || r.Code == "sandbox_not_found" || r.Code == "sandbox_terminated"
+}
+
+// outOfSpace reports whether a file could not be written for want of room.
+func outOfSpace(err error) bool {
+	var r *cloud.Refusal
+	return errors.As(err, &r) && (r.Status == http.StatusInsufficientStorage || strings.Contains(strings.ToLower(r.Message), "no space left"))
+}
+
+// passes reports whether an error may pass by itself in a sandbox that has just begun to run.
+func passes(err error) bool {
+	var r *cloud.Refusal
+	if !errors.As(err, &r) {
+		return cloud.Transient(err) || errors.Is(err, inside.ErrCut)
+	}
+	return isGone(err) && r.Status != http.StatusGone || cloud.Transient(err) ||
+		cloud.HasStatus(err, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests) ||
+		slices.Contains([]string{"unavailable", "aborted", "deadline_exceeded", "not_found"}, r.Code)
+}
+
+// noProgram reports whether a program that is not in the image was to be run.
+func noProgram(err error) bool {
+	var r *cloud.Refusal
+	if !errors.As(err, &r) || r.Origin != cloud.Stream {
+		return false
+	}
+	text := strings.ToLower(r.Message)
+	return strings.Contains(text, "no such file") || strings.Contains(text, "executable file not found")
+}
+
+// echo runs a first command, for not longer than limit.
+func (m *machine) echo(ctx context.Context, limit time.Duration) (said string, code int, expired bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var out strings.Builder
+	code, err = m.Start(ctx, inside.Process{Argv: []string{"/bin/bash", "-c", `echo "$EUID:$(id -un)"`}}, func(stderr bool, data []byte) {
+		if !stderr && out.Len() < 1000 {
+			out.Write(data)
+		}
+	})
+	return out.String(), code, ctx.Err() != nil, err
+}
