@@ -39,25 +39,25 @@ func (h checkRun) Handle(ctx context.Context, event, guid string, raw []byte) er
 	}
 	d := h.delivery(event, guid, p, raw)
 	ask := p.button(d, kind, solve.ID(m[1]))
-	if kind == solve.AskPick {
+	if kind == solve.CommandPick {
 		ask.N, _ = strconv.Atoi(m[2]) // 0, the runner-up, if it is not a run's
 	}
-	return h.accept(ctx, d, solve.Wish{Ask: ask})
+	return h.accept(ctx, d, solve.Intent{Command: ask})
 }
 
 // pressed is what the event asks for, "" if nothing.
-func pressed(p payload) solve.AskKind {
+func pressed(p payload) solve.CommandKind {
 	switch p.Action {
 	case "rerequested":
-		return solve.AskRetry
+		return solve.CommandRetry
 	case "requested_action":
 		switch p.RequestedAction.Identifier {
 		case "cancel":
-			return solve.AskCancel
+			return solve.CommandCancel
 		case "retry":
-			return solve.AskRetry
+			return solve.CommandRetry
 		case "pick":
-			return solve.AskPick
+			return solve.CommandPick
 		}
 	}
 	return ""

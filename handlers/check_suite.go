@@ -34,7 +34,7 @@ func (h checkSuite) Handle(ctx context.Context, event, guid string, raw []byte) 
 		return skip(ctx, p, guid, noInstallation)
 	}
 	d := h.delivery(event, guid, p, raw)
-	return h.accept(ctx, d, solve.Wish{Ask: p.button(d, solve.AskRetry, id)})
+	return h.accept(ctx, d, solve.Intent{Command: p.button(d, solve.CommandRetry, id)})
 }
 
 // solveOf is the solve that a branch names, "" if it names none. The template of

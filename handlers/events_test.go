@@ -67,18 +67,18 @@ func TestEventsBecomeAsks(t *testing.T) {
 	t.Parallel()
 	repo := solve.Repo{Installation: 5, ID: 2, Owner: "octo", Name: "project", DefaultBranch: "main"}
 	account := solve.Repo{Installation: 5, Owner: "octo"}
-	press := func(kind solve.AskKind, n int) solve.Ask {
-		return solve.Ask{Kind: kind, Repo: repo, Solve: solveID, Button: true, N: n}
+	press := func(kind solve.CommandKind, n int) solve.Command {
+		return solve.Command{Kind: kind, Repo: repo, Solve: solveID, Button: true, N: n}
 	}
-	stop := func(s solve.Stop, label string) solve.Ask {
-		return solve.Ask{Kind: solve.AskStop, Repo: repo, Issue: 3, Stop: s, Label: label}
+	stop := func(s solve.Stop, label string) solve.Command {
+		return solve.Command{Kind: solve.CommandStop, Repo: repo, Issue: 3, Stop: s, Label: label}
 	}
 	marker := solve.Marker(solveID, "comment") + "\n**Running**"
 	long := strings.Repeat("word ", 2000)
 	for name, tt := range map[string]struct {
 		event string
 		raw   []byte
-		want  solve.Ask
+		want  solve.Command
 	}{
 		"closed":                  {"issues", event(t, "closed", issue3), stop(solve.StopClosed, "")},
 		"closed by another bot":   {"issues", event(t, "closed", with(issue3, "sender.type", "Bot")), stop(solve.StopClosed, "")},
@@ -86,24 +86,24 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"transferred":             {"issues", event(t, "transferred", issue3), stop(solve.StopTransferred, "")},
 		"unlabelled":              {"issues", event(t, "unlabeled", unlabeled("yudai:solve")), stop(solve.StopUnlabelled, "yudai:solve")},
 		"unlabelled of a profile": {"issues", event(t, "unlabeled", unlabeled("Yudai:cheap")), stop(solve.StopUnlabelled, "Yudai:cheap")},
-		"our comment deleted": {"issue_comment", event(t, "deleted", deleted("yudai[bot]", marker)), solve.Ask{
-			Kind: solve.AskRenew, Repo: repo, Issue: 3, CommentID: 77, Solve: solveID,
+		"our comment deleted": {"issue_comment", event(t, "deleted", deleted("yudai[bot]", marker)), solve.Command{
+			Kind: solve.CommandRenew, Repo: repo, Issue: 3, CommentID: 77, Solve: solveID,
 		}},
-		"cancel pressed":          {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID)), press(solve.AskCancel, 0)},
-		"retry pressed":           {"check_run", event(t, "requested_action", button("retry", "yudai:"+solveID)), press(solve.AskRetry, 0)},
-		"pick pressed":            {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID)), press(solve.AskPick, 0)},
-		"pick of a run":           {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/12")), press(solve.AskPick, 12)},
-		"pick at the scorecard":   {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/head")), press(solve.AskPick, 0)},
-		"cancel at a run":         {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID+"/2")), press(solve.AskCancel, 0)},
-		"re-run":                  {"check_run", event(t, "rerequested", check("yudai:"+solveID+"/2")), press(solve.AskRetry, 0)},
-		"re-run of a commit":      {"check_suite", event(t, "rerequested", suite("ai/fix-3-"+solveID)), press(solve.AskRetry, 0)},
-		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), press(solve.AskRetry, 0)},
-		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.AskRetry, 0)},
-		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
-		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Ask{Kind: solve.AskRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The review goes on; the rest was left out here.)")}},
-		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled}},
-		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopSuspended}},
-		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Ask{Kind: solve.AskStop, Repo: account, Stop: solve.StopUninstalled, Repos: []int64{2, 9}}},
+		"cancel pressed":          {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID)), press(solve.CommandCancel, 0)},
+		"retry pressed":           {"check_run", event(t, "requested_action", button("retry", "yudai:"+solveID)), press(solve.CommandRetry, 0)},
+		"pick pressed":            {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID)), press(solve.CommandPick, 0)},
+		"pick of a run":           {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/12")), press(solve.CommandPick, 12)},
+		"pick at the scorecard":   {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/head")), press(solve.CommandPick, 0)},
+		"cancel at a run":         {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID+"/2")), press(solve.CommandCancel, 0)},
+		"re-run":                  {"check_run", event(t, "rerequested", check("yudai:"+solveID+"/2")), press(solve.CommandRetry, 0)},
+		"re-run of a commit":      {"check_suite", event(t, "rerequested", suite("ai/fix-3-"+solveID)), press(solve.CommandRetry, 0)},
+		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), press(solve.CommandRetry, 0)},
+		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.CommandRetry, 0)},
+		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
+		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The review goes on; the rest was left out here.)")}},
+		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopUninstalled}},
+		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopSuspended}},
+		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopUninstalled, Repos: []int64{2, 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestEventsBecomeAsks(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.ID, tt.want.Actor, tt.want.At = guid, "kim", noon()
-			if diff := cmp.Diff([]solve.Wish{{Ask: &tt.want}}, i.wishes); diff != "" {
+			if diff := cmp.Diff([]solve.Intent{{Command: &tt.want}}, i.intents); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff([]solve.Delivery{{GUID: guid, Event: tt.event, Action: i.deliveries[0].Action, Payload: tt.raw, Received: noon()}}, i.deliveries); diff != "" {
@@ -129,10 +129,10 @@ func TestLabelOfAProfile(t *testing.T) {
 	if err := i.handle("issues", labeled(t, map[string]any{"label.name": "yudai:cheap"})); err != nil {
 		t.Fatal(err)
 	}
-	want := []solve.Wish{{Solve: exampleSolve(7, solve.Trigger{
+	want := []solve.Intent{{Solve: exampleSolve(7, solve.Trigger{
 		Kind: solve.TriggerLabel, Key: "label:186853002:1:" + guid, Actor: "Codertocat", Label: "yudai:cheap", Delivery: guid, At: noon(),
 	}, solve.Request{Profile: "cheap"})}}
-	if diff := cmp.Diff(want, i.wishes); diff != "" {
+	if diff := cmp.Diff(want, i.intents); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -190,8 +190,8 @@ func TestEventsThatAskForNothing(t *testing.T) {
 			if err := i.handle(tt.event, tt.raw); err != nil {
 				t.Fatal(err)
 			}
-			if len(i.wishes) != 0 {
-				t.Errorf("stored %+v", i.wishes[0].Ask)
+			if len(i.intents) != 0 {
+				t.Errorf("stored %+v", i.intents[0].Command)
 			}
 			if strings.HasSuffix(name, "no install") && !strings.Contains(i.log.String(), "names no installation") {
 				t.Errorf("log: %s", i.log.String())
@@ -211,14 +211,14 @@ func TestUnknownActions(t *testing.T) {
 	}
 	for _, e := range events {
 		for _, action := range []string{"levitated", ""} {
-			if err := i.handle(e, event(t, action, with(check("yudai:"+solveID), "label.name", "yudai:solve"))); err != nil || len(i.wishes) > 0 {
-				t.Errorf("%s.%s: %v, stored %v", e, action, err, i.wishes)
+			if err := i.handle(e, event(t, action, with(check("yudai:"+solveID), "label.name", "yudai:solve"))); err != nil || len(i.intents) > 0 {
+				t.Errorf("%s.%s: %v, stored %v", e, action, err, i.intents)
 			}
 		}
 	}
 }
 
-// A review is a wish only if the operator says so.
+// A review is an intent only if the operator says so.
 func TestReviewsNeedTheOperatorsLeave(t *testing.T) {
 	t.Parallel()
 	i := &intake{}
@@ -227,8 +227,8 @@ func TestReviewsNeedTheOperatorsLeave(t *testing.T) {
 			t.Errorf("%v: %v", h.Handles(), err)
 		}
 	}
-	if len(i.wishes) != 0 {
-		t.Errorf("stored %+v", i.wishes)
+	if len(i.intents) != 0 {
+		t.Errorf("stored %+v", i.intents)
 	}
 }
 
@@ -281,8 +281,8 @@ func TestMalformedEventsAreErrors(t *testing.T) {
 			if err := i.handle(tt.event, tt.raw); !errors.Is(err, handlers.ErrPayload) {
 				t.Errorf("err = %v", err)
 			}
-			if len(i.wishes) != 0 || len(i.evicted) != 0 {
-				t.Errorf("stored %+v, evicted %v", i.wishes, i.evicted)
+			if len(i.intents) != 0 || len(i.evicted) != 0 {
+				t.Errorf("stored %+v, evicted %v", i.intents, i.evicted)
 			}
 		})
 	}

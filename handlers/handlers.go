@@ -1,11 +1,11 @@
-// Package handlers turns GitHub's events into wishes: one file per event, each a
+// Package handlers turns GitHub's events into intents: one file per event, each a
 // [githubapp.EventHandler] that decodes a payload, decides what it asks for, and
-// hands delivery and wish to the store in one call. Nothing here is slow, nothing
+// hands delivery and intent to the store in one call. Nothing here is slow, nothing
 // is remote, and nothing is kept in memory: when Handle returns nil, what was asked
 // for is stored.
 //
 // Rights are not decided here. A payload says who asked; whether that person may is
-// looked up live by whoever acts on the wish. Nor is anything stopped here: an event that
+// looked up live by whoever acts on the intent. Nor is anything stopped here: an event that
 // ends a solve is a hint, and whoever acts on it reads the issue again.
 //
 // Programs ask for nothing: not our own app, whose every action comes back as an event,
@@ -38,10 +38,10 @@ const DefaultLabel = "yudai:solve"
 // documents for it. Sending it again cannot help; nothing was stored.
 var ErrPayload = errors.New("malformed payload")
 
-// Accepter stores a delivery and its wish in one durable step.
+// Accepter stores a delivery and its intent in one durable step.
 type Accepter interface {
 	// Accept returns false, and has changed nothing, if the delivery's GUID is known.
-	Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error)
+	Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error)
 }
 
 // Options of the handlers. Accepter is required.
@@ -120,8 +120,8 @@ func (o Options) delivery(event, guid string, p payload, raw []byte) solve.Deliv
 	return solve.Delivery{GUID: guid, Event: event, Action: p.Action, Payload: raw, Received: o.Now()}
 }
 
-// accept stores the delivery with its wish.
-func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Wish) error {
+// accept stores the delivery with its intent.
+func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Intent) error {
 	fresh, err := o.Accepter.Accept(ctx, d, w)
 	if err != nil {
 		return fmt.Errorf("accept delivery %s: %w", d.GUID, err)
@@ -133,8 +133,8 @@ func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Wish) err
 	case w.Solve != nil:
 		log.Str(logkey.SolveID, string(w.Solve.ID)).Str(logkey.Repo, w.Solve.Repo.String()).Msg("solve asked for")
 	default:
-		log.Str(logkey.State, string(w.Ask.Kind)).Int64(logkey.InstallationID, w.Ask.Repo.Installation).
-			Str(logkey.Repo, w.Ask.Repo.String()).Msg("ask stored")
+		log.Str(logkey.State, string(w.Command.Kind)).Int64(logkey.InstallationID, w.Command.Repo.Installation).
+			Str(logkey.Repo, w.Command.Repo.String()).Msg("ask stored")
 	}
 	return nil
 }

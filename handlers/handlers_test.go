@@ -27,17 +27,17 @@ const guid = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 type intake struct {
 	handlers   map[string]githubapp.EventHandler
 	deliveries []solve.Delivery
-	wishes     []solve.Wish
+	intents    []solve.Intent
 	evicted    []int64
 	err        error
 	log        bytes.Buffer
 }
 
-func (i *intake) Accept(_ context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (i *intake) Accept(_ context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	if i.err != nil {
 		return false, i.err
 	}
-	i.deliveries, i.wishes = append(i.deliveries, d), append(i.wishes, w)
+	i.deliveries, i.intents = append(i.deliveries, d), append(i.intents, w)
 	return true, nil
 }
 
@@ -135,10 +135,10 @@ func TestLabelAsksForASolve(t *testing.T) {
 	if err := i.handle("issues", raw); err != nil {
 		t.Fatal(err)
 	}
-	want := []solve.Wish{{Solve: exampleSolve(7, solve.Trigger{
+	want := []solve.Intent{{Solve: exampleSolve(7, solve.Trigger{
 		Kind: solve.TriggerLabel, Key: "label:186853002:1:" + guid, Actor: "Codertocat", Label: "yudai:solve", Delivery: guid, At: noon(),
 	}, solve.Request{})}}
-	if diff := cmp.Diff(want, i.wishes); diff != "" {
+	if diff := cmp.Diff(want, i.intents); diff != "" {
 		t.Error(diff)
 	}
 	delivery := []solve.Delivery{{GUID: guid, Event: "issues", Action: "labeled", Payload: raw, Received: noon()}}
@@ -153,10 +153,10 @@ func TestCommandAsksForASolve(t *testing.T) {
 	if err := i.handle("issue_comment", comment(t, "/yudai solve models=gpt-5-mini repeat=2", nil)); err != nil {
 		t.Fatal(err)
 	}
-	want := []solve.Wish{{Solve: exampleSolve(1, solve.Trigger{
+	want := []solve.Intent{{Solve: exampleSolve(1, solve.Trigger{
 		Kind: solve.TriggerCommand, Key: "comment:492700400", Actor: "Codertocat", CommentID: 492700400, Delivery: guid, At: noon(),
 	}, solve.Request{Models: []string{"gpt-5-mini"}, Repeat: 2})}}
-	if diff := cmp.Diff(want, i.wishes); diff != "" {
+	if diff := cmp.Diff(want, i.intents); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -164,14 +164,14 @@ func TestCommandAsksForASolve(t *testing.T) {
 func TestCommandsBecomeAsks(t *testing.T) {
 	t.Parallel()
 	help := report.HelpText("yudai:solve", "yudai:Cheap")
-	for body, want := range map[string]solve.Ask{
-		"/yudai":        {Kind: solve.AskHelp, Text: help},
-		"/yudai help":   {Kind: solve.AskHelp, Text: help},
-		"/yudai status": {Kind: solve.AskStatus},
-		"/yudai cancel": {Kind: solve.AskCancel},
-		"/yudai retry":  {Kind: solve.AskRetry},
-		"/yudai why":    {Kind: solve.AskWhy},
-		"/yudai pick 3": {Kind: solve.AskPick, N: 3},
+	for body, want := range map[string]solve.Command{
+		"/yudai":        {Kind: solve.CommandHelp, Text: help},
+		"/yudai help":   {Kind: solve.CommandHelp, Text: help},
+		"/yudai status": {Kind: solve.CommandStatus},
+		"/yudai cancel": {Kind: solve.CommandCancel},
+		"/yudai retry":  {Kind: solve.CommandRetry},
+		"/yudai why":    {Kind: solve.CommandWhy},
+		"/yudai pick 3": {Kind: solve.CommandPick, N: 3},
 	} {
 		want.ID, want.Repo, want.Issue, want.Actor, want.CommentID, want.At = guid, example(1), 1, "Codertocat", 492700400, noon()
 		for _, place := range []map[string]any{{}, {"issue.state": "closed"}, {"issue.pull_request.url": "x"}} {
@@ -179,7 +179,7 @@ func TestCommandsBecomeAsks(t *testing.T) {
 			if err := i.handle("issue_comment", comment(t, body, place)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]solve.Wish{{Ask: &want}}, i.wishes); diff != "" {
+			if diff := cmp.Diff([]solve.Intent{{Command: &want}}, i.intents); diff != "" {
 				t.Errorf("%s: %s", body, diff)
 			}
 		}
@@ -194,11 +194,11 @@ func TestReviseOnAPullRequest(t *testing.T) {
 	if err := i.handle("issue_comment", raw); err != nil {
 		t.Fatal(err)
 	}
-	want := []solve.Wish{{Ask: &solve.Ask{
-		ID: guid, Kind: solve.AskRevise, Repo: example(1), Issue: 8, Actor: "Codertocat", CommentID: 492700400,
+	want := []solve.Intent{{Command: &solve.Command{
+		ID: guid, Kind: solve.CommandRevise, Repo: example(1), Issue: 8, Actor: "Codertocat", CommentID: 492700400,
 		Text: "keep the name\nand the tests", At: noon(),
 	}}}
-	if diff := cmp.Diff(want, i.wishes); diff != "" {
+	if diff := cmp.Diff(want, i.intents); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -228,10 +228,10 @@ func TestRefusalsAreAnswered(t *testing.T) {
 			if err := i.handle(tt.event, tt.raw); err != nil {
 				t.Fatal(err)
 			}
-			if len(i.wishes) != 1 || i.wishes[0].Ask == nil || i.wishes[0].Ask.Kind != solve.AskUnknown {
-				t.Fatalf("got %+v", i.wishes)
+			if len(i.intents) != 1 || i.intents[0].Command == nil || i.intents[0].Command.Kind != solve.CommandUnknown {
+				t.Fatalf("got %+v", i.intents)
 			}
-			text := i.wishes[0].Ask.Text
+			text := i.intents[0].Command.Text
 			if !strings.HasPrefix(text, "@Codertocat, I did nothing.") || !strings.Contains(text, tt.want) ||
 				!strings.Contains(text, "<summary>Commands</summary>") || !strings.Contains(text, "strategies=") {
 				t.Errorf("answer:\n%s", text)
@@ -278,8 +278,8 @@ func TestIrrelevantDeliveriesStoreNothing(t *testing.T) {
 			if err := i.handle(tt.event, tt.raw); err != nil {
 				t.Fatal(err)
 			}
-			if len(i.wishes) != 0 {
-				t.Errorf("stored %+v", i.wishes)
+			if len(i.intents) != 0 {
+				t.Errorf("stored %+v", i.intents)
 			}
 			if strings.HasSuffix(name, "without install") && !strings.Contains(i.log.String(), "names no installation") {
 				t.Errorf("log: %s", i.log.String())
@@ -311,8 +311,8 @@ func TestMalformedPayloadsAreErrors(t *testing.T) {
 			if err := i.handle(tt.event, tt.raw); !errors.Is(err, handlers.ErrPayload) {
 				t.Errorf("err = %v", err)
 			}
-			if len(i.wishes) != 0 {
-				t.Errorf("stored %+v", i.wishes)
+			if len(i.intents) != 0 {
+				t.Errorf("stored %+v", i.intents)
 			}
 		})
 	}
@@ -336,12 +336,12 @@ func TestConfiguredLabel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(i.wishes) != 1 || i.wishes[0].Solve.Trigger.Label != "Fix Me" || len(i.wishes[0].Solve.ID) != 20 || i.deliveries[0].Received.IsZero() {
-		t.Errorf("got %+v", i.wishes)
+	if len(i.intents) != 1 || i.intents[0].Solve.Trigger.Label != "Fix Me" || len(i.intents[0].Solve.ID) != 20 || i.deliveries[0].Received.IsZero() {
+		t.Errorf("got %+v", i.intents)
 	}
 }
 
-// FuzzPayload: no bytes make a handler panic or store a wish without a place.
+// FuzzPayload: no bytes make a handler panic or store an intent without a place.
 func FuzzPayload(f *testing.F) {
 	const place = `"installation":{"id":1},"repository":{"id":2,"name":"r","owner":{"login":"o"}},"sender":{"login":"kim","type":"User"}`
 	f.Add([]byte(`{"action":"labeled","label":{"name":"yudai:solve"},"issue":{"number":3,"pull_request":null},` + place + `}`))
@@ -358,18 +358,18 @@ func FuzzPayload(f *testing.F) {
 		for event := range i.handlers {
 			_ = i.handle(event, raw)
 		}
-		for _, w := range i.wishes {
-			if (w.Solve == nil) == (w.Ask == nil) {
+		for _, w := range i.intents {
+			if (w.Solve == nil) == (w.Command == nil) {
 				t.Errorf("not one of the two: %+v", w)
 			}
-			a := w.Ask
+			a := w.Command
 			if a == nil {
 				continue
 			}
-			if a.Repo.Installation == 0 || a.Repo.ID == 0 && a.Kind != solve.AskStop {
+			if a.Repo.Installation == 0 || a.Repo.ID == 0 && a.Kind != solve.CommandStop {
 				t.Errorf("no place: %+v", a)
 			}
-			if a.Issue <= 0 && !a.Button && a.Kind != solve.AskStop || a.Button && a.Solve == "" {
+			if a.Issue <= 0 && !a.Button && a.Kind != solve.CommandStop || a.Button && a.Solve == "" {
 				t.Errorf("about nothing: %+v", a)
 			}
 		}

@@ -38,5 +38,5 @@ func (h installation) Handle(ctx context.Context, event, guid string, raw []byte
 		return nil
 	}
 	d := h.delivery(event, guid, p, raw)
-	return h.accept(ctx, d, solve.Wish{Ask: p.stopAll(d, stop)})
+	return h.accept(ctx, d, solve.Intent{Command: p.stopAll(d, stop)})
 }

@@ -36,5 +36,5 @@ func (h installationRepositories) Handle(ctx context.Context, event, guid string
 	if len(ask.Repos) == 0 { // without this the whole installation would be meant
 		return nil
 	}
-	return h.accept(ctx, d, solve.Wish{Ask: ask})
+	return h.accept(ctx, d, solve.Intent{Command: ask})
 }

@@ -26,22 +26,22 @@ func (h issueComment) Handle(ctx context.Context, event, guid string, raw []byte
 		return err
 	}
 	d := h.delivery(event, guid, p, raw)
-	var wish solve.Wish
+	var intent solve.Intent
 	switch p.Action {
 	case "created":
 		cmd, ok := ParseComment(p.Comment.Body, h.Vocabulary)
 		if !ok || p.fromBot(h.Bot) {
 			return nil
 		}
-		wish = h.wish(p, cmd, d)
+		intent = h.intent(p, cmd, d)
 	case "deleted":
 		id, kind, ok := solve.FindMarker(p.Comment.Body)
 		// Of our own deletions nothing follows, and another bot's would be repeated for ever.
 		if !ok || kind != string(solve.EffectNotice) || !p.Comment.User.is(h.Bot) || p.Sender.is(h.Bot) || p.Sender.Type == "Bot" {
 			return nil
 		}
-		wish.Ask = p.ask(guid, solve.AskRenew, "", d.Received)
-		wish.Ask.Solve = solve.ID(id)
+		intent.Command = p.ask(guid, solve.CommandRenew, "", d.Received)
+		intent.Command.Solve = solve.ID(id)
 	default:
 		return nil
 	}
@@ -54,40 +54,40 @@ func (h issueComment) Handle(ctx context.Context, event, guid string, raw []byte
 	if p.Installation.ID == 0 {
 		return skip(ctx, p, guid, noInstallation)
 	}
-	return h.accept(ctx, d, wish)
+	return h.accept(ctx, d, intent)
 }
 
-// wish is what a command asks for on the thread where it was written.
-func (h issueComment) wish(p payload, cmd Command, d solve.Delivery) solve.Wish {
+// intent is what a command asks for on the thread where it was written.
+func (h issueComment) intent(p payload, cmd Command, d solve.Delivery) solve.Intent {
 	who := p.Sender.Login
-	ask := func(kind solve.AskKind, text string) solve.Wish {
-		return solve.Wish{Ask: p.ask(d.GUID, kind, text, d.Received)}
+	ask := func(kind solve.CommandKind, text string) solve.Intent {
+		return solve.Intent{Command: p.ask(d.GUID, kind, text, d.Received)}
 	}
 	switch cmd.Verb {
 	case VerbHelp:
-		return ask(solve.AskHelp, report.HelpText(h.labels()...))
+		return ask(solve.CommandHelp, report.HelpText(h.labels()...))
 	case VerbStatus, VerbCancel, VerbWhy, VerbRetry:
 		return ask(asks()[cmd.Verb], "")
 	case VerbPick:
-		w := ask(solve.AskPick, "")
-		w.Ask.N = cmd.N
+		w := ask(solve.CommandPick, "")
+		w.Command.N = cmd.N
 		return w
 	case VerbRevise:
 		if !p.onPull() {
-			return ask(solve.AskUnknown, h.issueReply(who))
+			return ask(solve.CommandUnknown, h.issueReply(who))
 		}
-		return ask(solve.AskRevise, cmd.Text)
+		return ask(solve.CommandRevise, cmd.Text)
 	case VerbSolve:
 	default:
-		return ask(solve.AskUnknown, h.problemReply(who, cmd.Problem))
+		return ask(solve.CommandUnknown, h.problemReply(who, cmd.Problem))
 	}
 	switch {
 	case p.onPull():
-		return ask(solve.AskUnknown, h.pullReply(who))
+		return ask(solve.CommandUnknown, h.pullReply(who))
 	case p.Issue.State == "closed":
-		return ask(solve.AskUnknown, h.closedReply(who))
+		return ask(solve.CommandUnknown, h.closedReply(who))
 	}
-	return solve.Wish{Solve: p.queued(h.NewID(), solve.Trigger{
+	return solve.Intent{Solve: p.queued(h.NewID(), solve.Trigger{
 		Kind:      solve.TriggerCommand,
 		Key:       fmt.Sprintf("comment:%d", p.Comment.ID),
 		Actor:     who,
@@ -98,8 +98,8 @@ func (h issueComment) wish(p payload, cmd Command, d solve.Delivery) solve.Wish 
 }
 
 // asks are the verbs that are nothing but a question or an order.
-func asks() map[Verb]solve.AskKind {
-	return map[Verb]solve.AskKind{
-		VerbStatus: solve.AskStatus, VerbCancel: solve.AskCancel, VerbWhy: solve.AskWhy, VerbRetry: solve.AskRetry,
+func asks() map[Verb]solve.CommandKind {
+	return map[Verb]solve.CommandKind{
+		VerbStatus: solve.CommandStatus, VerbCancel: solve.CommandCancel, VerbWhy: solve.CommandWhy, VerbRetry: solve.CommandRetry,
 	}
 }

@@ -44,12 +44,12 @@ func (h issues) Handle(ctx context.Context, event, guid string, raw []byte) erro
 	}
 	d := h.delivery(event, guid, p, raw)
 	if stop != "" {
-		ask := p.ask(guid, solve.AskStop, "", d.Received)
+		ask := p.ask(guid, solve.CommandStop, "", d.Received)
 		ask.Stop = stop
 		if stop == solve.StopUnlabelled {
 			ask.Label = p.Label.Name
 		}
-		return h.accept(ctx, d, solve.Wish{Ask: ask})
+		return h.accept(ctx, d, solve.Intent{Command: ask})
 	}
 	return h.accept(ctx, d, h.labeled(p, d, profile))
 }
@@ -69,11 +69,11 @@ func stops(action string) solve.Stop {
 	return ""
 }
 
-func (h issues) labeled(p payload, d solve.Delivery, profile string) solve.Wish {
+func (h issues) labeled(p payload, d solve.Delivery, profile string) solve.Intent {
 	if p.Issue.State == "closed" {
-		return solve.Wish{Ask: p.ask(d.GUID, solve.AskUnknown, h.closedReply(p.Sender.Login), d.Received)}
+		return solve.Intent{Command: p.ask(d.GUID, solve.CommandUnknown, h.closedReply(p.Sender.Login), d.Received)}
 	}
-	return solve.Wish{Solve: p.queued(h.NewID(), solve.Trigger{
+	return solve.Intent{Solve: p.queued(h.NewID(), solve.Trigger{
 		Kind: solve.TriggerLabel,
 		// The GUID makes every labelling a trigger of its own; that an issue has one
 		// live solve at most is the store's promise.

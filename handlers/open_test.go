@@ -31,14 +31,14 @@ func TestLabelsOfRepositories(t *testing.T) {
 			}
 		}
 		if want == "-" {
-			if len(i.wishes) > 0 {
-				t.Errorf("%s: %+v", label, i.wishes)
+			if len(i.intents) > 0 {
+				t.Errorf("%s: %+v", label, i.intents)
 			}
 			continue
 		}
-		if len(i.wishes) != 2 || i.wishes[0].Solve == nil || i.wishes[0].Solve.Request.Profile != want ||
-			i.wishes[0].Solve.Trigger.Label != label || i.wishes[1].Ask == nil || i.wishes[1].Ask.Label != label {
-			t.Errorf("%s: %+v", label, i.wishes)
+		if len(i.intents) != 2 || i.intents[0].Solve == nil || i.intents[0].Solve.Request.Profile != want ||
+			i.intents[0].Solve.Trigger.Label != label || i.intents[1].Command == nil || i.intents[1].Command.Label != label {
+			t.Errorf("%s: %+v", label, i.intents)
 		}
 	}
 }

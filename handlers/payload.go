@@ -166,23 +166,23 @@ func (p payload) queued(id solve.ID, t solve.Trigger, r solve.Request) *solve.So
 	}
 }
 
-func (p payload) ask(guid string, kind solve.AskKind, text string, at time.Time) *solve.Ask {
-	return &solve.Ask{
+func (p payload) ask(guid string, kind solve.CommandKind, text string, at time.Time) *solve.Command {
+	return &solve.Command{
 		ID: guid, Kind: kind, Repo: p.repo(), Issue: p.Issue.Number, Actor: p.Sender.Login,
 		CommentID: p.Comment.ID, Text: text, At: at,
 	}
 }
 
 // button is what somebody asked for at one of our check runs, or at all of a commit's.
-func (p payload) button(d solve.Delivery, kind solve.AskKind, id solve.ID) *solve.Ask {
-	return &solve.Ask{
+func (p payload) button(d solve.Delivery, kind solve.CommandKind, id solve.ID) *solve.Command {
+	return &solve.Command{
 		ID: d.GUID, Kind: kind, Repo: p.repo(), Actor: p.Sender.Login, Solve: id, Button: true, At: d.Received,
 	}
 }
 
 // stopAll stops what an installation has at work.
-func (p payload) stopAll(d solve.Delivery, stop solve.Stop) *solve.Ask {
-	return &solve.Ask{
-		ID: d.GUID, Kind: solve.AskStop, Repo: p.account(), Actor: p.Sender.Login, Stop: stop, At: d.Received,
+func (p payload) stopAll(d solve.Delivery, stop solve.Stop) *solve.Command {
+	return &solve.Command{
+		ID: d.GUID, Kind: solve.CommandStop, Repo: p.account(), Actor: p.Sender.Login, Stop: stop, At: d.Received,
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// reviewCut ends a review that is longer than a wish may be.
+// reviewCut ends a review that is longer than an intent may be.
 const reviewCut = "(The review goes on; the rest was left out here.)"
 
 // pullRequestReview handles the event of that name: a review that requests changes of a
@@ -39,7 +39,7 @@ func (h pullRequestReview) Handle(ctx context.Context, event, guid string, raw [
 		return skip(ctx, p, guid, noInstallation)
 	}
 	d := h.delivery(event, guid, p, raw)
-	ask := p.ask(guid, solve.AskRevise, report.CutMarkdown(text, maxCommand, reviewCut), d.Received)
+	ask := p.ask(guid, solve.CommandRevise, report.CutMarkdown(text, maxCommand, reviewCut), d.Received)
 	ask.Review = true
-	return h.accept(ctx, d, solve.Wish{Ask: ask})
+	return h.accept(ctx, d, solve.Intent{Command: ask})
 }

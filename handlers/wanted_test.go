@@ -57,7 +57,7 @@ func TestWanted(t *testing.T) {
 			if err := i.handle(event, everything(t, event, action)); err != nil {
 				t.Errorf("%s.%s: %v", event, action, err)
 			}
-			asks := len(i.wishes)+len(i.evicted) > 0
+			asks := len(i.intents)+len(i.evicted) > 0
 			any = any || asks
 			if wanted := handlers.Wanted(event, action); wanted != asks {
 				t.Errorf("%s.%s: wanted %v, asks for something %v", event, action, wanted, asks)

@@ -26,7 +26,7 @@ const slack = time.Minute
 
 // Accept implements [handlers.Accepter]. A stale delivery is stored without its wish, so
 // that it is known from then on.
-func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	why, err := f.stale(ctx, w)
 	if err != nil {
 		return false, err
@@ -34,7 +34,7 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish)
 	log := zerolog.Ctx(ctx).Info().Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action)
 	if why != "" {
 		log.Str(logkey.Reason, why).Msg("missed delivery is stale")
-		_, err := f.r.Store.Accept(ctx, d, solve.Wish{})
+		_, err := f.r.Store.Accept(ctx, d, solve.Intent{})
 		return false, err
 	}
 	log.Msg("missed delivery found")
@@ -42,7 +42,7 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish)
 }
 
 // stale says why a wish is out of date; "" if it is not.
-func (f staleFilter) stale(ctx context.Context, w solve.Wish) (string, error) {
+func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) {
 	switch {
 	case w.Solve != nil && w.Solve.Trigger.Kind == solve.TriggerLabel:
 		if why, err := f.labelGone(ctx, *w.Solve); why != "" || err != nil {
@@ -51,16 +51,16 @@ func (f staleFilter) stale(ctx context.Context, w solve.Wish) (string, error) {
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
 	case w.Solve != nil:
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
-	case w.Ask == nil || w.Ask.Kind == solve.AskRenew:
+	case w.Command == nil || w.Command.Kind == solve.CommandRenew:
 		return "", nil
-	case w.Ask.Kind == solve.AskStop:
-		return f.stopOutdated(ctx, w.Ask)
-	case w.Ask.Kind == solve.AskCancel:
-		if why, err := f.solveIsNewer(ctx, *w.Ask); why != "" || err != nil {
+	case w.Command.Kind == solve.CommandStop:
+		return f.stopOutdated(ctx, w.Command)
+	case w.Command.Kind == solve.CommandCancel:
+		if why, err := f.solveIsNewer(ctx, *w.Command); why != "" || err != nil {
 			return why, err
 		}
 	}
-	return f.answeredBefore(ctx, w.Ask.Repo, w.Ask.Issue)
+	return f.answeredBefore(ctx, w.Command.Repo, w.Command.Issue)
 }
 
 // labelGone says why the issue needs no solve any more: it was closed or lost the label.
@@ -81,7 +81,7 @@ func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, erro
 
 // stopOutdated says why nothing must stop: the installation works again, or has the
 // repository again. Whether an issue is closed is checked where its solve is stopped.
-func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Ask) (string, error) {
+func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Command) (string, error) {
 	switch {
 	case a.Stop == solve.StopSuspended:
 		suspended, err := f.r.App.Suspended(ctx, a.Repo.Installation)
@@ -96,7 +96,7 @@ func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Ask) (string, er
 }
 
 // reinstalled drops the repositories that the installation has again from a stop.
-func (f staleFilter) reinstalled(ctx context.Context, a *solve.Ask) (string, error) {
+func (f staleFilter) reinstalled(ctx context.Context, a *solve.Command) (string, error) {
 	now, err := f.r.App.Repos(ctx, a.Repo.Installation)
 	if errors.Is(err, solve.ErrNotFound) {
 		return "", nil // the installation itself is gone
@@ -114,7 +114,7 @@ func (f staleFilter) reinstalled(ctx context.Context, a *solve.Ask) (string, err
 }
 
 // solveIsNewer says whether a cancel is older than the present solve, which it does not mean.
-func (f staleFilter) solveIsNewer(ctx context.Context, a solve.Ask) (string, error) {
+func (f staleFilter) solveIsNewer(ctx context.Context, a solve.Command) (string, error) {
 	if a.Solve != "" {
 		return "", nil
 	}

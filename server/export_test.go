@@ -79,7 +79,7 @@ func (f fixedBudget) Budget() map[int64]float64 { return f }
 
 // Readiness is the handler of /readyz.
 func Readiness(store interface {
-	Asks(ctx context.Context) ([]solve.Ask, error)
+	Commands(ctx context.Context) ([]solve.Command, error)
 }, engine interface{ Leased() time.Time }, writing, ending bool) http.Handler {
 	r := &readiness{store: store, engine: engine}
 	r.writing.Store(writing)

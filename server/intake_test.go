@@ -36,11 +36,11 @@ const (
 // memory is an Accepter that knows GUIDs, as the store does.
 type memory struct {
 	mu     sync.Mutex
-	known  map[string]solve.Wish
+	known  map[string]solve.Intent
 	broken error
 }
 
-func (m *memory) Accept(_ context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (m *memory) Accept(_ context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken != nil {
@@ -90,7 +90,7 @@ type hook struct {
 
 func newHook(t *testing.T, more ...githubapp.EventHandler) hook {
 	t.Helper()
-	h := hook{memory: &memory{known: map[string]solve.Wish{}}, log: &safeLog{}}
+	h := hook{memory: &memory{known: map[string]solve.Intent{}}, log: &safeLog{}}
 	in, err := server.NewIntake(secret, append(more, handlers.New(handlers.Options{Accepter: h.memory})...))
 	if err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ type countedAccepter struct {
 }
 
 // Accept implements [handlers.Accepter]. What did not come by the webhook is missed deliveries.
-func (a countedAccepter) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (a countedAccepter) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	accepted, err := a.Accepter.Accept(ctx, d, w)
 	n := noteOf(ctx)
 	switch {

@@ -19,7 +19,7 @@ const censusAge = 3 * time.Second
 type stateSource interface {
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
-	Asks(ctx context.Context) ([]solve.Ask, error)
+	Commands(ctx context.Context) ([]solve.Command, error)
 	Bytes() (int64, error)
 	Commits() int64
 }
@@ -170,7 +170,7 @@ func (s *stateMetrics) read(ctx context.Context) (census, error) {
 			c.runs[r.State]++
 		}
 	}
-	asks, err := s.store.Asks(ctx)
+	asks, err := s.store.Commands(ctx)
 	if err != nil {
 		return c, err
 	}

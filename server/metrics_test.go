@@ -79,7 +79,7 @@ func TestEveryMetricIsInThePage(t *testing.T) {
 func TestDeliveriesAreCounted(t *testing.T) {
 	t.Parallel()
 	m := server.NewMetered()
-	mem := &memory{known: map[string]solve.Wish{}}
+	mem := &memory{known: map[string]solve.Intent{}}
 	events := handlers.New(handlers.Options{Accepter: m.Accepter(mem)})
 	in, err := server.NewIntake(secret, events)
 	if err != nil {
@@ -167,10 +167,10 @@ func TestStatesAreCounted(t *testing.T) {
 	apply(solve.Change{Solve: "ends", Run: 1, Event: solve.Aborted{}})
 	apply(solve.Change{Solve: "ends", Event: solve.Aborted{}})
 	for range 2 {
-		_, err := ledger.AskCancel(t.Context(), "stopped", "me", "", time.Now())
+		_, err := ledger.CommandCancel(t.Context(), "stopped", "me", "", time.Now())
 		must(err)
 	}
-	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Wish{Ask: &solve.Ask{Kind: solve.AskHelp, At: time.Now().Add(-time.Hour)}})
+	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp, At: time.Now().Add(-time.Hour)}})
 	must(err)
 
 	m.Watch(s, map[int64]int{0: 4000, 7: 12}, map[int64]float64{7: 2.5})
@@ -371,7 +371,7 @@ func TestRequestsAndWritesAreCounted(t *testing.T) {
 // writes has one effect of each outcome.
 func writes(t *testing.T, m server.Metered, s *bolt.Store) {
 	t.Helper()
-	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Wish{Ask: &solve.Ask{Kind: solve.AskHelp}})
+	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp}})
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -406,7 +406,7 @@ func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 
 type asksError struct{ err error }
 
-func (a asksError) Asks(context.Context) ([]solve.Ask, error) { return nil, a.err }
+func (a asksError) Commands(context.Context) ([]solve.Command, error) { return nil, a.err }
 
 type leased time.Duration
 

@@ -27,9 +27,9 @@ func (l ledger) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return s, r, err
 }
 
-// AskCancel implements [solver.Store].
-func (l ledger) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
-	s, err := l.Store.AskCancel(ctx, id, by, why, at)
+// CommandCancel implements [solver.Store].
+func (l ledger) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
+	s, err := l.Store.CommandCancel(ctx, id, by, why, at)
 	if err == nil && s.State.Final() && s.Ended.Equal(at) {
 		l.ended(ctx, s)
 	}

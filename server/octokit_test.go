@@ -128,12 +128,12 @@ func ourLabel(e example) {
 	}
 }
 
-func wished(w solve.Wish) string {
+func wished(w solve.Intent) string {
 	switch {
 	case w.Solve != nil:
 		return "solve"
-	case w.Ask.Kind == solve.AskStop:
-		return "stop " + string(w.Ask.Stop)
+	case w.Command.Kind == solve.CommandStop:
+		return "stop " + string(w.Command.Stop)
 	}
-	return string(w.Ask.Kind)
+	return string(w.Command.Kind)
 }

@@ -16,7 +16,7 @@ import (
 // works was checked before it began to listen.
 type readiness struct {
 	store interface {
-		Asks(ctx context.Context) ([]solve.Ask, error)
+		Commands(ctx context.Context) ([]solve.Command, error)
 	}
 	engine  interface{ Leased() time.Time }
 	writing atomic.Bool // the GitHub writer runs
@@ -28,7 +28,7 @@ func (r *readiness) check(ctx context.Context) error {
 	if r.ending.Load() {
 		return errors.New("shutting down")
 	}
-	if _, err := r.store.Asks(ctx); err != nil {
+	if _, err := r.store.Commands(ctx); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
 	}
 	if !r.engine.Leased().After(time.Now()) {

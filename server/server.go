@@ -293,7 +293,7 @@ func (s *Server) refusal(ctx context.Context, id solve.ID) (solve.Effect, bool) 
 	if err != nil || !v.Denied {
 		return solve.Effect{}, false
 	}
-	f, err := s.store.Effect(ctx, solve.RefusalID(v.Repo, v.Issue.Number, v.Trigger.Actor)+"/"+string(solve.EffectReply))
+	f, err := s.store.Effect(ctx, solve.DeniedReplyID(v.Repo, v.Issue.Number, v.Trigger.Actor)+"/"+string(solve.EffectReply))
 	return f, err == nil
 }
 

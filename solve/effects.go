@@ -54,7 +54,7 @@ func EffectsOf(s Solve, run *Run, ev EventName) []Effect {
 	case s.State.Final() && s.Refused && !claimed:
 		reply := s.effect(EffectReply)
 		if s.Denied {
-			reply.Key = RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
+			reply.Key = DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
 		}
 		refuse := EffectReact
 		if !s.Greeted.IsZero() {

@@ -11,7 +11,7 @@ import (
 )
 
 // say stores an ask as a comment would, and waits for its answer.
-func (w *world) say(kind solve.AskKind, issue int, text string) (reply, reaction string) {
+func (w *world) say(kind solve.CommandKind, issue int, text string) (reply, reaction string) {
 	w.Helper()
 	return w.sayAs(kind, issue, text, nil)
 }
@@ -20,24 +20,24 @@ func (w *world) say(kind solve.AskKind, issue int, text string) (reply, reaction
 func (w *world) nextGUID() string { return "guid" + string(rune('a'+w.said+1)) }
 
 // sayAs is say with what only some kinds of asks have.
-func (w *world) sayAs(kind solve.AskKind, issue int, text string, change func(*solve.Ask)) (reply, reaction string) {
+func (w *world) sayAs(kind solve.CommandKind, issue int, text string, change func(*solve.Command)) (reply, reaction string) {
 	w.Helper()
 	guid := w.nextGUID()
 	w.said++
-	a := solve.Ask{
+	a := solve.Command{
 		Kind: kind, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project", DefaultBranch: "main"},
 		Issue: issue, Actor: "ann", CommentID: 55, Text: text, At: time.Now(),
 	}
 	if change != nil {
 		change(&a)
 	}
-	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: guid, Received: time.Now()}, solve.Wish{Ask: &a})
+	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: guid, Received: time.Now()}, solve.Intent{Command: &a})
 	w.must(err)
 	w.await(3*time.Hour, "an answer", func() bool {
-		list, err := w.store.Asks(w.Context())
+		list, err := w.store.Commands(w.Context())
 		return err == nil && len(list) == 0
 	})
-	for _, owner := range []string{guid, solve.RefusalID(a.Repo, issue, a.Actor)} {
+	for _, owner := range []string{guid, solve.DeniedReplyID(a.Repo, issue, a.Actor)} {
 		if f, err := w.store.Effect(w.Context(), owner+"/reply"); err == nil {
 			reply = w.replyText(f)
 		}
@@ -56,32 +56,32 @@ func TestAsks(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.endless("long", "good")
 		w.start("a")
-		expect := func(kind solve.AskKind, issue int, word, react string) {
+		expect := func(kind solve.CommandKind, issue int, word, react string) {
 			w.Helper()
 			if reply, reaction := w.say(kind, issue, "Did you mean solve?"); reaction != react || !strings.Contains(reply, word) || (word == "") != (reply == "") {
 				w.Errorf("%s on issue %d: %q with %q, want %q with %q", kind, issue, reply, reaction, word, react)
 			}
 		}
-		for _, kind := range []solve.AskKind{solve.AskStatus, solve.AskCancel, solve.AskRunning} {
+		for _, kind := range []solve.CommandKind{solve.CommandStatus, solve.CommandCancel, solve.CommandRunning} {
 			expect(kind, 99, "no solve of this issue yet", "confused")
 		}
-		expect(solve.AskHelp, 99, "Did you mean solve?", "eyes") // the text comes with the ask
-		expect(solve.AskUnknown, 99, "Did you mean solve?", "confused")
-		if reply, _ := w.say(solve.AskHelp, 99, ""); reply != report.HelpText() {
+		expect(solve.CommandHelp, 99, "Did you mean solve?", "eyes") // the text comes with the ask
+		expect(solve.CommandUnknown, 99, "Did you mean solve?", "confused")
+		if reply, _ := w.say(solve.CommandHelp, 99, ""); reply != report.HelpText() {
 			w.Errorf("help without a text: %q", reply)
 		}
 
 		id := w.ask(with("long"))
 		w.runState(id, solve.RunWorking)
-		expect(solve.AskStatus, 1, "Running 1 experiment", "eyes")
-		expect(solve.AskRunning, 1, "already", "eyes")
-		expect(solve.AskCancel, 1, "", "+1")
+		expect(solve.CommandStatus, 1, "Running 1 experiment", "eyes")
+		expect(solve.CommandRunning, 1, "already", "eyes")
+		expect(solve.CommandCancel, 1, "", "+1")
 		s := w.final(id, solve.StateCancelled)
 		if s.CancelBy != "ann" {
 			w.Errorf("cancelled by %q", s.CancelBy)
 		}
-		expect(solve.AskCancel, 1, "already ended: cancelled", "confused")
-		expect(solve.AskStatus, 1, "cancelled", "eyes")
+		expect(solve.CommandCancel, 1, "already ended: cancelled", "confused")
+		expect(solve.CommandStatus, 1, "cancelled", "eyes")
 	})
 }
 
@@ -93,7 +93,7 @@ func TestAsksNeedRights(t *testing.T) {
 		id := w.ask(with("long"))
 		w.runState(id, solve.RunWorking)
 		w.hub.set(func(h *hub) { h.role, h.write = "triage", false })
-		for _, kind := range []solve.AskKind{solve.AskStatus, solve.AskCancel, solve.AskHelp, solve.AskUnknown, solve.AskRunning} {
+		for _, kind := range []solve.CommandKind{solve.CommandStatus, solve.CommandCancel, solve.CommandHelp, solve.CommandUnknown, solve.CommandRunning} {
 			before := w.hub.count("permission")
 			reply, reaction := w.say(kind, 1, "text")
 			if reply != report.RefusedText("ann", "triage") || reaction != "-1" || w.hub.count("permission") != before+1 {
@@ -117,7 +117,7 @@ func TestAsksWaitForGitHub(t *testing.T) {
 		w.runState(id, solve.RunWorking)
 		before, asked := w.hub.count("permission"), time.Now()
 		w.hub.fail("permission", fault{passes: true, after: 30 * time.Second}, fault{passes: true})
-		if reply, reaction := w.say(solve.AskHelp, 1, ""); reaction != "eyes" || reply == "" {
+		if reply, reaction := w.say(solve.CommandHelp, 1, ""); reaction != "eyes" || reply == "" {
 			w.Errorf("%q with %q", reply, reaction)
 		}
 		if d, n := time.Since(asked), w.hub.count("permission")-before; d < 32*time.Second || d > 40*time.Second || n != 3 {
@@ -142,7 +142,7 @@ func TestAsksThatFail(t *testing.T) {
 				w.hub.refuse("permission", c.err)
 				w.start("a")
 				asked := time.Now()
-				reply, reaction := w.say(solve.AskStatus, 1, "")
+				reply, reaction := w.say(solve.CommandStatus, 1, "")
 				if !strings.Contains(reply, c.err.Error()) || reaction != "confused" {
 					w.Errorf("%q with %q", reply, reaction)
 				}

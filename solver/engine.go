@@ -48,7 +48,7 @@ type records interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
-	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error)
 	RenewEffect(ctx context.Context, key string, at time.Time) error
@@ -71,7 +71,7 @@ type files interface {
 }
 
 type asks interface {
-	Asks(ctx context.Context) ([]solve.Ask, error)
+	Commands(ctx context.Context) ([]solve.Command, error)
 	Answer(ctx context.Context, askID string, effects []solve.Effect) error
 }
 

@@ -36,7 +36,7 @@ func (w *world) next(s solve.Solve, want solve.State) (solve.Solve, []solve.Run)
 }
 
 // asked asks for a run of the last solve's.
-func (w *world) asked(kind solve.AskKind, issue int, change func(*solve.Ask)) (reply, reaction string) {
+func (w *world) asked(kind solve.CommandKind, issue int, change func(*solve.Command)) (reply, reaction string) {
 	w.Helper()
 	return w.sayAs(kind, issue, "", change)
 }
@@ -49,7 +49,7 @@ func TestRetry(t *testing.T) {
 		w.start("a")
 		s := w.solved()
 		before, calls := w.models.count("good"), w.models.count("bad")
-		if reply, _ := w.asked(solve.AskRetry, s.Issue.Number, nil); reply != "" {
+		if reply, _ := w.asked(solve.CommandRetry, s.Issue.Number, nil); reply != "" {
 			w.Errorf("the answer is %q", reply)
 		}
 		now, runs := w.next(s, solve.StateSolved)
@@ -91,7 +91,7 @@ func TestRetryWithoutChampion(t *testing.T) {
 		w.start("a")
 		s := w.final(w.ask(with("bad")), solve.StateUnsolved)
 		w.models.set("bad", run("write good at last"))
-		w.asked(solve.AskRetry, s.Issue.Number, nil)
+		w.asked(solve.CommandRetry, s.Issue.Number, nil)
 		now, runs := w.next(s, solve.StateSolved)
 		if now.Target() != nil || now.Branch == s.Branch || now.Pull.Number != 101 || writer.count() != 1 || runs[0].From != nil {
 			w.Errorf("%+v on %s, runs %+v", now.Pull, now.Branch, runs)
@@ -107,7 +107,7 @@ func TestRetryOfWhatNeverRan(t *testing.T) {
 		w.hub.set(func(h *hub) { h.open = false })
 		s := w.final(w.ask(with("good")), solve.StateFailed)
 		w.hub.set(func(h *hub) { h.open = true })
-		w.asked(solve.AskRetry, s.Issue.Number, nil)
+		w.asked(solve.CommandRetry, s.Issue.Number, nil)
 		if now, _ := w.next(s, solve.StateSolved); now.Follows != nil || len(now.Request.Models) != 1 {
 			w.Errorf("%+v", now)
 		}
@@ -124,7 +124,7 @@ func TestPick(t *testing.T) {
 				w.start("a")
 				s := w.solved()
 				lays := w.machine.count("lay")
-				w.asked(solve.AskPick, s.Pull.Number, func(a *solve.Ask) { a.N = n }) // in the pull request's thread
+				w.asked(solve.CommandPick, s.Pull.Number, func(a *solve.Command) { a.N = n }) // in the pull request's thread
 				now, runs := w.next(s, solve.StateSolved)
 				if d := now.Decision; d.Champion != 2 || d.PickedBy != "ann" || d.First != 1 || now.Pull.Number != s.Pull.Number {
 					w.Errorf("%+v to %+v", d, now.Pull)
@@ -154,7 +154,7 @@ func TestRevise(t *testing.T) {
 		w.start("a")
 		s := w.solved()
 		w.hub.set(func(h *hub) { h.pull.SHA = h.sha }) // a commit that the mirror has
-		w.asked(solve.AskRevise, s.Pull.Number, func(a *solve.Ask) { a.Text = "Please <!-- not this --> shorten it." })
+		w.asked(solve.CommandRevise, s.Pull.Number, func(a *solve.Command) { a.Text = "Please <!-- not this --> shorten it." })
 		now, runs := w.next(s, solve.StateSolved)
 		if now.Base.SHA != w.hub.sha || now.Base.Branch != "main" || now.Branch != s.Branch || now.Pull.Number != s.Pull.Number {
 			w.Errorf("base %+v, branch %s, %+v", now.Base, now.Branch, now.Pull)
@@ -186,35 +186,35 @@ func TestFollowRefusals(t *testing.T) {
 		}
 		as := func(*solve.PullNow) {}
 		for _, c := range []struct {
-			kind  solve.AskKind
+			kind  solve.CommandKind
 			issue int
 			n     int
 			pull  func(*solve.PullNow)
 			want  string
 		}{
-			{solve.AskRetry, 99, 0, as, "no solve of this issue"},
-			{solve.AskRetry, passed.Issue.Number, 0, as, "All 1 experiments"},
-			{solve.AskPick, none.Issue.Number, 1, as, "Run 1 cannot be picked: failed. No other run can be picked."},
-			{solve.AskPick, none.Issue.Number, 0, as, "has no run 0 to pick"},
-			{solve.AskRevise, none.Issue.Number, 0, as, "no pull request of mine"},
-			{solve.AskPick, s.Issue.Number, 1, as, "Run 1 is the champion already. These can: run 2."},
-			{solve.AskPick, s.Issue.Number, 9, as, "has no run 9 to pick. These can: run 2."},
-			{solve.AskPick, s.Issue.Number, 3, as, "Run 3 cannot be picked: failed"},
-			{solve.AskPick, s.Issue.Number, 2, func(p *solve.PullNow) { p.SHA = "d00d" }, "holds commits of others"},
-			{solve.AskRetry, s.Issue.Number, 0, func(p *solve.PullNow) { p.SHA = "d00d" }, "holds commits of others"},
-			{solve.AskPick, s.Issue.Number, 2, func(p *solve.PullNow) { p.Open, p.Merged = false, true }, "is merged"},
-			{solve.AskRevise, s.Issue.Number, 0, func(p *solve.PullNow) { p.Open = false }, "reopen it"},
-			{solve.AskRevise, s.Issue.Number, 0, func(p *solve.PullNow) { p.Fork = true }, "does not come from my branch"},
+			{solve.CommandRetry, 99, 0, as, "no solve of this issue"},
+			{solve.CommandRetry, passed.Issue.Number, 0, as, "All 1 experiments"},
+			{solve.CommandPick, none.Issue.Number, 1, as, "Run 1 cannot be picked: failed. No other run can be picked."},
+			{solve.CommandPick, none.Issue.Number, 0, as, "has no run 0 to pick"},
+			{solve.CommandRevise, none.Issue.Number, 0, as, "no pull request of mine"},
+			{solve.CommandPick, s.Issue.Number, 1, as, "Run 1 is the champion already. These can: run 2."},
+			{solve.CommandPick, s.Issue.Number, 9, as, "has no run 9 to pick. These can: run 2."},
+			{solve.CommandPick, s.Issue.Number, 3, as, "Run 3 cannot be picked: failed"},
+			{solve.CommandPick, s.Issue.Number, 2, func(p *solve.PullNow) { p.SHA = "d00d" }, "holds commits of others"},
+			{solve.CommandRetry, s.Issue.Number, 0, func(p *solve.PullNow) { p.SHA = "d00d" }, "holds commits of others"},
+			{solve.CommandPick, s.Issue.Number, 2, func(p *solve.PullNow) { p.Open, p.Merged = false, true }, "is merged"},
+			{solve.CommandRevise, s.Issue.Number, 0, func(p *solve.PullNow) { p.Open = false }, "reopen it"},
+			{solve.CommandRevise, s.Issue.Number, 0, func(p *solve.PullNow) { p.Fork = true }, "does not come from my branch"},
 		} {
 			w.hub.set(at(c.pull))
-			reply, reaction := w.asked(c.kind, c.issue, func(a *solve.Ask) { a.N = c.n })
+			reply, reaction := w.asked(c.kind, c.issue, func(a *solve.Command) { a.N = c.n })
 			if !strings.Contains(reply, c.want) || reaction != "confused" {
 				w.Errorf("%s %d on issue %d: %q with %q, want %q", c.kind, c.n, c.issue, reply, reaction, c.want)
 			}
 		}
 		live := w.ask(with("endless"))
 		w.runState(live, solve.RunWorking)
-		if reply, _ := w.asked(solve.AskRetry, w.solve(live).Issue.Number, nil); !strings.Contains(reply, "being solved already") {
+		if reply, _ := w.asked(solve.CommandRetry, w.solve(live).Issue.Number, nil); !strings.Contains(reply, "being solved already") {
 			w.Errorf("during a solve: %q", reply)
 		}
 		w.cancel(live)
@@ -231,7 +231,7 @@ func TestFollowIsCreatedOnce(t *testing.T) {
 		child := w.ask(func(c *solve.Solve) {
 			c.Issue, c.Trigger.Key = s.Issue, "ask:"+guid
 		})
-		w.asked(solve.AskRetry, s.Issue.Number, nil)
+		w.asked(solve.CommandRetry, s.Issue.Number, nil)
 		w.final(child, solve.StateSolved)
 		if now, err := w.store.LatestSolve(w.Context(), s.Repo.ID, s.Issue.Number); err != nil || now.ID != child {
 			w.Errorf("%s was started, too: %v", now.ID, err)
@@ -247,10 +247,10 @@ func TestGoesOnFromAncestor(t *testing.T) {
 		w.start("a")
 		s := w.solved()
 		w.hub.set(func(h *hub) { h.open = false })
-		w.asked(solve.AskPick, s.Issue.Number, func(a *solve.Ask) { a.N = 2 })
+		w.asked(solve.CommandPick, s.Issue.Number, func(a *solve.Command) { a.N = 2 })
 		refused, _ := w.next(s, solve.StateFailed)
 		w.hub.set(func(h *hub) { h.open = true })
-		w.asked(solve.AskPick, s.Issue.Number, func(a *solve.Ask) { a.N = 2 })
+		w.asked(solve.CommandPick, s.Issue.Number, func(a *solve.Command) { a.N = 2 })
 		if now, _ := w.next(refused, solve.StateSolved); now.Decision.Champion != 2 || now.Follows.Of != s.ID {
 			w.Errorf("%+v goes on from %s", now.Decision, now.Follows.Of)
 		}
@@ -264,14 +264,14 @@ func TestOldCheckRunsMeanTheNewest(t *testing.T) {
 		w.writer()
 		w.start("a")
 		s := w.solved()
-		w.asked(solve.AskPick, s.Issue.Number, func(a *solve.Ask) { a.N = 2 })
+		w.asked(solve.CommandPick, s.Issue.Number, func(a *solve.Command) { a.N = 2 })
 		picked, _ := w.next(s, solve.StateSolved)
 		w.hub.set(func(h *hub) { h.pull.SHA = picked.Pull.Commit })
-		old := func(a *solve.Ask) { a.Solve, a.Button, a.CommentID = s.ID, true, 55 }
-		if reply, _ := w.asked(solve.AskPick, s.Issue.Number, old); !strings.Contains(reply, "earlier solve") {
+		old := func(a *solve.Command) { a.Solve, a.Button, a.CommentID = s.ID, true, 55 }
+		if reply, _ := w.asked(solve.CommandPick, s.Issue.Number, old); !strings.Contains(reply, "earlier solve") {
 			w.Errorf("the pick of an old check run: %q", reply)
 		}
-		w.asked(solve.AskRetry, s.Issue.Number, old)
+		w.asked(solve.CommandRetry, s.Issue.Number, old)
 		if now, _ := w.next(picked, solve.StateSolved); now.Follows.Of != picked.ID {
 			w.Errorf("it goes on from %s, want %s", now.Follows.Of, picked.ID)
 		}
@@ -285,10 +285,10 @@ func TestRetryOfARevision(t *testing.T) {
 		w.start("a")
 		s := w.solved()
 		w.hub.set(func(h *hub) { h.pull.SHA = h.sha })
-		w.asked(solve.AskRevise, s.Pull.Number, func(a *solve.Ask) { a.Text = "Shorten it." })
+		w.asked(solve.CommandRevise, s.Pull.Number, func(a *solve.Command) { a.Text = "Shorten it." })
 		revised, _ := w.next(s, solve.StateSolved)
 		w.hub.set(func(h *hub) { h.pull.SHA = revised.Pull.Commit })
-		w.asked(solve.AskRetry, s.Pull.Number, nil)
+		w.asked(solve.CommandRetry, s.Pull.Number, nil)
 		now, _ := w.next(revised, solve.StateSolved)
 		if !strings.Contains(now.Task(), "Shorten it.") || now.Base.SHA != revised.Base.SHA {
 			w.Errorf("the task is %q on %s", now.Task(), now.Base.SHA)

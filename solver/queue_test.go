@@ -140,7 +140,7 @@ func (w *world) deniedOnce(id solve.ID) {
 	if _, own := w.effect(id, solve.EffectReply); own {
 		w.Error("the solve has a refusal of its own")
 	}
-	f, err := w.store.Effect(w.Context(), solve.RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
+	f, err := w.store.Effect(w.Context(), solve.DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
 	if err != nil || f.Wanted != 1 || w.replyText(f) != report.RefusedText("ann", "read") {
 		w.Errorf("the refusal is %+v: %v", f, err)
 	}
@@ -178,7 +178,7 @@ func TestDeniedWhileWaiting(t *testing.T) {
 			}
 			w.deniedOnce(id)
 		}
-		if reply, reaction := w.say(solve.AskStatus, 77, ""); reaction != "-1" || reply != report.RefusedText("ann", "read") {
+		if reply, reaction := w.say(solve.CommandStatus, 77, ""); reaction != "-1" || reply != report.RefusedText("ann", "read") {
 			t.Errorf("the command is answered %q with %q", reply, reaction)
 		}
 		w.hub.set(func(h *hub) { h.write = true })

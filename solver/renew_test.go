@@ -21,7 +21,7 @@ func TestRenewComment(t *testing.T) {
 		}
 		renew := func(id solve.ID, repo int64) {
 			w.Helper()
-			reply, reaction := w.sayAs(solve.AskRenew, 1, "", func(a *solve.Ask) { a.Solve, a.Repo.ID = id, repo })
+			reply, reaction := w.sayAs(solve.CommandRenew, 1, "", func(a *solve.Command) { a.Solve, a.Repo.ID = id, repo })
 			if reply != "" || reaction != "" {
 				w.Errorf("somebody was answered %q with %q", reply, reaction)
 			}

@@ -141,7 +141,7 @@ func TestDriverStaysPinned(t *testing.T) {
 		w.hub.set(func(h *hub) {
 			h.pull = solve.PullNow{Open: true, Branch: s.Branch, SHA: s.Pull.Commit, Base: "main"}
 		})
-		for _, kind := range []solve.AskKind{solve.AskRetry, solve.AskRevise} {
+		for _, kind := range []solve.CommandKind{solve.CommandRetry, solve.CommandRevise} {
 			if reply, _ := w.sayAs(kind, s.Issue.Number, "slowly, please", nil); reply != "" {
 				w.Errorf("%s is answered with %q", kind, reply)
 			}

@@ -11,17 +11,17 @@ import (
 )
 
 // happen stores an event of the default repository's issue 1 and does not wait for it.
-func (w *world) happen(stop solve.Stop, change ...func(*solve.Ask)) {
+func (w *world) happen(stop solve.Stop, change ...func(*solve.Command)) {
 	w.Helper()
 	w.said++
-	a := solve.Ask{
-		Kind: solve.AskStop, Stop: stop, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project", DefaultBranch: "main"},
+	a := solve.Command{
+		Kind: solve.CommandStop, Stop: stop, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project", DefaultBranch: "main"},
 		Issue: 1, Actor: "eve", At: time.Now(),
 	}
 	for _, c := range change {
 		c(&a)
 	}
-	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: fmt.Sprintf("stop%d", w.said), Received: a.At}, solve.Wish{Ask: &a})
+	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: fmt.Sprintf("stop%d", w.said), Received: a.At}, solve.Intent{Command: &a})
 	w.must(err)
 }
 
@@ -30,7 +30,7 @@ func (w *world) decided() time.Duration {
 	w.Helper()
 	began := time.Now()
 	w.await(3*time.Hour, "a decision", func() bool {
-		list, err := w.store.Asks(w.Context())
+		list, err := w.store.Commands(w.Context())
 		return err == nil && len(list) == 0
 	})
 	return time.Since(began)
@@ -46,11 +46,11 @@ func (w *world) work(label string) solve.ID {
 	return id
 }
 
-func takenOff(label string) func(*solve.Ask) { return func(a *solve.Ask) { a.Label = label } }
+func takenOff(label string) func(*solve.Command) { return func(a *solve.Command) { a.Label = label } }
 
 // everywhere makes an event one of the installation.
-func everywhere(repos ...int64) func(*solve.Ask) {
-	return func(a *solve.Ask) {
+func everywhere(repos ...int64) func(*solve.Command) {
+	return func(a *solve.Command) {
 		a.Repo, a.Issue, a.Repos = solve.Repo{Installation: 1, Owner: "octo"}, 0, repos
 	}
 }
@@ -63,7 +63,7 @@ func TestEventsStop(t *testing.T) {
 	unread := func(h *hub) { h.always["issue"] = errors.New("this must not be read") }
 	for name, c := range map[string]struct {
 		stop   solve.Stop
-		change func(*solve.Ask)
+		change func(*solve.Command)
 		now    func(*hub)
 		reason string
 		least  time.Duration
@@ -77,7 +77,7 @@ func TestEventsStop(t *testing.T) {
 		"suspended":             {solve.StopSuspended, everywhere(), unread, "the App was suspended by eve", 0},
 		"uninstalled":           {solve.StopUninstalled, everywhere(), unread, "the App was uninstalled by eve", 0},
 		"repository removed":    {solve.StopUninstalled, everywhere(3, 7), unread, "the repository was taken out of the App's installation by eve", 0},
-		"by nobody we know":     {solve.StopTransferred, func(a *solve.Ask) { a.Actor = "" }, unread, "the issue was moved to another repository", 0},
+		"by nobody we know":     {solve.StopTransferred, func(a *solve.Command) { a.Actor = "" }, unread, "the issue was moved to another repository", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -85,7 +85,7 @@ func TestEventsStop(t *testing.T) {
 				w.hub.set(c.now)
 				rights := w.hub.count("permission")
 				if c.change == nil {
-					c.change = func(*solve.Ask) {}
+					c.change = func(*solve.Command) {}
 				}
 				w.happen(c.stop, c.change)
 				if d := w.decided(); d < c.least || d > c.least+2*time.Second {
@@ -108,7 +108,7 @@ func TestEventsThatStopNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stop   solve.Stop
-		change func(*solve.Ask)
+		change func(*solve.Command)
 		now    func(*hub)
 		reads  int
 	}{
@@ -116,9 +116,9 @@ func TestEventsThatStopNothing(t *testing.T) {
 		"labelled again":          {solve.StopUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug", "Yudai:Solve"} }, 1},
 		"deleted and still there": {solve.StopDeleted, nil, func(*hub) {}, 2},
 		"another label":           {solve.StopUnlabelled, takenOff("yudai:cheap"), func(*hub) {}, 0},
-		"another issue":           {solve.StopClosed, func(a *solve.Ask) { a.Issue = 2 }, func(*hub) {}, 0},
-		"another repository":      {solve.StopClosed, func(a *solve.Ask) { a.Repo.ID = 8 }, func(*hub) {}, 0},
-		"another installation":    {solve.StopSuspended, func(a *solve.Ask) { everywhere()(a); a.Repo.Installation = 2 }, func(*hub) {}, 0},
+		"another issue":           {solve.StopClosed, func(a *solve.Command) { a.Issue = 2 }, func(*hub) {}, 0},
+		"another repository":      {solve.StopClosed, func(a *solve.Command) { a.Repo.ID = 8 }, func(*hub) {}, 0},
+		"another installation":    {solve.StopSuspended, func(a *solve.Command) { everywhere()(a); a.Repo.Installation = 2 }, func(*hub) {}, 0},
 		"other repositories":      {solve.StopUninstalled, everywhere(8, 9), func(*hub) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestEventsThatStopNothing(t *testing.T) {
 				w.hub.set(c.now)
 				before := w.hub.count("issue")
 				if c.change == nil {
-					c.change = func(*solve.Ask) {}
+					c.change = func(*solve.Command) {}
 				}
 				w.happen(c.stop, c.change)
 				w.decided()
@@ -161,7 +161,7 @@ func TestFlappingLabel(t *testing.T) {
 		}
 		command := w.ask(with("long"), func(s *solve.Solve) { s.Trigger.Kind = solve.TriggerCommand })
 		w.hub.set(func(h *hub) { h.labels = nil })
-		w.happen(solve.StopUnlabelled, takenOff("yudai:solve"), func(a *solve.Ask) { a.Issue = 2 })
+		w.happen(solve.StopUnlabelled, takenOff("yudai:solve"), func(a *solve.Command) { a.Issue = 2 })
 		w.decided()
 		if s := w.solve(command); !s.CancelAt.IsZero() {
 			w.Errorf("the command's solve was stopped: %s", s.CancelWhy)
@@ -218,18 +218,18 @@ func TestButtonsAreAnsweredOnTheIssue(t *testing.T) {
 		press := func(of solve.ID) string {
 			w.said++
 			guid := fmt.Sprintf("press%d", w.said)
-			a := solve.Ask{
-				Kind: solve.AskCancel, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project"},
+			a := solve.Command{
+				Kind: solve.CommandCancel, Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project"},
 				Actor: "ann", Solve: of, Button: true, At: time.Now(),
 			}
-			_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: guid, Received: time.Now()}, solve.Wish{Ask: &a})
+			_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: guid, Received: time.Now()}, solve.Intent{Command: &a})
 			w.must(err)
 			w.decided()
 			return guid
 		}
 		w.hub.set(func(h *hub) { h.role, h.write = "triage", false })
 		press(id)
-		f, err := w.store.Effect(w.Context(), solve.RefusalID(solve.Repo{ID: 7}, 1, "ann")+"/reply")
+		f, err := w.store.Effect(w.Context(), solve.DeniedReplyID(solve.Repo{ID: 7}, 1, "ann")+"/reply")
 		if err != nil || f.Issue != 1 || f.Text != report.RefusedText("ann", "triage") {
 			w.Errorf("refusal on issue %d: %q, %v", f.Issue, f.Text, err)
 		}
@@ -261,14 +261,14 @@ func TestReviewersAreNotTold(t *testing.T) {
 		for _, write := range []bool{false, true} {
 			w.hub.set(func(h *hub) { h.write = write })
 			w.said++
-			a := solve.Ask{
-				ID: fmt.Sprintf("review%d", w.said), Kind: solve.AskRevise, Review: true, Text: "rename it",
+			a := solve.Command{
+				ID: fmt.Sprintf("review%d", w.said), Kind: solve.CommandRevise, Review: true, Text: "rename it",
 				Repo: solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project"}, Issue: 50, Actor: "ann", At: time.Now(),
 			}
-			_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: a.ID, Received: time.Now()}, solve.Wish{Ask: &a})
+			_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: a.ID, Received: time.Now()}, solve.Intent{Command: &a})
 			w.must(err)
 			w.decided()
-			for _, key := range []string{a.ID + "/reply", a.ID + "/react", solve.RefusalID(a.Repo, 50, "ann") + "/reply"} {
+			for _, key := range []string{a.ID + "/reply", a.ID + "/react", solve.DeniedReplyID(a.Repo, 50, "ann") + "/reply"} {
 				if _, err := w.store.Effect(w.Context(), key); !errors.Is(err, solve.ErrNotFound) {
 					w.Errorf("%s: %v", key, err)
 				}

@@ -105,7 +105,7 @@ func TestCarriedRunsAreNotBookedAgain(t *testing.T) {
 		w.writer()
 		w.start("a")
 		s := w.solved()
-		w.asked(solve.AskPick, s.Issue.Number, func(a *solve.Ask) { a.N = 2 })
+		w.asked(solve.CommandPick, s.Issue.Number, func(a *solve.Command) { a.N = 2 })
 		now, runs := w.next(s, solve.StateSolved)
 		if first := solve.SandboxCost(s, w.runs(s.ID)); first == 0 || solve.SandboxCost(now, runs) != 0 {
 			w.Errorf("first %s, picked %s", first, solve.SandboxCost(now, runs))

@@ -281,7 +281,7 @@ func TestRetryOfWhatWasNotNeeded(t *testing.T) {
 		w.hub.set(func(h *hub) {
 			h.pull = solve.PullNow{Open: true, Branch: s.Branch, SHA: s.Pull.Commit, Base: "main"}
 		})
-		if reply, _ := w.asked(solve.AskRetry, s.Issue.Number, nil); reply != "" {
+		if reply, _ := w.asked(solve.CommandRetry, s.Issue.Number, nil); reply != "" {
 			w.Errorf("the answer is %q", reply)
 		}
 		now, runs := w.next(s, solve.StateSolved)

@@ -17,14 +17,14 @@ import (
 
 // Store is what commands need of the store.
 type Store interface {
-	Asks(ctx context.Context) ([]solve.Ask, error)
+	Commands(ctx context.Context) ([]solve.Command, error)
 	Answer(ctx context.Context, askID string, effects []solve.Effect) error
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
-	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	RenewEffect(ctx context.Context, key string, at time.Time) error
 }
 
@@ -52,7 +52,7 @@ const pause = 2 * time.Second
 
 // Answer answers what has come and what waited long enough.
 func (c *Commands) Answer(ctx context.Context) {
-	asks, err := c.store.Asks(ctx)
+	asks, err := c.store.Commands(ctx)
 	fault.Log(ctx, err, "asks not read")
 	for _, a := range asks {
 		if ctx.Err() != nil {
@@ -94,7 +94,7 @@ type answer struct {
 }
 
 // effects are the writes that answer an ask; without an issue there is no place for any.
-func (n answer) effects(a solve.Ask) []solve.Effect {
+func (n answer) effects(a solve.Command) []solve.Effect {
 	var out []solve.Effect
 	add := func(owner string, kind solve.EffectKind, text string) {
 		if issue := cmp.Or(n.issue, a.Issue); text != "" && issue != 0 {
@@ -112,11 +112,11 @@ func (n answer) effects(a solve.Ask) []solve.Effect {
 }
 
 // decide does what an ask wants and returns what it gets.
-func (c *Commands) decide(ctx context.Context, a solve.Ask) (answer, error) {
+func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) {
 	switch a.Kind {
-	case solve.AskStop:
+	case solve.CommandStop:
 		return answer{}, c.stop(ctx, a)
-	case solve.AskRenew:
+	case solve.CommandRenew:
 		return answer{}, c.renewComment(ctx, a)
 	}
 	if a.Issue == 0 { // a button's place is the issue of the solve that it names
@@ -135,7 +135,7 @@ func (c *Commands) decide(ctx context.Context, a solve.Ask) (answer, error) {
 }
 
 // answerPerson answers a person. Rights are looked up for all that a person asks.
-func (c *Commands) answerPerson(ctx context.Context, a solve.Ask) (answer, error) {
+func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, error) {
 	role, write, err := c.hub.Permission(ctx, a.Repo, a.Actor)
 	switch {
 	case err != nil:
@@ -143,12 +143,12 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Ask) (answer, error
 	case !write && a.Review: // everybody may review, and need not think of us
 		return answer{}, nil
 	case !write:
-		return answer{reply: report.RefusedText(a.Actor, role), reaction: "-1", owner: solve.RefusalID(a.Repo, a.Issue, a.Actor)}, nil
+		return answer{reply: report.RefusedText(a.Actor, role), reaction: "-1", owner: solve.DeniedReplyID(a.Repo, a.Issue, a.Actor)}, nil
 	}
 	switch a.Kind {
-	case solve.AskHelp:
+	case solve.CommandHelp:
 		return answer{reply: cmp.Or(a.Text, report.HelpText()), reaction: "eyes"}, nil
-	case solve.AskUnknown:
+	case solve.CommandUnknown:
 		return answer{reply: a.Text, reaction: "confused"}, nil
 	}
 	s, err := c.solveOf(ctx, a)
@@ -165,19 +165,19 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Ask) (answer, error
 }
 
 // answerAbout answers a person who means a certain solve.
-func (c *Commands) answerAbout(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+func (c *Commands) answerAbout(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	switch a.Kind {
-	case solve.AskCancel:
+	case solve.CommandCancel:
 		return c.cancel(ctx, a, s)
-	case solve.AskRetry, solve.AskPick, solve.AskRevise:
+	case solve.CommandRetry, solve.CommandPick, solve.CommandRevise:
 		return c.followUp(ctx, a, s)
-	case solve.AskRunning:
+	case solve.CommandRunning:
 		said, err := c.describe(ctx, s, report.RunningText)
 		if a.CommentID == 0 { // a label that goes off and on is answered once
 			said.owner = "running-" + string(s.ID)
 		}
 		return said, err
-	case solve.AskWhy:
+	case solve.CommandWhy:
 		return c.describe(ctx, s, report.WhyText)
 	default:
 		return c.describe(ctx, s, report.StatusText)
@@ -185,7 +185,7 @@ func (c *Commands) answerAbout(ctx context.Context, a solve.Ask, s solve.Solve) 
 }
 
 // solveOf is the solve that an ask is about: the one it names, or the newest of the issue.
-func (c *Commands) solveOf(ctx context.Context, a solve.Ask) (solve.Solve, error) {
+func (c *Commands) solveOf(ctx context.Context, a solve.Command) (solve.Solve, error) {
 	if a.Solve == "" {
 		return c.store.LatestSolve(ctx, a.Repo.ID, a.Issue)
 	}
@@ -196,11 +196,11 @@ func (c *Commands) solveOf(ctx context.Context, a solve.Ask) (solve.Solve, error
 	return s, err
 }
 
-func (c *Commands) cancel(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+func (c *Commands) cancel(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	if s.State.Final() {
 		return answer{reply: "The last solve of this issue has already ended: " + string(s.State) + ".", reaction: "confused"}, nil
 	}
-	if _, err := c.store.AskCancel(ctx, s.ID, a.Actor, "", time.Now()); err != nil {
+	if _, err := c.store.CommandCancel(ctx, s.ID, a.Actor, "", time.Now()); err != nil {
 		return answer{}, err
 	}
 	return answer{reaction: "+1"}, nil // the progress comment tells the rest

@@ -17,7 +17,7 @@ import (
 // followUp starts a solve that goes on from an earlier one: retry, pick, revise.
 // What was asked for is stored before the ask is answered, under the ask's own key, so
 // that a crash between the two starts nothing twice.
-func (c *Commands) followUp(ctx context.Context, a solve.Ask, s solve.Solve) (answer, error) {
+func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	named := s.ID
 	s, err := c.newest(ctx, s)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Ask, s solve.Solve) (an
 	if !s.State.Final() {
 		return c.describe(ctx, s, report.RunningText)
 	}
-	if a.Kind == solve.AskPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
+	if a.Kind == solve.CommandPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
 		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
 	}
 	child, err := c.followUpSolve(ctx, a, s)
@@ -62,10 +62,10 @@ func (c *Commands) newest(ctx context.Context, s solve.Solve) (solve.Solve, erro
 	return c.store.LatestSolve(ctx, s.Repo.ID, number)
 }
 
-func followKey(a solve.Ask) string { return "ask:" + a.ID }
+func followKey(a solve.Command) string { return "ask:" + a.ID }
 
 // followUpSolve is the solve that an ask wants, or a refusal with the reason.
-func (c *Commands) followUpSolve(ctx context.Context, a solve.Ask, s solve.Solve) (solve.Solve, error) {
+func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.Solve) (solve.Solve, error) {
 	s, runs, err := c.solveWithRuns(ctx, s)
 	if err != nil {
 		return solve.Solve{}, err
@@ -88,18 +88,18 @@ func (c *Commands) followUpSolve(ctx context.Context, a solve.Ask, s solve.Solve
 		child.Trigger.Thread = a.Issue
 	}
 	f := solve.Follow{Of: s.ID, Kind: solve.FollowKind(a.Kind), Text: a.Text}
-	if s.Follows != nil && a.Kind != solve.AskRevise {
+	if s.Follows != nil && a.Kind != solve.CommandRevise {
 		f.Text = s.Follows.Text // it is the revision that is tried again
 	}
 	switch a.Kind {
-	case solve.AskRetry:
+	case solve.CommandRetry:
 		if err := retryable(s, runs); err != nil {
 			return child, err
 		}
 		if len(runs) == 0 { // it failed before there was anything to carry over
 			return child, nil
 		}
-	case solve.AskPick:
+	case solve.CommandPick:
 		if f.N, err = pickable(s, runs, a.N); err != nil {
 			return child, err
 		}
@@ -172,13 +172,13 @@ func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
 }
 
 // targetPull is the pull request to go on with, as it is now; nil if there is none yet.
-func (c *Commands) targetPull(ctx context.Context, a solve.Ask, s solve.Solve) (*solve.Pull, error) {
+func (c *Commands) targetPull(ctx context.Context, a solve.Command, s solve.Solve) (*solve.Pull, error) {
 	known := s.Pull
 	if known == nil {
 		known = s.Target()
 	}
 	if known == nil {
-		if a.Kind == solve.AskRevise {
+		if a.Kind == solve.CommandRevise {
 			return nil, fault.Refuse("There is no pull request of mine to revise.")
 		}
 		return nil, nil
@@ -195,7 +195,7 @@ func (c *Commands) targetPull(ctx context.Context, a solve.Ask, s solve.Solve) (
 		return nil, fault.Refusef("Pull request #%d is closed: reopen it, and ask again.", known.Number)
 	case now.Fork || now.Branch != s.Branch:
 		return nil, fault.Refusef("Pull request #%d does not come from my branch.", known.Number)
-	case a.Kind != solve.AskRevise && now.SHA != known.Commit:
+	case a.Kind != solve.CommandRevise && now.SHA != known.Commit:
 		return nil, fault.Refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. `revise` goes on from them.", known.Number)
 	}
 	return &solve.Pull{Number: known.Number, URL: known.URL, Commit: now.SHA}, nil

@@ -10,7 +10,7 @@ import (
 
 // renewComment has the deleted progress comment of a live solve written anew. That of
 // a solve that ended stays deleted: a person wanted it gone, and it says nothing new.
-func (c *Commands) renewComment(ctx context.Context, a solve.Ask) error {
+func (c *Commands) renewComment(ctx context.Context, a solve.Command) error {
 	s, err := c.store.Solve(ctx, a.Solve)
 	if errors.Is(err, solve.ErrNotFound) {
 		return nil

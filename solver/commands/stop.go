@@ -22,7 +22,7 @@ func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.u
 
 // stop cancels what an event has left nothing to solve of. An issue that was closed,
 // deleted or lost its label is read again first: what the event told may have been undone.
-func (c *Commands) stop(ctx context.Context, a solve.Ask) error {
+func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	late := !time.Now().Before(a.At.Add(relabelTime))
 	if a.Stop == solve.StopUnlabelled && !late {
 		return notYet{a.At.Add(relabelTime)}
@@ -48,7 +48,7 @@ func (c *Commands) stop(ctx context.Context, a solve.Ask) error {
 		return nil
 	}
 	for _, s := range live {
-		if _, err := c.store.AskCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
+		if _, err := c.store.CommandCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
 			return err
 		}
 	}
@@ -57,19 +57,19 @@ func (c *Commands) stop(ctx context.Context, a solve.Ask) error {
 
 // labelRemovedAgain says whether the label was taken off once more since: then it was there in
 // between, and the last time counts.
-func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Ask) (bool, error) {
+func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool, error) {
 	if a.Stop != solve.StopUnlabelled {
 		return false, nil
 	}
-	asks, err := c.store.Asks(ctx)
-	return slices.ContainsFunc(asks, func(b solve.Ask) bool {
+	asks, err := c.store.Commands(ctx)
+	return slices.ContainsFunc(asks, func(b solve.Command) bool {
 		return b.Stop == a.Stop && b.Repo.ID == a.Repo.ID && b.Issue == a.Issue && strings.EqualFold(b.Label, a.Label) && b.At.After(a.At)
 	}), err
 }
 
 // undone says whether the issue is not, or not any more, as the event told. Of an
 // installation that is gone nothing can be read.
-func (c *Commands) undone(ctx context.Context, a solve.Ask) (bool, error) {
+func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 	switch a.Stop {
 	case solve.StopClosed, solve.StopUnlabelled, solve.StopDeleted:
 	default:
@@ -90,7 +90,7 @@ func (c *Commands) undone(ctx context.Context, a solve.Ask) (bool, error) {
 }
 
 // concerns says whether an event is about a solve.
-func concerns(a solve.Ask, s solve.Solve) bool {
+func concerns(a solve.Command, s solve.Solve) bool {
 	switch {
 	case a.Repo.Installation != 0 && a.Repo.Installation != s.Repo.Installation:
 		return false
@@ -105,7 +105,7 @@ func concerns(a solve.Ask, s solve.Solve) bool {
 }
 
 // stopReason tells people what happened.
-func stopReason(a solve.Ask) string {
+func stopReason(a solve.Command) string {
 	by := ""
 	if a.Actor != "" {
 		by = " by " + a.Actor

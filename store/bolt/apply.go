@@ -22,9 +22,9 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return after.Solve, after.Run, nil
 }
 
-// AskCancel notes that a person wants the solve stopped. What nobody works on
+// CommandCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once; owners see the flag when they read the solve again.
-func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
+func (s *Store) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
 	at = s.at(at)
 	after, err := s.transition(ctx, "ask-cancel", at, func(r reader) (*solve.Transition, error) {
 		return solve.Cancel(r, id, by, why, at)

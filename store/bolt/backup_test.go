@@ -103,7 +103,7 @@ func TestBackupUnderLoad(t *testing.T) {
 				return
 			default:
 			}
-			_, err := f.Accept(f.ctx, solve.Delivery{GUID: fmt.Sprint("g", i), Payload: make([]byte, 1000)}, solve.Wish{})
+			_, err := f.Accept(f.ctx, solve.Delivery{GUID: fmt.Sprint("g", i), Payload: make([]byte, 1000)}, solve.Intent{})
 			err = errors.Join(err, f.Step(f.ctx, r.Solve, r.N, r.Lease.Token, []byte("line\n"), solve.Progress{Steps: i + 1, At: f.now}),
 				f.PutArtifact(f.ctx, r.Solve, fmt.Sprint("a", i%5), make([]byte, i)))
 			if err != nil {
@@ -186,6 +186,6 @@ func TestRestoredStoreDoubtsItsEffects(t *testing.T) {
 
 func waitForReply(t *testing.T, s *bolt.Store, id string) error {
 	t.Helper()
-	_, err := s.Accept(t.Context(), solve.Delivery{GUID: id}, solve.Wish{Ask: &solve.Ask{ID: id, Kind: solve.AskHelp, At: time.Now()}})
+	_, err := s.Accept(t.Context(), solve.Delivery{GUID: id}, solve.Intent{Command: &solve.Command{ID: id, Kind: solve.CommandHelp, At: time.Now()}})
 	return err
 }

@@ -38,7 +38,7 @@ func acceptPayload(b *testing.B, s *bolt.Store, senders int, payload []byte) {
 				ticks := 0x1f15a1c00000000 + n*2003
 				guid := fmt.Sprintf("%08x-%04x-1%03x-8f3a-7e4d3c2b1a00", uint32(ticks), uint16(ticks>>32), ticks>>48)
 				d := solve.Delivery{GUID: guid, Event: "issues", Payload: payload}
-				if ok, err := s.Accept(context.Background(), d, solve.Wish{}); err != nil || !ok {
+				if ok, err := s.Accept(context.Background(), d, solve.Intent{}); err != nil || !ok {
 					b.Errorf("Accept: %v, %v", ok, err)
 					return
 				}
@@ -187,7 +187,7 @@ func finish(t testing.TB, s *bolt.Store, n int) {
 				one.Issue.Number, one.Trigger.Key = i, fmt.Sprint("over", i)
 				_, _, err := s.Create(ctx, one)
 				if err == nil {
-					_, err = s.AskCancel(ctx, one.ID, "me", "", now)
+					_, err = s.CommandCancel(ctx, one.ID, "me", "", now)
 				}
 				if err != nil {
 					t.Errorf("finish: %v", err)

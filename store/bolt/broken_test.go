@@ -63,7 +63,7 @@ func (s noHeartbeat) Heartbeat(ctx context.Context, node string, now time.Time, 
 	return s.Store.Heartbeat(ctx, node, now, 1000*time.Hour)
 }
 
-func (s anyDelivery) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (s anyDelivery) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	d.GUID += fmt.Sprint(time.Now().UnixNano())
 	return s.Store.Accept(ctx, d, w)
 }
@@ -101,7 +101,7 @@ func (s twoWriters) ClaimEffect(ctx context.Context, k, node string, now, until 
 	return e, err
 }
 
-func (s deafCancel) AskCancel(ctx context.Context, id solve.ID, _, _ string, _ time.Time) (solve.Solve, error) {
+func (s deafCancel) CommandCancel(ctx context.Context, id solve.ID, _, _ string, _ time.Time) (solve.Solve, error) {
 	return s.Solve(ctx, id)
 }
 

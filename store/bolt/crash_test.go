@@ -74,7 +74,7 @@ func fill(path string) {
 	failed := 0
 	for i := 0; failed < 3 && i < 1000; i++ {
 		guid := fmt.Sprint("full", i)
-		_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: noise(128 << 10)}, solve.Wish{})
+		_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: noise(128 << 10)}, solve.Intent{})
 		if err != nil {
 			failed++
 			fmt.Println("refused", guid)
@@ -86,7 +86,7 @@ func fill(path string) {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		fmt.Println("error", err)
 	}
-	if _, err := s.Accept(context.Background(), solve.Delivery{GUID: "after"}, solve.Wish{}); err != nil {
+	if _, err := s.Accept(context.Background(), solve.Delivery{GUID: "after"}, solve.Intent{}); err != nil {
 		fmt.Println("error", err)
 	}
 	fmt.Println("after")
@@ -143,7 +143,7 @@ func child(path string) {
 				guid := fmt.Sprintf("guid-%d-%d-%d", boot, sender, i)
 				wish := solve.Solve{ID: solve.ID("s" + guid), Repo: solve.Repo{ID: int64(boot)}, Trigger: solve.Trigger{Key: guid}}
 				wish.Issue.Number = sender<<32 | i
-				_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: []byte("{}")}, solve.Wish{Solve: &wish})
+				_, err := s.Accept(context.Background(), solve.Delivery{GUID: guid, Payload: []byte("{}")}, solve.Intent{Solve: &wish})
 				if err != nil {
 					fmt.Println("error", err)
 					return
@@ -190,7 +190,7 @@ func TestAcknowledgedDeliveriesSurviveKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		for guid := range acked {
-			again, err := s.Accept(t.Context(), solve.Delivery{GUID: guid}, solve.Wish{})
+			again, err := s.Accept(t.Context(), solve.Delivery{GUID: guid}, solve.Intent{})
 			if err != nil || again {
 				t.Fatalf("acknowledged delivery %s is gone: %v", guid, err)
 			}

@@ -83,13 +83,13 @@ func (p *pair) leave(t *rapid.T) {
 
 func (p *pair) accept(t *rapid.T) {
 	d := solve.Delivery{GUID: pick(t, "guid", "g1", "g2", "g3", "g4", "g5", ""), Payload: []byte("{}")}
-	var w solve.Wish
+	var w solve.Intent
 	switch pick(t, "wish", "solve", "solve", "ask", "none") {
 	case "solve":
 		one := p.wish(t)
 		w.Solve = &one
 	case "ask":
-		w.Ask = &solve.Ask{ID: pick(t, "ask", "", "g1", "g9"), Kind: solve.AskHelp, Issue: 1, At: pick(t, "at", p.now, p.now.Add(-time.Second))}
+		w.Command = &solve.Command{ID: pick(t, "ask", "", "g1", "g9"), Kind: solve.CommandHelp, Issue: 1, At: pick(t, "at", p.now, p.now.Add(-time.Second))}
 	}
 	_, _ = ask(p, "accept", func(s storetest.Store) (bool, error) { return s.Accept(p.ctx, d, w) })
 }
@@ -235,7 +235,7 @@ func (p *pair) applyRun(t *rapid.T) {
 func (p *pair) cancel(t *rapid.T) {
 	id := p.id(t)
 	if pick(t, "cancel", true, false, false) {
-		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.AskCancel(p.ctx, id, "me", "", p.now) })
+		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.CommandCancel(p.ctx, id, "me", "", p.now) })
 	}
 }
 

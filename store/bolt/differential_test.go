@@ -161,7 +161,7 @@ func (p *pair) sameState() {
 	for _, ago := range []time.Duration{0, 3 * time.Second, time.Hour} {
 		ask(p, "spent", func(s storetest.Store) ([]solve.Spending, error) { return s.Spent(p.ctx, p.now.Add(-ago)) })
 	}
-	ask(p, "asks", func(s storetest.Store) ([]solve.Ask, error) { return s.Asks(p.ctx) })
+	ask(p, "asks", func(s storetest.Store) ([]solve.Command, error) { return s.Commands(p.ctx) })
 	for _, later := range []time.Duration{0, 5 * time.Second, time.Hour} {
 		ask(p, fmt.Sprintf("due effects in %s", later), func(s storetest.Store) ([]solve.Effect, error) {
 			return s.DueEffects(p.ctx, p.now.Add(later))

@@ -86,7 +86,7 @@ func TestDiskFillsAndIsFreed(t *testing.T) {
 	steps, kept := 0, map[string]bool{}
 	writes := map[string]func(tag string) error{
 		"delivery": func(tag string) error {
-			ok, err := f.Accept(f.ctx, solve.Delivery{GUID: tag, Payload: noise(64 << 10)}, solve.Wish{})
+			ok, err := f.Accept(f.ctx, solve.Delivery{GUID: tag, Payload: noise(64 << 10)}, solve.Intent{})
 			kept[tag] = ok
 			return err
 		},

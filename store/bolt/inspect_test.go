@@ -25,7 +25,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	for _, id := range []solve.ID{"a", "b"} {
 		_, _, err := s.Create(t.Context(), solve.Solve{ID: id, Repo: solve.Repo{ID: 1}, Issue: solve.Issue{Number: 1}, Trigger: solve.Trigger{Key: string(id)}})
 		noError(t, err)
-		_, err = s.AskCancel(t.Context(), id, "me", "", now)
+		_, err = s.CommandCancel(t.Context(), id, "me", "", now)
 		noError(t, err)
 	}
 	if _, err := bolt.Inspect(path); err == nil || !strings.Contains(err.Error(), "still uses") {

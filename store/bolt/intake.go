@@ -13,7 +13,7 @@ import (
 
 // Accept stores a delivery and what follows from it. Payloads are keyed by their
 // time, so that a commit of many deliveries is mostly one piece of the file.
-func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error) {
+func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error) {
 	if err := checkGUID(d.GUID); err != nil {
 		return false, fmt.Errorf("accept: %w", err)
 	}
@@ -45,7 +45,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (acc
 }
 
 // grant stores what a delivery asks for.
-func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
+func (t *tx) grant(d solve.Delivery, w solve.Intent) error {
 	switch {
 	case w.Solve != nil:
 		s := *w.Solve
@@ -56,12 +56,12 @@ func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
 		if err != nil || created || old.Trigger.Key == s.Trigger.Key {
 			return err
 		}
-		return t.ask(solve.Ask{
-			ID: d.GUID, Kind: solve.AskRunning, Repo: s.Repo, Issue: s.Issue.Number,
+		return t.ask(solve.Command{
+			ID: d.GUID, Kind: solve.CommandRunning, Repo: s.Repo, Issue: s.Issue.Number,
 			Actor: s.Trigger.Actor, CommentID: s.Trigger.CommentID, At: d.Received,
 		})
-	case w.Ask != nil:
-		a := *w.Ask
+	case w.Command != nil:
+		a := *w.Command
 		a.ID = cmp.Or(a.ID, d.GUID)
 		return t.ask(a)
 	default:
@@ -69,8 +69,8 @@ func (t *tx) grant(d solve.Delivery, w solve.Wish) error {
 	}
 }
 
-func (t *tx) ask(a solve.Ask) error {
-	data, err := encode("ask "+a.ID, askRecord{V: recordVersion, Ask: a})
+func (t *tx) ask(a solve.Command) error {
+	data, err := encode("ask "+a.ID, askRecord{V: recordVersion, Command: a})
 	if err != nil {
 		return err
 	}
@@ -131,21 +131,21 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 	return s, true, t.index(&s, s.Created)
 }
 
-// Asks returns the unanswered asks, oldest first.
-func (s *Store) Asks(ctx context.Context) ([]solve.Ask, error) {
-	var out []solve.Ask
+// Commands returns the unanswered asks, oldest first.
+func (s *Store) Commands(ctx context.Context) ([]solve.Command, error) {
+	var out []solve.Command
 	err := s.view(ctx, func(t *tx) error {
 		return t.scan(asks, nil, func(k, v []byte) (bool, error) {
 			var r askRecord
 			err := decode("ask "+string(k), v, &r)
-			out = append(out, r.Ask)
+			out = append(out, r.Command)
 			return true, err
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list asks: %w", err)
 	}
-	slices.SortStableFunc(out, func(a, b solve.Ask) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(out, func(a, b solve.Command) int { return a.At.Compare(b.At) })
 	return out, nil
 }
 

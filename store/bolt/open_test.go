@@ -180,7 +180,7 @@ func TestOpenEndsTheLeasesOfTheDeadProcess(t *testing.T) {
 // closeIssue ends a solve, so that its issue can have another.
 func closeIssue(t testing.TB, s *bolt.Store, id solve.ID) {
 	t.Helper()
-	if _, err := s.AskCancel(t.Context(), id, "me", "", time.Now()); err != nil {
+	if _, err := s.CommandCancel(t.Context(), id, "me", "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }

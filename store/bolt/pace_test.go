@@ -44,7 +44,7 @@ func lonely(t *testing.T, writers int) (took time.Duration) {
 		s := open(t, c)
 		began := time.Now()
 		accept := func(guid string) {
-			if _, err := s.Accept(t.Context(), solve.Delivery{GUID: guid, Event: "issues"}, solve.Wish{}); err != nil {
+			if _, err := s.Accept(t.Context(), solve.Delivery{GUID: guid, Event: "issues"}, solve.Intent{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -85,7 +85,7 @@ func TestPayloadsArePacked(t *testing.T) {
 			s := open(t, c)
 			for i := range stored {
 				d := solve.Delivery{GUID: fmt.Sprint("guid-", i), Event: "issues", Action: "labeled", Payload: payload}
-				if _, err := s.Accept(t.Context(), d, solve.Wish{}); err != nil {
+				if _, err := s.Accept(t.Context(), d, solve.Intent{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -18,7 +18,7 @@ type (
 	}
 	askRecord struct {
 		V int `json:"v"`
-		solve.Ask
+		solve.Command
 	}
 	// effectRecord has the order in which effects came to be wanted: their age.
 	effectRecord struct {

@@ -84,7 +84,7 @@ func sampleFiles(t testing.TB) fs.FS {
 			must(s.Step(ctx, r.Solve, r.N, r.Lease.Token, []byte("{}\n"), solve.Progress{At: now}))
 		}
 	}
-	_, err = s.Accept(ctx, solve.Delivery{GUID: "g", Event: "issue_comment", Payload: []byte("{}"), Received: now}, solve.Wish{})
+	_, err = s.Accept(ctx, solve.Delivery{GUID: "g", Event: "issue_comment", Payload: []byte("{}"), Received: now}, solve.Intent{})
 	must(err)
 	must(s.Close())
 	return os.DirFS(filepath.Dir(c.Path))
@@ -141,7 +141,7 @@ func use(ctx context.Context, s *bolt.Store) {
 	_ = s.Heartbeat(ctx, "next", now, time.Hour)
 	_, _ = s.LiveSolves(ctx)
 	_, _ = s.LatestSolve(ctx, 2, 1)
-	_, _ = s.Asks(ctx)
+	_, _ = s.Commands(ctx)
 	_, _ = s.Delivery(ctx, "g")
 	due, _ := s.DueEffects(ctx, now)
 	for _, e := range due {
@@ -163,7 +163,7 @@ func use(ctx context.Context, s *bolt.Store) {
 		_, _ = s.Runs(ctx, id)
 		_, _ = s.Events(ctx, id, 0)
 		_, _ = s.SolveEffects(ctx, id)
-		_, _ = s.AskCancel(ctx, id, "somebody", "", now)
+		_, _ = s.CommandCancel(ctx, id, "somebody", "", now)
 	}
 	_ = s.Prune(ctx, now.Add(10000*time.Hour))
 }

@@ -40,7 +40,7 @@ func TestOneFailedWriteDoesNotTouchTheOthers(t *testing.T) {
 			t.Errorf("write %d: error %v", i, errs[i])
 		}
 	}
-	asks, err := s.Asks(t.Context())
+	asks, err := s.Commands(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestDeliveryIsKeptAsItCameUntilPruned(t *testing.T) {
 		if i < 5 || i > 1190 {
 			continue
 		}
-		if ok, err := s.Accept(ctx, d, solve.Wish{}); !ok || err != nil {
+		if ok, err := s.Accept(ctx, d, solve.Intent{}); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDeliveryIsKeptAsItCameUntilPruned(t *testing.T) {
 			t.Fatalf("delivery: %v\n%s", err, diff)
 		}
 	}
-	if ok, err := s.Accept(ctx, all[20], solve.Wish{}); !ok || err != nil {
+	if ok, err := s.Accept(ctx, all[20], solve.Intent{}); !ok || err != nil {
 		t.Errorf("a pruned GUID is still known: %v", err)
 	}
 }

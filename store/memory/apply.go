@@ -18,9 +18,9 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return private(after.Solve), private(after.Run), nil
 }
 
-// AskCancel notes that a person wants the solve stopped. What nobody works on
+// CommandCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once.
-func (s *Store) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
+func (s *Store) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
 	at = s.at(at)
 	after, err := s.transition(ctx, at, func(r reader) (*solve.Transition, error) { return solve.Cancel(r, id, by, why, at) })
 	if err != nil {

@@ -21,7 +21,7 @@ type data struct {
 	runs        map[runKey]solve.Run
 	events      map[solve.ID][]solve.Entry
 	effects     map[string]effect
-	asks        map[string]solve.Ask
+	asks        map[string]solve.Command
 	deliveries  map[string]solve.Delivery
 	latest      map[issueKey]solve.ID // newest solve of an issue
 	nodes       map[string]time.Time  // end of the lease; zero once it was left
@@ -59,7 +59,7 @@ type (
 func newData() *data {
 	return &data{
 		solves: map[solve.ID]solve.Solve{}, runs: map[runKey]solve.Run{}, events: map[solve.ID][]solve.Entry{},
-		effects: map[string]effect{}, asks: map[string]solve.Ask{}, deliveries: map[string]solve.Delivery{},
+		effects: map[string]effect{}, asks: map[string]solve.Command{}, deliveries: map[string]solve.Delivery{},
 		latest: map[issueKey]solve.ID{}, nodes: map[string]time.Time{},
 		transcripts: map[attemptKey]string{}, artifacts: map[fileKey]string{},
 	}

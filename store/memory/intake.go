@@ -13,7 +13,7 @@ import (
 )
 
 // Accept stores a delivery and what follows from it.
-func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error) {
+func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error) {
 	if d.GUID == "" || len(d.GUID) > 200 || strings.Contains(d.GUID, "\x00") {
 		return false, fmt.Errorf("accept delivery %q: not a usable GUID", d.GUID)
 	}
@@ -39,7 +39,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (acc
 }
 
 // grant stores what a delivery asks for.
-func (d *data) grant(from solve.Delivery, w solve.Wish) error {
+func (d *data) grant(from solve.Delivery, w solve.Intent) error {
 	switch {
 	case w.Solve != nil:
 		wish := *w.Solve
@@ -50,12 +50,12 @@ func (d *data) grant(from solve.Delivery, w solve.Wish) error {
 		if err != nil || created || stored.Trigger.Key == wish.Trigger.Key {
 			return err
 		}
-		set(d, d.asks, from.GUID, solve.Ask{
-			ID: from.GUID, Kind: solve.AskRunning, Repo: wish.Repo, Issue: wish.Issue.Number,
+		set(d, d.asks, from.GUID, solve.Command{
+			ID: from.GUID, Kind: solve.CommandRunning, Repo: wish.Repo, Issue: wish.Issue.Number,
 			Actor: wish.Trigger.Actor, CommentID: wish.Trigger.CommentID, At: from.Received,
 		})
-	case w.Ask != nil:
-		ask := *w.Ask
+	case w.Command != nil:
+		ask := *w.Command
 		ask.ID = cmp.Or(ask.ID, from.GUID)
 		set(d, d.asks, ask.ID, ask)
 	}
@@ -104,15 +104,15 @@ func (d *data) insert(s solve.Solve) (stored solve.Solve, created bool, err erro
 	return private(s), true, nil
 }
 
-// Asks returns the unanswered asks, oldest first, by ID among those of one instant.
-func (s *Store) Asks(ctx context.Context) (out []solve.Ask, err error) {
+// Commands returns the unanswered asks, oldest first, by ID among those of one instant.
+func (s *Store) Commands(ctx context.Context) (out []solve.Command, err error) {
 	err = s.view(ctx, func(d *data) error {
 		for _, a := range d.asks {
 			out = append(out, a)
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b solve.Ask) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b solve.Command) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return out, err
 }
 

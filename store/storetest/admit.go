@@ -183,7 +183,7 @@ func admitEnding(t testing.TB, s Store) {
 	made := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = soon })
 	stopped := w.running(repo(1), 2, nil)
 	w.same(1, len(w.admit(n1, solve.Caps{Process: 1})))
-	_, err := s.AskCancel(w.ctx, stopped.ID, "me", "", w.now)
+	_, err := s.CommandCancel(w.ctx, stopped.ID, "me", "", w.now)
 	w.ok(err)
 	other := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = soon })
 	w.now = soon

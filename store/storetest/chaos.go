@@ -81,7 +81,7 @@ func (c *chaos) create() {
 	if c.rnd.IntN(2) == 0 {
 		_, _, err := c.s.Create(c.ctx, wish)
 		c.ok(err)
-	} else if !c.accept("guid"+string(wish.ID), solve.Wish{Solve: &wish}) {
+	} else if !c.accept("guid"+string(wish.ID), solve.Intent{Solve: &wish}) {
 		c.Errorf("a new delivery was not accepted")
 	}
 	c.ids = append(c.ids, wish.ID)
@@ -201,7 +201,7 @@ func (c *chaos) holds(g grip) bool {
 
 func (c *chaos) cancelAny() {
 	if len(c.ids) > 0 && c.rnd.IntN(4) == 0 {
-		_, err := c.s.AskCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", "", c.now)
+		_, err := c.s.CommandCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", "", c.now)
 		c.ok(err)
 	}
 }

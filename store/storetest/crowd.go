@@ -52,7 +52,7 @@ func crowdAccept(t testing.TB, s Store) {
 			d, wish := d, wishes[k]
 			d.GUID = fmt.Sprintf("guid%d", k)
 			wish.ID = solve.ID(fmt.Sprintf("%s.%d", wish.ID, i)) // as two handlers would name it
-			ok, err := s.Accept(w.ctx, d, solve.Wish{Solve: &wish})
+			ok, err := s.Accept(w.ctx, d, solve.Intent{Solve: &wish})
 			if err != nil {
 				t.Errorf("Accept: %v", err)
 			}

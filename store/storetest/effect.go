@@ -53,7 +53,7 @@ func (w *world) want(list ...solve.Effect) {
 	w.Helper()
 	w.n++
 	guid := "guid" + string(rune('a'+w.n))
-	w.accept(guid, solve.Wish{Ask: &solve.Ask{ID: guid, Kind: solve.AskHelp, At: w.now}})
+	w.accept(guid, solve.Intent{Command: &solve.Command{ID: guid, Kind: solve.CommandHelp, At: w.now}})
 	w.ok(w.s.Answer(w.ctx, guid, list))
 	w.now = w.now.Add(time.Minute) // the engine's clock is real: be after it
 }

@@ -96,7 +96,7 @@ func findByPull(t testing.TB, s Store) {
 func stopReason(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	made := w.queued(repo(1))
-	after, err := s.AskCancel(w.ctx, made.ID, "me", "the issue was closed by me", w.tick())
+	after, err := s.CommandCancel(w.ctx, made.ID, "me", "the issue was closed by me", w.tick())
 	w.ok(err)
 	w.same(solve.StateCancelled, after.State)
 	w.same([]string{"the issue was closed by me", "the issue was closed by me", "me"}, []string{after.Reason, after.CancelWhy, after.CancelBy})

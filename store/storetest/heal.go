@@ -19,8 +19,8 @@ func unknownDeliveries(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	const first, second = "00000000-1111-11ee-8000-000000000001", "00000000-1111-41ee-8000-000000000002"
 	wish := w.wish(repo(1))
-	w.accept(first, solve.Wish{Solve: &wish})
-	w.accept(second, solve.Wish{}) // asks for nothing, and came all the same
+	w.accept(first, solve.Intent{Solve: &wish})
+	w.accept(second, solve.Intent{}) // asks for nothing, and came all the same
 	got, err := s.UnknownDeliveries(w.ctx, []string{"z", first, "a", second, "m"})
 	w.ok(err)
 	w.same([]string{"z", "a", "m"}, got)

@@ -24,16 +24,16 @@ func (w *world) delivery(guid string) solve.Delivery {
 	return solve.Delivery{GUID: guid, Event: "issues", Action: "labeled", Payload: []byte(`{"a":1}`), Received: w.tick()}
 }
 
-func (w *world) accept(guid string, wish solve.Wish) bool {
+func (w *world) accept(guid string, wish solve.Intent) bool {
 	w.Helper()
 	accepted, err := w.s.Accept(w.ctx, w.delivery(guid), wish)
 	w.ok(err)
 	return accepted
 }
 
-func (w *world) asks() []solve.Ask {
+func (w *world) asks() []solve.Command {
 	w.Helper()
-	list, err := w.s.Asks(w.ctx)
+	list, err := w.s.Commands(w.ctx)
 	w.ok(err)
 	return list
 }
@@ -47,14 +47,14 @@ func (w *world) live() []solve.Solve {
 
 func acceptOnce(t testing.TB, s Store) {
 	w := newWorld(t, s)
-	if !w.accept("g1", solve.Wish{}) {
+	if !w.accept("g1", solve.Intent{}) {
 		t.Fatal("the first delivery was not accepted")
 	}
 	wish := w.wish(repo(1))
-	if w.accept("g1", solve.Wish{Solve: &wish}) {
+	if w.accept("g1", solve.Intent{Solve: &wish}) {
 		t.Error("a known GUID was accepted")
 	}
-	if w.accept("g1", solve.Wish{Ask: &solve.Ask{ID: "g1", Kind: solve.AskHelp}}) {
+	if w.accept("g1", solve.Intent{Command: &solve.Command{ID: "g1", Kind: solve.CommandHelp}}) {
 		t.Error("a known GUID was accepted")
 	}
 	if n := len(w.live()) + len(w.asks()); n != 0 {
@@ -66,7 +66,7 @@ func acceptSolve(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	wish := w.wish(repo(1))
 	wish.Lease, wish.Seq, wish.State = solve.Lease{Node: "x", Token: 9}, 7, solve.StateSolved
-	w.accept("g1", solve.Wish{Solve: &wish})
+	w.accept("g1", solve.Intent{Solve: &wish})
 	got := w.solve(wish.ID)
 	want := wish
 	want.V, want.Lease, want.Seq, want.State = 1, solve.Lease{}, 0, solve.StateQueued
@@ -80,11 +80,11 @@ func acceptSolve(t testing.TB, s Store) {
 func acceptKnownTrigger(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	wish := w.wish(repo(1))
-	w.accept("g1", solve.Wish{Solve: &wish})
+	w.accept("g1", solve.Intent{Solve: &wish})
 	before := w.dump(wish.ID)
 	again := wish
 	again.ID = "other"
-	if !w.accept("g2", solve.Wish{Solve: &again}) {
+	if !w.accept("g2", solve.Intent{Solve: &again}) {
 		t.Error("the second delivery was not accepted")
 	}
 	w.same(before, w.dump(wish.ID))
@@ -99,21 +99,21 @@ func acceptKnownTrigger(t testing.TB, s Store) {
 func acceptLiveIssue(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	first := w.wish(repo(1))
-	w.accept("g1", solve.Wish{Solve: &first})
+	w.accept("g1", solve.Intent{Solve: &first})
 	second := w.wish(repo(1))
 	second.Issue, second.Trigger.CommentID = first.Issue, 77
-	w.accept("g2", solve.Wish{Solve: &second})
+	w.accept("g2", solve.Intent{Solve: &second})
 	asks := w.asks()
-	if len(asks) != 1 || asks[0].ID != "g2" || asks[0].Kind != solve.AskRunning || asks[0].Repo != second.Repo ||
+	if len(asks) != 1 || asks[0].ID != "g2" || asks[0].Kind != solve.CommandRunning || asks[0].Repo != second.Repo ||
 		asks[0].Issue != first.Issue.Number || asks[0].Actor != "actor" || asks[0].CommentID != 77 {
 		t.Fatalf("asks are %+v, want one of kind running", asks)
 	}
 	if len(w.live()) != 1 {
 		t.Error("the issue has two live solves")
 	}
-	_, err := s.AskCancel(w.ctx, first.ID, "me", "", w.tick())
+	_, err := s.CommandCancel(w.ctx, first.ID, "me", "", w.tick())
 	w.ok(err)
-	w.accept("g3", solve.Wish{Solve: &second})
+	w.accept("g3", solve.Intent{Solve: &second})
 	w.state(second.ID, solve.StateQueued)
 	latest, err := s.LatestSolve(w.ctx, 1, first.Issue.Number)
 	w.ok(err)
@@ -127,14 +127,14 @@ func acceptRefused(t testing.TB, s Store) {
 	w.queued(repo(1))
 	bad := w.wish(repo(1))
 	bad.ID = "solve0001" // taken
-	if _, err := s.Accept(w.ctx, w.delivery("g1"), solve.Wish{Solve: &bad}); err == nil {
+	if _, err := s.Accept(w.ctx, w.delivery("g1"), solve.Intent{Solve: &bad}); err == nil {
 		t.Fatal("a taken ID was accepted")
 	}
 	bad.ID = "../escape"
-	if _, err := s.Accept(w.ctx, w.delivery("g1"), solve.Wish{Solve: &bad}); err == nil {
+	if _, err := s.Accept(w.ctx, w.delivery("g1"), solve.Intent{Solve: &bad}); err == nil {
 		t.Fatal("an ID that is a path was accepted")
 	}
-	if !w.accept("g1", solve.Wish{}) {
+	if !w.accept("g1", solve.Intent{}) {
 		t.Error("the GUID of a refused delivery is taken")
 	}
 	if len(w.live()) != 1 {
@@ -146,7 +146,7 @@ func askUntilAnswered(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	for i := range 3 {
 		guid := fmt.Sprintf("g%d", 9-i)
-		w.accept(guid, solve.Wish{Ask: &solve.Ask{ID: guid, Kind: solve.AskStatus, Repo: repo(1), Issue: 1, At: w.tick()}})
+		w.accept(guid, solve.Intent{Command: &solve.Command{ID: guid, Kind: solve.CommandStatus, Repo: repo(1), Issue: 1, At: w.tick()}})
 	}
 	var ids []string
 	for _, a := range w.asks() {

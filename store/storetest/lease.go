@@ -126,7 +126,7 @@ func claimRunning(t testing.TB, s Store) {
 	// Asked to stop, with a run at work.
 	made = w.running(repo(1), 2, nil)
 	w.same(1, len(w.admit(n1, solve.Caps{Process: 1})))
-	_, err := s.AskCancel(w.ctx, made.ID, "me", "", w.now)
+	_, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
 	w.ok(err)
 	got = w.claim(n1)
 	w.same(made.ID, got.ID)

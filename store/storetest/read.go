@@ -24,15 +24,15 @@ func readMissing(t testing.TB, s Store) {
 	w := newWorld(t, s)
 	made := w.queued(repo(1))
 	for name, read := range map[string]func() error{
-		"Solve":       func() error { _, err := s.Solve(w.ctx, "none"); return err },
-		"Runs":        func() error { _, err := s.Runs(w.ctx, "none"); return err },
-		"Run":         func() error { _, err := s.Run(w.ctx, made.ID, 1); return err },
-		"Events":      func() error { _, err := s.Events(w.ctx, "none", 0); return err },
-		"LatestSolve": func() error { _, err := s.LatestSolve(w.ctx, 1, 999); return err },
-		"Transcript":  func() error { _, err := s.Transcript(w.ctx, made.ID, 1); return err },
-		"Artifact":    func() error { _, err := s.Artifact(w.ctx, made.ID, "none"); return err },
-		"Effect":      func() error { _, err := s.Effect(w.ctx, "none"); return err },
-		"AskCancel":   func() error { _, err := s.AskCancel(w.ctx, "none", "", "me", w.now); return err },
+		"Solve":         func() error { _, err := s.Solve(w.ctx, "none"); return err },
+		"Runs":          func() error { _, err := s.Runs(w.ctx, "none"); return err },
+		"Run":           func() error { _, err := s.Run(w.ctx, made.ID, 1); return err },
+		"Events":        func() error { _, err := s.Events(w.ctx, "none", 0); return err },
+		"LatestSolve":   func() error { _, err := s.LatestSolve(w.ctx, 1, 999); return err },
+		"Transcript":    func() error { _, err := s.Transcript(w.ctx, made.ID, 1); return err },
+		"Artifact":      func() error { _, err := s.Artifact(w.ctx, made.ID, "none"); return err },
+		"Effect":        func() error { _, err := s.Effect(w.ctx, "none"); return err },
+		"CommandCancel": func() error { _, err := s.CommandCancel(w.ctx, "none", "", "me", w.now); return err },
 		"Apply": func() error {
 			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.Aborted{}})
 			return err
@@ -80,7 +80,7 @@ func readLive(t testing.TB, s Store) {
 		_, _, err := s.Create(w.ctx, one)
 		w.ok(err)
 	}
-	_, err := s.AskCancel(w.ctx, b.ID, "me", "", w.now)
+	_, err := s.CommandCancel(w.ctx, b.ID, "me", "", w.now)
 	w.ok(err)
 	var ids []solve.ID
 	for _, one := range w.live() {

@@ -23,12 +23,12 @@ type Store interface {
 	// changes, if the GUID is known. A wish for a solve whose trigger key is
 	// known changes nothing but the delivery; if the issue has a live solve, an
 	// ask of kind running is stored instead.
-	Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (accepted bool, err error)
+	Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error)
 	// Create stores a queued solve that no delivery asked for (the API). If the
 	// trigger key is known, or the issue has a live solve, that one is returned and created is false.
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
-	// Asks returns the unanswered asks, oldest first.
-	Asks(ctx context.Context) ([]solve.Ask, error)
+	// Commands returns the unanswered asks, oldest first.
+	Commands(ctx context.Context) ([]solve.Command, error)
 	// Answer removes an ask and queues its effects (reply, reaction) in one
 	// transaction. Unknown ask: no error, no effect.
 	Answer(ctx context.Context, askID string, effects []solve.Effect) error
@@ -89,11 +89,11 @@ type Store interface {
 	// no other is among them, the solve moves on as if the last had ended now.
 	// Cancelling, failing or expiring a solve also applies EventCancelled (for expiry: EventTimedOut) to all its unfinished runs.
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
-	// AskCancel sets the cancel flag of a live solve, ends its queued runs, and, if
+	// CommandCancel sets the cancel flag of a live solve, ends its queued runs, and, if
 	// the solve itself is queued and unclaimed, or running with no unfinished run left, cancels it. It returns the solve.
 	// For a solve in a final state it changes nothing.
 	// by is who caused it; why is a clause for people where nobody asked for it, else "".
-	AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
 	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
 	// The transcript is durable before the progress says so.
 	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error

@@ -214,7 +214,7 @@ func waveEnding(t testing.TB, s Store) {
 
 	made = w.ruled(n1, solve.StopWaves, []int{1, 2}, nil)
 	r = w.admit(n1, solve.Caps{})[0]
-	_, err := s.AskCancel(w.ctx, made.ID, "me", "", w.now)
+	_, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
 	w.ok(err)
 	list := w.ends(made.ID, solve.RunDispatched, solve.RunCancelled)
 	w.same("cancelled by me", list[1].Reason)

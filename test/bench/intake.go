@@ -54,7 +54,7 @@ func accept(ctx context.Context, s *bolt.Store, last *atomic.Int64, senders int,
 		group.Go(func() error {
 			for time.Since(began) < intakeTime {
 				d := solve.Delivery{GUID: guid(last.Add(1)), Event: "issues", Action: "labeled", Payload: payload}
-				if ok, err := s.Accept(ctx, d, solve.Wish{}); err != nil || !ok {
+				if ok, err := s.Accept(ctx, d, solve.Intent{}); err != nil || !ok {
 					return errors.Join(err, fmt.Errorf("stored: %t", ok))
 				}
 				count.Add(1)

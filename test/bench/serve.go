@@ -213,7 +213,7 @@ func fill(ctx context.Context, c bolt.Config) error {
 		if _, _, err := s.Create(ctx, one); err != nil {
 			return err
 		}
-		_, err := s.AskCancel(ctx, one.ID, user, "", now)
+		_, err := s.CommandCancel(ctx, one.ID, user, "", now)
 		return err
 	})
 	return errors.Join(err, s.Close())

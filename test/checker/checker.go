@@ -90,7 +90,7 @@ type final struct {
 	runs    map[solve.ID][]solve.Run
 	events  map[solve.ID][]solve.Entry
 	effects []solve.Effect
-	asks    []solve.Ask
+	asks    []solve.Command
 	stored  map[string]bool // GUIDs of the given deliveries that are stored
 }
 
@@ -111,7 +111,7 @@ func readStore(ctx context.Context, path string, triggers []trigger) (_ final, e
 	if f.effects, err = s.Effects(ctx); err != nil {
 		return final{}, err
 	}
-	if f.asks, err = s.Asks(ctx); err != nil {
+	if f.asks, err = s.Commands(ctx); err != nil {
 		return final{}, err
 	}
 	for _, one := range f.solves {

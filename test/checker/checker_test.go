@@ -70,10 +70,10 @@ func TestFindings(t *testing.T) {
 		{"acknowledged before it was stored", "lost", label + "was acknowledged and is not stored", func(w *world) { w.delivered(other) }},
 		{"stored and forgotten", "lost", label + "was acknowledged and led to nothing", func(w *world) {
 			w.delivered(other)
-			w.accept(other, solve.Wish{})
+			w.accept(other, solve.Intent{})
 		}},
 		{"an ask", "lost", "(help) was never answered", func(w *world) {
-			w.accept(other, solve.Wish{Ask: &solve.Ask{ID: other, Kind: solve.AskHelp, Repo: repo(), Issue: 1}})
+			w.accept(other, solve.Intent{Command: &solve.Command{ID: other, Kind: solve.CommandHelp, Repo: repo(), Issue: 1}})
 		}},
 		{"pull request", "lost", "which GitHub never opened", func(w *world) { w.drop("pull", "") }},
 		{"scorecard", "lost", "has no completed scorecard", func(w *world) { w.drop("check", "/head") }},

@@ -71,7 +71,7 @@ func lostOf(f *findings, g *github, left final, s solve.Solve) {
 		answer = solve.EffectReply
 	}
 	if s.Denied {
-		owner = solve.RefusalID(s.Repo, s.Issue.Number, s.Trigger.Actor)
+		owner = solve.DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor)
 	}
 	if !left.dead(s.ID, answer) && !g.says(owner, string(answer)) {
 		f.add("solve %s is %s without a comment that says so", s.ID, s.State)

@@ -79,8 +79,8 @@ func (w *world) delivered(guid string) {
 
 func repo() solve.Repo { return solve.Repo{Installation: 7, ID: 3, Owner: "acme", Name: "widget"} }
 
-func (w *world) accept(guid string, wish solve.Wish) {
-	_, err := w.store.Accept(w.t.Context(), solve.Delivery{GUID: guid, Event: "issues", Action: "labeled", Payload: []byte("{}"), Received: w.now}, wish)
+func (w *world) accept(guid string, intent solve.Intent) {
+	_, err := w.store.Accept(w.t.Context(), solve.Delivery{GUID: guid, Event: "issues", Action: "labeled", Payload: []byte("{}"), Received: w.now}, intent)
 	w.must(err)
 }
 
@@ -100,7 +100,7 @@ func (w *world) steps() []func() {
 	return []func(){
 		func() {
 			w.delivered(guid)
-			w.accept(guid, solve.Wish{Solve: &solve.Solve{
+			w.accept(guid, solve.Intent{Solve: &solve.Solve{
 				ID: solved, Repo: repo(), Issue: solve.Issue{Number: 1}, Trigger: solve.Trigger{Kind: solve.TriggerLabel, Key: "k", Delivery: guid},
 			}})
 		},

@@ -75,8 +75,8 @@ func (l *ledger) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect,
 	return got(l.gate, func() ([]solve.Effect, error) { return l.store.DueEffects(ctx, now) })
 }
 
-func (l *ledger) Asks(ctx context.Context) ([]solve.Ask, error) {
-	return got(l.gate, func() ([]solve.Ask, error) { return l.store.Asks(ctx) })
+func (l *ledger) Commands(ctx context.Context) ([]solve.Command, error) {
+	return got(l.gate, func() ([]solve.Command, error) { return l.store.Commands(ctx) })
 }
 
 func (l *ledger) Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error) {
@@ -92,7 +92,7 @@ func (l *ledger) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, er
 
 func (l *ledger) Watch(ctx context.Context) <-chan struct{} { return l.store.Watch(ctx) }
 
-func (l *ledger) Accept(ctx context.Context, d solve.Delivery, w solve.Wish) (bool, error) {
+func (l *ledger) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	if l.mut == mutAck && w.Solve != nil {
 		go l.acceptLater(d, w)
 		return true, nil
@@ -125,8 +125,8 @@ func (l *ledger) Create(ctx context.Context, wish solve.Solve) (stored solve.Sol
 	return stored, created, err
 }
 
-func (l *ledger) AskCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
-	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.AskCancel(ctx, id, by, why, at) })
+func (l *ledger) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
+	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.CommandCancel(ctx, id, by, why, at) })
 }
 
 func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (gone bool, err error) {
@@ -218,7 +218,7 @@ func (l *ledger) KillEffect(ctx context.Context, key string, token uint64, reaso
 }
 
 // acceptLater is the mutation of an intake that answers first.
-func (l *ledger) acceptLater(d solve.Delivery, w solve.Wish) {
+func (l *ledger) acceptLater(d solve.Delivery, w solve.Intent) {
 	<-time.After(6 * time.Second)
 	_ = l.gate.pass("accept later", func() error {
 		_, err := l.store.Accept(context.Background(), d, w)

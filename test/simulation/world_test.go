@@ -206,7 +206,7 @@ func (w *world) settled() bool {
 	ctx, store := context.Background(), w.process.store
 	live, err := store.LiveSolves(ctx)
 	w.must(err)
-	asks, err := store.Asks(ctx)
+	asks, err := store.Commands(ctx)
 	w.must(err)
 	if len(live)+len(asks) > 0 {
 		return false

@@ -1,0 +1,109 @@
+package solve
+
+import (
+	"fmt"
+	"time"
+)
+
+// CommandKind is what a command asks for: a question, or something about a solve
+// that is there already.
+type CommandKind string
+
+// The kinds. CommandUnknown and CommandHelp carry the text of their reply.
+const (
+	CommandStatus  CommandKind = "status"
+	CommandCancel  CommandKind = "cancel"
+	CommandHelp    CommandKind = "help"
+	CommandUnknown CommandKind = "unknown"
+	// CommandRunning replaces a trigger that found a live solve of the issue.
+	CommandRunning CommandKind = "running"
+	// CommandWhy wants the decision explained.
+	CommandWhy CommandKind = "why"
+	// CommandRetry wants the experiments that did not pass to be run again.
+	CommandRetry CommandKind = "retry"
+	// CommandPick wants run N to be the champion.
+	CommandPick CommandKind = "pick"
+	// CommandRevise wants the champion's pull request changed as Text says.
+	CommandRevise CommandKind = "revise"
+	// CommandStop is an event that leaves nothing to solve. No permission is checked:
+	// whoever can cause the event can stop the work. Issue 0 means every issue of the
+	// repository, and Repo.ID 0 every repository of the installation.
+	CommandStop CommandKind = "stop"
+	// CommandRenew says that somebody deleted the progress comment of solve Solve: it is written again.
+	CommandRenew CommandKind = "renew"
+)
+
+// Event says whether the command is an event, so that nobody waits for an answer.
+func (k CommandKind) Event() bool { return k == CommandStop || k == CommandRenew }
+
+// Stop is the event behind a CommandStop.
+type Stop string
+
+// The events. Closed, unlabelled and deleted issues are read again before anything is
+// stopped: the event is a hint, and somebody may have undone what it reported.
+const (
+	StopClosed      Stop = "closed"
+	StopUnlabelled  Stop = "unlabelled"
+	StopDeleted     Stop = "deleted"
+	StopTransferred Stop = "transferred"
+	StopSuspended   Stop = "suspended"   // the installation
+	StopUninstalled Stop = "uninstalled" // the installation, or the repository taken out of it
+)
+
+// Command is what a person or an event asks for beside a new solve.
+type Command struct {
+	ID        string      `json:"id"` // the delivery's GUID
+	Kind      CommandKind `json:"kind"`
+	Repo      Repo        `json:"repo"`
+	Issue     int         `json:"issue"` // or the pull request's number
+	Actor     string      `json:"actor"`
+	CommentID int64       `json:"comment_id,omitempty"`
+	// Solve is the solve that the event names; "" means the newest of the issue.
+	Solve ID `json:"solve,omitempty"`
+	// Button: it came from a check run, where no reaction can be left.
+	Button bool `json:"button,omitempty"`
+	// N is the run of a CommandPick; 0 is the runner-up.
+	N int `json:"n,omitempty"`
+	// Text is the reply of a CommandUnknown, and what a CommandRevise should change.
+	Text string `json:"text,omitempty"`
+	// Review: a CommandRevise that came as a review, which the configuration must allow.
+	Review bool `json:"review,omitempty"`
+	// Stop, Label and Repos belong to a CommandStop. Label is the one that was removed.
+	// Repos, if any, limit it to these repositories of the installation.
+	Stop  Stop      `json:"stop,omitempty"`
+	Label string    `json:"label,omitempty"`
+	Repos []int64   `json:"repos,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// Intent is what a delivery asks for: at most one of the two is set.
+type Intent struct {
+	Solve   *Solve // to be queued, unless the issue has a live solve
+	Command *Command
+}
+
+// IssueNow is an issue as GitHub has it at this moment.
+type IssueNow struct {
+	Issue
+	Open   bool
+	Pull   bool // the number is a pull request's
+	Locked bool // comments may be refused
+	Labels []string
+}
+
+// PullNow is a pull request as GitHub has it at this moment.
+type PullNow struct {
+	Number int
+	Open   bool
+	Merged bool
+	Fork   bool   // the head is in another repository
+	Branch string // of the head
+	SHA    string // of the head
+	Base   string // branch
+}
+
+// DeniedReplyID owns the reply that tells a person once for each issue that they may
+// not ask: engines write an effect's key only once.
+func DeniedReplyID(repo Repo, issue int, actor string) string {
+	return fmt.Sprintf("refusal-%d-%d-%s", repo.ID, issue, MarkerWord(actor))
+}
