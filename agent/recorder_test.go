@@ -18,7 +18,7 @@ type grown struct{ tree string }
 
 func (g *grown) Tree(ctx context.Context) (string, error) { return g.tree, ctx.Err() }
 
-// kept is a job with a door that has booked five calls, three of them before this owner.
+// kept is a job whose gateway has counted five calls, three of them before this owner.
 func kept(l *log, m *grown) agent.Job {
 	return agent.Job{
 		Task: "Sum of an empty list", Tree: m.Tree, Save: l.save, Progress: solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 3}},
@@ -139,8 +139,8 @@ func says(err error) func(*agent.Recorder) {
 	}
 }
 
-// A door that opens again gives all the patience anew.
-func TestRecorderDoorOpensAgain(t *testing.T) {
+// Calls that succeed again restart the patience.
+func TestRecorderCallsSucceedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rec, _ := agent.NewRecorder(kept(&log{}, nil))

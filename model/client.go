@@ -43,7 +43,7 @@ type attempt func(ctx context.Context) (agent.Reply, *http.Response, error)
 
 // call makes a request until it succeeds, fails for good, or has been tried often enough.
 func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
-	return persist(ctx, c, func(ctx context.Context) (agent.Reply, *Error) {
+	return retry(ctx, c, func(ctx context.Context) (agent.Reply, *Error) {
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
 		reply, res, err := try(inner) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
@@ -54,9 +54,9 @@ func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
 	})
 }
 
-// persist tries until it succeeds, fails for good, or has been tried often enough. The
+// retry tries until it succeeds, fails for good, or has been tried often enough. The
 // SDKs' own retries are off: this is the only place.
-func persist[T any](ctx context.Context, c *client, try func(context.Context) (T, *Error)) (T, error) {
+func retry[T any](ctx context.Context, c *client, try func(context.Context) (T, *Error)) (T, error) {
 	n := 0
 	once := func() (T, error) {
 		n++

@@ -220,7 +220,7 @@ func (p *preparation) single(ctx context.Context, spec sandbox.Spec) (sandbox.Sa
 		}
 	}
 	if err == nil {
-		err = tree.Note(ctx, sb, noted)
+		err = tree.IgnoreLeftoversOf(ctx, sb, noted)
 	}
 	if err != nil {
 		sandboxes.Close(ctx, sb)

@@ -141,7 +141,7 @@ func (p *preparation) test(ctx context.Context, sb sandbox.Sandbox) (judge.Repor
 
 // note keeps what the base was settled with, for sandboxes that are prepared one by one.
 func (p *preparation) note(ctx context.Context, sb sandbox.Sandbox) error {
-	noted, err := tree.Noted(ctx, sb)
+	noted, err := tree.Leftovers(ctx, sb)
 	if err != nil || len(noted) == 0 {
 		return err
 	}
@@ -190,5 +190,5 @@ func (p *preparation) lay(ctx context.Context, sb sandbox.Sandbox) error {
 	if _, err := pack.Seek(0, 0); err != nil {
 		return err
 	}
-	return tree.Lay(ctx, sb, pack)
+	return tree.LayOut(ctx, sb, pack)
 }

@@ -107,7 +107,7 @@ type Store struct {
 }
 
 // Job is the run as its next owner gets it, with a minute for everything. No call is
-// counted at its door, and nothing is wrong there.
+// counted at its gateway, and none has failed.
 func (s *Store) Job(task string, box Sandbox, url string, apis ...string) agent.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 type Agent struct {
 	program  Program
 	patience time.Duration
-	alive    time.Duration // between two looks at whether anything runs at all
+	alive    time.Duration // between two polls at whether anything runs at all
 	quiet    time.Duration // without news: collect and store all the same
 }
 
@@ -35,11 +35,11 @@ type run struct {
 	agent    *Agent
 	rec      *agent.Recorder
 	launcher sandbox.Launcher
-	place    place // how far the transcript is
-	held     []byte
-	calls    int  // at the last look
+	position position // how far the transcript is
+	unstored []byte
+	calls    int  // at the last poll
 	begun    bool // the transcript has its first line: an earlier owner was there
-	watch    watch
+	timing   timing
 }
 
 // Run starts the program, or finds the one that an earlier owner of the run started,
@@ -55,17 +55,17 @@ func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
 	r := &run{agent: a, rec: rec, launcher: launcher, calls: j.Progress.Usage.Calls}
 	r.restore(messages)
 	if res, ok := agent.StoredExit(messages, r.rec.Progress); ok {
-		return r.left(ctx, res)
+		return r.alreadyEnded(ctx, res)
 	}
-	if err := r.attach(ctx); err != nil {
+	if err := r.findOrLaunch(ctx); err != nil {
 		return r.fail(ctx, err)
 	}
-	return r.follow(ctx)
+	return r.pollLoop(ctx)
 }
 
-// attach finds the program, or starts it.
-func (r *run) attach(ctx context.Context) error {
-	s, err := r.look(ctx, 0)
+// findOrLaunch finds the program, or starts it.
+func (r *run) findOrLaunch(ctx context.Context) error {
+	s, err := r.poll(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -74,20 +74,20 @@ func (r *run) attach(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("look for the program: %w", err)
 	case running || s.ended || s.started > 0:
-		return r.introduce(ctx) // how it is, the first look says
+		return r.recordTask(ctx) // how it is, the first poll says
 	case r.rec.Progress.Steps > 0:
 		return errLost
 	}
 	return r.launch(ctx)
 }
 
-// left is a run whose end is stored already: only its owner died before it told.
-func (r *run) left(ctx context.Context, res agent.Result) agent.Result {
+// alreadyEnded is a run whose end is stored already: only its owner died before it told.
+func (r *run) alreadyEnded(ctx context.Context, res agent.Result) agent.Result {
 	if err := r.halt(ctx); err != nil {
 		res.Err = errors.Join(res.Err, err)
 	}
 	if r.agent.program.Ended != nil {
-		res.Trajectory = r.judge(ctx, stopped).Trajectory
+		res.Trajectory = r.outcome(ctx, stopped).Trajectory
 	}
 	return r.rec.Result(res)
 }

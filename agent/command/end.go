@@ -53,8 +53,8 @@ type decision struct {
 	Reason string `json:"reason"`
 }
 
-// decided is the decision of an owner that died while it stopped the program.
-func (r *run) decided(ctx context.Context) (agent.Result, bool) {
+// storedDecision is the decision of an owner that died while it stopped the program.
+func (r *run) storedDecision(ctx context.Context) (agent.Result, bool) {
 	f, err := r.rec.Job.Sandbox.Get(ctx, decisionFile)
 	if err != nil {
 		return agent.Result{}, false
@@ -81,11 +81,11 @@ func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Re
 		return r.fail(ctx, last)
 	}
 	err = errors.Join(err, last)
-	outcome := r.judge(ctx, code)
+	o := r.outcome(ctx, code)
 	if res.Exit == "" {
-		res = r.exit(outcome, code)
+		res = r.exit(o, code)
 	}
-	res.Trajectory = r.rec.Redact(outcome.Trajectory)
+	res.Trajectory = r.rec.Redact(o.Trajectory)
 	res.Err = errors.Join(res.Err, err)
 	if err := r.write(ctx, agent.ExitMessage(res)); err != nil {
 		res.Err = errors.Join(res.Err, err)
@@ -105,20 +105,20 @@ func (r *run) halt(ctx context.Context) error {
 
 // last collects what is still to be had of a program that runs no more.
 func (r *run) last(ctx context.Context) error {
-	if r.rec.Job.Gateway.Usage().Calls != r.calls || r.watch.dirty {
+	if r.rec.Job.Gateway.Usage().Calls != r.calls || r.timing.dirty {
 		if err := r.rec.CheckTree(ctx); err != nil {
 			return err
 		}
 	}
 	for {
-		s, err := r.look(ctx, 0)
+		s, err := r.poll(ctx, 0)
 		if err != nil {
 			return err
 		}
 		r.rec.Printed, s.ended = s.printed, true
 		if r.agent.program.Collect != nil {
-			at := r.place.At
-			if err := r.collect(ctx); err != nil || r.place.At == at {
+			at := r.position.At
+			if err := r.collect(ctx); err != nil || r.position.At == at {
 				return err
 			}
 			continue
@@ -129,14 +129,14 @@ func (r *run) last(ctx context.Context) error {
 	}
 }
 
-// judge asks what the end means.
-func (r *run) judge(ctx context.Context, code int) Outcome {
+// outcome asks what the end means.
+func (r *run) outcome(ctx context.Context, code int) Outcome {
 	if r.agent.program.Ended == nil {
-		return plain(code)
+		return byExitCode(code)
 	}
 	e := End{ExitCode: code}
 	ran, err := sandbox.Capture(ctx, r.rec.Job.Sandbox, sandbox.Command{
-		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: lookTime, MaxOutput: lastOutput,
+		Argv: []string{"tail", "-c", strconv.Itoa(lastOutput), OutputFile}, Timeout: pollTimeout, MaxOutput: lastOutput,
 	})
 	if err == nil {
 		e.Output = ran.Stdout
@@ -144,8 +144,8 @@ func (r *run) judge(ctx context.Context, code int) Outcome {
 	return r.agent.program.Ended(ctx, r.rec.Job.Sandbox, e)
 }
 
-// plain judges by the exit code alone.
-func plain(code int) Outcome {
+// byExitCode judges by the exit code alone.
+func byExitCode(code int) Outcome {
 	switch code {
 	case 0:
 		return Outcome{Exit: agent.ExitSubmitted, Reason: "the agent ended its work"}
@@ -168,7 +168,7 @@ func (r *run) exit(o Outcome, code int) agent.Result {
 		return res
 	}
 	if o.Exit == "" {
-		o = plain(code)
+		o = byExitCode(code)
 	}
 	return agent.Result{Exit: o.Exit, Reason: string(r.rec.Redact([]byte(o.Reason))), Submission: o.Submission, Err: o.Err}
 }
@@ -199,10 +199,10 @@ func (r *run) fail(ctx context.Context, err error) agent.Result {
 // lost is the end of a program that is gone without an exit status: stopped by an owner
 // that died then, ended by its own time limit, or gone with the machine.
 func (r *run) lost(ctx context.Context, err error) agent.Result {
-	if res, ok := r.decided(ctx); ok {
+	if res, ok := r.storedDecision(ctx); ok {
 		return r.stop(ctx, res)
 	}
-	if s, lookErr := r.look(ctx, 0); lookErr == nil {
+	if s, pollErr := r.poll(ctx, 0); pollErr == nil {
 		if res, over := r.limit(s); over {
 			return r.stop(ctx, res)
 		}

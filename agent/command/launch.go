@@ -38,13 +38,13 @@ func (r *run) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	door := *r.rec.Job.Gateway
+	gateway := *r.rec.Job.Gateway
 	task := Task{
-		Text: text, Gateway: door, API: r.api(), Steps: r.rec.Job.Limits.RunSteps,
+		Text: text, Gateway: gateway, API: r.api(), Steps: r.rec.Job.Limits.RunSteps,
 		Edits: r.rec.Job.MaxEdits, CommandTime: r.rec.Job.Limits.CommandTime,
 	}
 	if task.API == "" {
-		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.agent.program.APIs, ", "), strings.Join(door.APIs, ", "))}
+		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.agent.program.APIs, ", "), strings.Join(gateway.APIs, ", "))}
 	}
 	start, err := r.agent.program.Prepare(task)
 	if err == nil && len(start.Argv) == 0 {
@@ -61,7 +61,7 @@ func (r *run) launch(ctx context.Context) error {
 			return fmt.Errorf("write %s: %w", f.Path, err)
 		}
 	}
-	if err := r.introduce(ctx); err != nil {
+	if err := r.recordTask(ctx); err != nil {
 		return err
 	}
 	argv := append([]string{"bash", supervisorFile, strconv.FormatInt(r.rec.Job.Limits.RunOutput, 10)}, start.Argv...)
@@ -96,8 +96,8 @@ func (r *run) timeout(ctx context.Context) time.Duration {
 	return left
 }
 
-// introduce begins the transcript with the task, once.
-func (r *run) introduce(ctx context.Context) error {
+// recordTask begins the transcript with the task, once.
+func (r *run) recordTask(ctx context.Context) error {
 	if r.begun {
 		return nil
 	}

@@ -109,14 +109,14 @@ func TestMaxEdits(t *testing.T) {
 	}
 }
 
-// modelError is what the door says of a model that failed.
+// modelError is what the gateway says of a model that failed.
 type modelError struct{}
 
 func (modelError) Error() string      { return "401 from the provider, details" }
 func (modelError) ExitStatus() string { return "AuthenticationError" }
 func (modelError) Public() string     { return "the provider refused the key" }
 
-func TestRefusedDoor(t *testing.T) {
+func TestRefusedCalls(t *testing.T) {
 	t.Parallel()
 	limits := solve.Limits{RunSteps: 1, RunMoney: 3_000_000}
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
 // Package sweagent runs SWE-agent on this machine, beside yudai: the program is a client
 // of SWE-ReX, and the endpoint of package swerex lets it work in the run's sandbox. Its
-// model is behind the gateway's door of this machine.
+// model is behind the gateway, on loopback.
 //
 // The program has an environment of its own, a directory of its own that goes with the
 // run, and neither a real key nor anything of yudai's environment. It ends with yudai: a
@@ -22,15 +22,15 @@ import (
 type Agent struct {
 	cfg      Config
 	patience time.Duration
-	look     time.Duration // between two looks at the trajectory
+	interval time.Duration // between two reads of the trajectory
 }
 
 var _ agent.CLIAgent = (*Agent)(nil)
 
-// New returns the agent; patience is how long it may go on after its door has closed. The
+// New returns the agent; patience is how long it may go on after the gateway refuses its calls. The
 // config is taken as valid.
 func New(cfg Config, patience time.Duration) *Agent {
-	return &Agent{cfg: cfg, patience: patience, look: time.Second}
+	return &Agent{cfg: cfg, patience: patience, interval: time.Second}
 }
 
 // Needs implements [agent.CLIAgent].
@@ -62,11 +62,11 @@ func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
 	if err := a.Ready(); err != nil {
 		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: err.Error(), Err: err})
 	}
-	dir, drop, err := scratch()
+	dir, drop, err := makeTempDir()
 	if err != nil {
 		return r.end(ctx, agent.Result{Exit: agent.ExitProgram, Reason: "there is no room for the agent's files", Err: err})
 	}
 	defer drop()
 	r.dir = dir
-	return r.work(ctx)
+	return r.run(ctx)
 }

@@ -4,6 +4,6 @@ import "time"
 
 // Hasty makes an agent look often and wait for nothing long.
 func Hasty(a *Agent) *Agent {
-	a.look, a.patience = 20*time.Millisecond, 100*time.Millisecond
+	a.interval, a.patience = 20*time.Millisecond, 100*time.Millisecond
 	return a
 }

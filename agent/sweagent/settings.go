@@ -18,9 +18,9 @@ const tokenEnv = "YUDAI_RUN_TOKEN"
 // home is where the sandbox keeps what SWE-agent takes for granted in /root.
 const home = agent.RunDir + "/root"
 
-// places are the paths in /root that SWE-agent and its tools have built in, and where
+// replacedPaths are the paths in /root that SWE-agent and its tools have built in, and where
 // they are here: commands of a sandbox are nobody's root.
-func places() map[string]string {
+func replacedPaths() map[string]string {
 	out := make(map[string]string)
 	for _, name := range []string{"tools", "state.json", "model.patch", "test.patch", ".swe-agent-env"} {
 		out["/root/"+name] = home + "/" + name
@@ -59,7 +59,7 @@ func (r *run) defaults() object {
 
 // settings are what belongs to the run, whatever the operator's file says.
 func (r *run) settings(port int) object {
-	door, limits := r.rec.Job.Gateway, r.rec.Job.Limits
+	gateway, limits := r.rec.Job.Gateway, r.rec.Job.Limits
 	seconds := func(d time.Duration, none int) int {
 		if d <= 0 {
 			return none
@@ -74,7 +74,7 @@ func (r *run) settings(port int) object {
 				"total_execution_timeout": seconds(limits.RunTime, 30*day),
 			},
 			"model": object{
-				"name": "openai/" + door.Model, "api_base": door.URL + "/v1", "api_key": "$" + tokenEnv,
+				"name": "openai/" + gateway.Model, "api_base": gateway.URL + "/v1", "api_key": "$" + tokenEnv,
 				"per_instance_cost_limit": 0, "total_cost_limit": 0, "per_instance_call_limit": limits.RunSteps,
 				"top_p": nil, "max_input_tokens": 0, "max_output_tokens": 0,
 				"retry": object{"retries": 4, "min_wait": 1, "max_wait": 15}, // the gateway has retried already
@@ -123,7 +123,7 @@ func (r *run) write(port int) error {
 }
 
 // argv is the command line. It holds no secret: the token of the endpoint is in a file,
-// the door's in the environment.
+// the run's is in the environment.
 func (r *run) argv() []string {
 	argv := append(append([]string{}, r.agent.cfg.Command...), "run", "--config", r.path("defaults.yaml"))
 	if r.agent.cfg.Config != "" {

@@ -56,7 +56,7 @@ func (s *Server) createSession(r createSession) (any, error) {
 	one := &session{server: s, id: fmt.Sprintf("s%d", s.opened)}
 	s.sessions[r.Session] = one
 	s.mu.Unlock()
-	err := s.keeper.start(s.life, s.box, s.options)
+	err := s.shells.start(s.life, s.box, s.options)
 	if err == nil {
 		_, err = s.call(call{verb: "open", shell: one.id, patience: margin})
 	}
@@ -161,7 +161,7 @@ func (one *session) run(a bashAction) (observation, error) {
 	limit := seconds(a.Timeout)
 	end := time.Now().Add(limit)
 	if old := one.busy(); old != nil {
-		got, err := one.follow(call{verb: "wait"}, old, end, nil)
+		got, err := one.wait(call{verb: "wait"}, old, end, nil)
 		if err != nil {
 			return observation{}, err
 		}
@@ -169,7 +169,7 @@ func (one *session) run(a bashAction) (observation, error) {
 			return observation{}, timeout(a)
 		}
 	}
-	got, err := one.follow(call{verb: "run", input: *a.Command}, one.next(false), end, patterns)
+	got, err := one.wait(call{verb: "run", input: *a.Command}, one.next(false), end, patterns)
 	switch {
 	case err != nil:
 		return observation{}, err
@@ -198,7 +198,7 @@ func (one *session) talk(a bashAction) (any, error) {
 	if on == nil {
 		c, on = call{verb: "run", input: *a.Command, interactive: true}, one.next(true)
 	}
-	got, err := one.follow(c, on, time.Now().Add(seconds(a.Timeout)), patterns)
+	got, err := one.wait(c, on, time.Now().Add(seconds(a.Timeout)), patterns)
 	switch {
 	case err != nil:
 		return nil, err
@@ -235,7 +235,7 @@ func (s *Server) interrupt(a interruptAction) (any, error) {
 		case on.interactive && try == 0:
 			c = call{verb: "type", input: "\x03"}
 		}
-		got, err := one.follow(c, on, time.Now().Add(patience), patterns)
+		got, err := one.wait(c, on, time.Now().Add(patience), patterns)
 		if err != nil {
 			return nil, err
 		}

@@ -69,8 +69,8 @@ type Server struct {
 	end  context.CancelFunc
 	busy sync.WaitGroup
 
-	keeper keeper
-	once   once
+	shells shells
+	replay replay
 
 	mu       sync.Mutex
 	closed   bool
@@ -90,11 +90,11 @@ func New(box sandbox.Sandbox, token string, o Options) *Server {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if answer := s.refuse(r); answer != nil {
+	if answer := s.checkToken(r); answer != nil {
 		answer.write(w)
 		return
 	}
-	if !s.enter() {
+	if !s.begin() {
 		detail(http.StatusServiceUnavailable, "the endpoint is closed").write(w)
 		return
 	}
@@ -105,13 +105,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body, answer = s.read(w, r)
 	}
 	if answer == nil {
-		answer = s.once.do(r.Context(), r.Header.Get("X-Request-ID"), func() *response { return s.serve(r, body, route) })
+		answer = s.replay.do(r.Context(), r.Header.Get("X-Request-ID"), func() *response { return s.serve(r, body, route) })
 	}
 	answer.write(w)
 }
 
-// refuse checks the token, and answers as the original does.
-func (s *Server) refuse(r *http.Request) *response {
+// checkToken checks the token, and answers as the original does.
+func (s *Server) checkToken(r *http.Request) *response {
 	key := r.Header.Get("X-API-Key")
 	switch {
 	case key == "":
@@ -122,8 +122,8 @@ func (s *Server) refuse(r *http.Request) *response {
 	return nil
 }
 
-// enter counts a request, unless the endpoint is closed.
-func (s *Server) enter() bool {
+// begin counts a request, unless the endpoint is closed.
+func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -158,7 +158,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.end()
 	s.busy.Wait()
-	if err := s.keeper.halt(ctx, s.box); err != nil {
+	if err := s.shells.halt(ctx, s.box); err != nil {
 		return fmt.Errorf("close shells: %w", err)
 	}
 	return nil

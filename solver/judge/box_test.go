@@ -91,7 +91,7 @@ func prepareFrom(t *testing.T, image, script string, test solve.TestCommand) bas
 	var pack bytes.Buffer
 	must(t, m.Pack(t.Context(), host(t, b.work, "git rev-parse HEAD"), 0, &pack))
 	sb := open(t, image)
-	must(t, tree.Lay(t.Context(), sb, &pack))
+	must(t, tree.LayOut(t.Context(), sb, &pack))
 	report, log, err := judge.RunBase(t.Context(), sb, judge.Trial{Test: test, Timeout: 2 * time.Minute, Tries: 2})
 	must(t, err)
 	if report.NoVerdict != "" {

@@ -32,7 +32,7 @@ func compare(base, now Report) delta {
 			d.kept++
 		case was == Pass:
 			d.broken = append(d.broken, name)
-		case was == Fail && (is == Pass || is == "" && now.healed(name)):
+		case was == Fail && (is == Pass || is == "" && now.passesNow(name)):
 			d.fixed = append(d.fixed, name)
 		case was == Fail:
 			d.still = append(d.still, name)
@@ -64,8 +64,8 @@ func (d *delta) fresh(name string, is Status) {
 	}
 }
 
-// healed reports whether what a mark stands for has a passing test now.
-func (r Report) healed(name string) bool {
+// passesNow reports whether what a mark stands for has a passing test now.
+func (r Report) passesNow(name string) bool {
 	for _, mark := range []string{markBuild, markPackage, markCollect} {
 		of, ok := strings.CutSuffix(name, mark)
 		if !ok {

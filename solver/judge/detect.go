@@ -155,7 +155,7 @@ func (r repository) modules() []string {
 	for _, p := range r.paths {
 		dir, base := path.Split(p)
 		dir = strings.TrimSuffix(dir, "/")
-		if dir == "" || !slices.Contains(manifests, base) || foreign(dir) {
+		if dir == "" || !slices.Contains(manifests, base) || notOwnCode(dir) {
 			continue
 		}
 		out = append(out, dir)
@@ -167,7 +167,7 @@ func (r repository) modules() []string {
 	})
 }
 
-func foreign(dir string) bool {
+func notOwnCode(dir string) bool {
 	for part := range strings.SplitSeq(dir, "/") {
 		switch part {
 		case "vendor", "node_modules", "third_party", "testdata", "examples", "example", "docs", "fixtures", "template", "templates":

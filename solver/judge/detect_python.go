@@ -93,7 +93,7 @@ func pythonInstall(r repository, pyproject, cfg string) []string {
 
 func pythonTest(p string) bool {
 	base := path.Base(p)
-	if path.Ext(base) != ".py" || foreign(path.Dir(p)) && path.Dir(p) != "." {
+	if path.Ext(base) != ".py" || notOwnCode(path.Dir(p)) && path.Dir(p) != "." {
 		return false
 	}
 	return strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py")

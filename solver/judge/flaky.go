@@ -34,7 +34,7 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 	for n := 1; ; n++ {
 		r, err := t.run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n))
 		if err == nil && r.NoVerdict == "" {
-			err = tree.Settle(ctx, sb)
+			err = tree.IgnoreLeftovers(ctx, sb)
 		}
 		switch {
 		case err != nil:
@@ -163,12 +163,12 @@ func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, erro
 	if len(k.against(j.Base, now)) == 0 {
 		return now, nil
 	}
-	return now, j.control(ctx)
+	return now, j.rerunBase(ctx)
 }
 
-// control runs the base's tests once more in the judge's box, if that was not
+// rerunBase runs the base's tests once more in the judge's box, if that was not
 // done before, and learns from it which of them are flaky.
-func (j *judging) control(ctx context.Context) error {
+func (j *judging) rerunBase(ctx context.Context) error {
 	if j.Base.Runs > 1 || j.Tries < 2 {
 		return nil
 	}
@@ -193,14 +193,14 @@ func (j *judging) leaveOut(names []string) {
 
 // repeat makes one of the two runs again, on a work tree that is laid anew.
 func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
-	if err := j.lay(ctx, k); err != nil {
+	if err := j.applyCandidate(ctx, k); err != nil {
 		return Report{}, err
 	}
 	return j.run(ctx, j.sb, &j.log, k.title+", once more")
 }
 
-// lay puts the candidate on a work tree in which tests ran.
-func (j *judging) lay(ctx context.Context, k kind) error {
+// applyCandidate puts the candidate on a work tree in which tests ran.
+func (j *judging) applyCandidate(ctx context.Context, k kind) error {
 	if err := tree.Reset(ctx, j.sb); err != nil {
 		return err
 	}

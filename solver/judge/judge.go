@@ -66,7 +66,7 @@ type judging struct {
 
 func (j *judging) judge(ctx context.Context) error {
 	if j.Base.NoVerdict != "" {
-		j.say(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
+		j.conclude(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
 		return nil
 	}
 	mixed, err := j.mixed(ctx)
@@ -76,12 +76,12 @@ func (j *judging) judge(ctx context.Context) error {
 	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
 		if errors.Is(err, tree.ErrPatch) {
 			fmt.Fprintf(&j.log, "%v\n", err)
-			j.say(solve.Failed, "the patch does not apply to the base commit")
+			j.conclude(solve.Failed, "the patch does not apply to the base commit")
 			return nil
 		}
 		return err
 	}
-	j.own = slices.Concat(testSide(j.Changes), named(j.Changes, j.Test.Command), mixed.changed(ctx, j.sb))
+	j.own = slices.Concat(testFiles(j.Changes), named(j.Changes, j.Test.Command), mixed.changed(ctx, j.sb))
 	if err := tree.RestoreTests(ctx, j.sb, j.own); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (j *judging) judge(ctx context.Context) error {
 	j.verdict.Counts = now.Counts
 	j.verdict.Weakens = deleted(j.Changes)
 	if now.NoVerdict != "" {
-		j.say(solve.NoVerdict, now.NoVerdict)
+		j.conclude(solve.NoVerdict, now.NoVerdict)
 		return nil
 	}
 	if j.Test.Format == "exit" {
@@ -109,18 +109,18 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	}
 	d := compare(j.Base, now)
 	d.fill(&j.verdict)
-	if reason := regression(d, j.Base, now); reason != "" {
-		j.say(solve.Failed, reason)
+	if reason := regressionReason(d, j.Base, now); reason != "" {
+		j.conclude(solve.Failed, reason)
 		return nil
 	}
 	newPass := len(d.newPass)
 	if len(j.own) > 0 {
-		own, err := j.again(ctx)
+		own, err := j.runOwnTests(ctx)
 		if err != nil {
 			return err
 		}
 		if own.NoVerdict != "" && !own.Empty {
-			j.say(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
+			j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
 			return nil
 		}
 		d = compare(j.Base, now) // without what was flaky in the second run
@@ -131,14 +131,14 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		}
 	}
 	if len(d.fixed)+d.kept+len(d.still)+newPass == 0 && len(d.flaky) > 0 {
-		j.say(solve.NoVerdict, "no test is left that has the same result in every run"+aside(d))
+		j.conclude(solve.NoVerdict, "no test is left that has the same result in every run"+flakyLeftOut(d))
 		return nil
 	}
 	if j.RequireFix && len(d.still) > 0 && len(d.fixed) == 0 && newPass == 0 {
-		j.say(solve.Failed, unproven(len(d.still), len(j.verdict.Weakens))+aside(d))
+		j.conclude(solve.Failed, noFixReason(len(d.still), len(j.verdict.Weakens))+flakyLeftOut(d))
 		return nil
 	}
-	j.say(solve.Passed, praise(d, newPass))
+	j.conclude(solve.Passed, passReason(d, newPass))
 	return nil
 }
 
@@ -160,11 +160,11 @@ func (j *judging) ownTests(reg delta, now, own Report) int {
 	}
 	switch {
 	case len(d.builds) > 0:
-		j.say(solve.Failed, "with its own tests, the code does not build: "+count(len(d.builds), "package", "packages"))
+		j.conclude(solve.Failed, "with its own tests, the code does not build: "+count(len(d.builds), "package", "packages"))
 	case len(failing) > 0:
-		j.say(solve.Failed, fmt.Sprintf("its own tests fail: %d of %d", len(failing), len(failing)+len(d.newPass)+own.passing(j.Base)))
+		j.conclude(solve.Failed, fmt.Sprintf("its own tests fail: %d of %d", len(failing), len(failing)+len(d.newPass)+own.passing(j.Base)))
 	case onlyExit(j.Base, own) && now.Counts.Exit == 0:
-		j.say(solve.Failed, fmt.Sprintf("with its own tests, the test command exits with %d although no test fails", own.Counts.Exit))
+		j.conclude(solve.Failed, fmt.Sprintf("with its own tests, the test command exits with %d although no test fails", own.Counts.Exit))
 	}
 	return len(d.newPass)
 }
@@ -180,9 +180,9 @@ func (r Report) passing(base Report) int {
 	return n
 }
 
-// again runs the tests on the candidate's tree as it is.
-func (j *judging) again(ctx context.Context) (Report, error) {
-	if err := j.lay(ctx, ownRun); err != nil {
+// runOwnTests runs the tests on the candidate's tree as it is.
+func (j *judging) runOwnTests(ctx context.Context) (Report, error) {
+	if err := j.applyCandidate(ctx, ownRun); err != nil {
 		return Report{}, err
 	}
 	own, err := j.run(ctx, j.sb, &j.log, ownRun.title)
@@ -192,6 +192,6 @@ func (j *judging) again(ctx context.Context) (Report, error) {
 	return j.confirm(ctx, ownRun, own)
 }
 
-func (j *judging) say(o solve.Outcome, reason string) {
+func (j *judging) conclude(o solve.Outcome, reason string) {
 	j.verdict.Outcome, j.verdict.Reason = o, reason
 }

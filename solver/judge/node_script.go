@@ -13,7 +13,7 @@ const maxCalls = 5
 // scripts that it calls and those around them, as npm would. What is a mere check
 // is left out; dropped says whether there was any.
 func (p nodePackage) steps(script string) (kept []string, dropped bool) {
-	for _, step := range p.follow(script, 0) {
+	for _, step := range p.commandsOf(script, 0) {
 		if isCheck(step) {
 			dropped = true
 			continue
@@ -23,8 +23,8 @@ func (p nodePackage) steps(script string) (kept []string, dropped bool) {
 	return kept, dropped
 }
 
-// follow lists the commands of a script; one that is a check by its name is "".
-func (p nodePackage) follow(script string, depth int) []string {
+// commandsOf lists the commands of a script; one that is a check by its name is "".
+func (p nodePackage) commandsOf(script string, depth int) []string {
 	if checkName.MatchString(script) {
 		return []string{""}
 	}
@@ -35,13 +35,13 @@ func (p nodePackage) follow(script string, depth int) []string {
 			continue
 		}
 		for _, part := range splitAnd(text) {
-			called, ok := p.called(strings.Fields(unwrap(part)))
+			called, ok := p.called(strings.Fields(programOf(part)))
 			if !ok || depth == maxCalls {
 				out = append(out, part)
 				continue
 			}
 			for _, c := range called {
-				out = append(out, p.follow(c, depth+1)...)
+				out = append(out, p.commandsOf(c, depth+1)...)
 			}
 		}
 	}
@@ -111,9 +111,9 @@ func splitAnd(text string) []string {
 	return append(out, strings.TrimSpace(text[start:]))
 }
 
-// unwrap removes what stands before the program that a command is about:
+// programOf removes what stands before the program that a command is about:
 // settings, cross-env, npx, and the programs that measure coverage.
-func unwrap(command string) string {
+func programOf(command string) string {
 	_, words := settings(command)
 	return strings.Join(words, " ")
 }
@@ -157,7 +157,7 @@ func isProgram(word string) bool {
 // isCheck reports whether a command looks at style, types, coverage or known
 // holes and not at behaviour.
 func isCheck(command string) bool {
-	words := strings.Fields(unwrap(command))
+	words := strings.Fields(programOf(command))
 	if len(words) == 0 {
 		return true
 	}

@@ -119,8 +119,8 @@ func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Repo
 	var err error
 	switch cmd.Format {
 	case "go", "tap", "cargo", "exit":
-		l := newListener(cmd)
-		l.hear(output)
+		l := newOutputReader(cmd)
+		l.readAll(output)
 		r, err = l.report(exit)
 	case "junit", "jest":
 		for _, data := range files {
@@ -150,12 +150,12 @@ func (r Report) finish(cmd solve.TestCommand, exit int, err error) (Report, erro
 		return Report{Counts: solve.Counts{Exit: exit}}, fmt.Errorf("read the tests' report: %w", err)
 	}
 	r.Counts.Exit = exit
-	r.judgeable(cmd.Format)
+	r.setNoVerdict(cmd.Format)
 	return r, nil
 }
 
-// judgeable sets NoVerdict where the results say nothing.
-func (r *Report) judgeable(format string) {
+// setNoVerdict sets NoVerdict where the results say nothing.
+func (r *Report) setNoVerdict(format string) {
 	switch exit := r.Counts.Exit; {
 	case r.NoVerdict != "":
 	case exit == 126 || exit == 127:

@@ -81,7 +81,7 @@ func laid(t *testing.T, script string) *box {
 	if !ok {
 		prepare = sync.OnceValues(func() (string, error) {
 			data, _ := pack(t, script)
-			if err := tree.Lay(t.Context(), sb, bytes.NewReader(data)); err != nil {
+			if err := tree.LayOut(t.Context(), sb, bytes.NewReader(data)); err != nil {
 				return "", err
 			}
 			return d.Freeze(t.Context(), sb)

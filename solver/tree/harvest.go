@@ -106,7 +106,7 @@ type Watcher struct {
 	sum   string
 }
 
-// NewWatcher watches the work tree of sb, which [Lay] has filled.
+// NewWatcher watches the work tree of sb, which [LayOut] has filled.
 func NewWatcher(sb sandbox.Sandbox) *Watcher { return &Watcher{sb: sb} }
 
 // Fingerprint is [Fingerprint], without looking again while the sandbox's stamp is the same.
@@ -133,7 +133,7 @@ func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
 }
 
 // Fingerprint names the content of the work tree: equal for equal files, modes
-// and links. What is ignored, or was noted by [Settle], does not count; of a
+// and links. What is ignored, or was noted by [IgnoreLeftovers], does not count; of a
 // repository that the agent made inside, and of a file that cannot be read, size
 // and time count instead of content.
 func Fingerprint(ctx context.Context, sb sandbox.Sandbox) (string, error) {

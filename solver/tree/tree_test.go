@@ -33,7 +33,7 @@ func TestLay(t *testing.T) {
 	t.Parallel()
 	data, sha := pack(t, project)
 	b := &box{Sandbox: open(t, ""), t: t}
-	must(t, tree.Lay(t.Context(), b, bytes.NewReader(data)))
+	must(t, tree.LayOut(t.Context(), b, bytes.NewReader(data)))
 	if got := b.repo("git rev-parse HEAD; git branch --show-current; git status --porcelain --ignored"); got != sha+"\nmain" {
 		t.Errorf("the agent's repository: %q", got)
 	}
@@ -46,7 +46,7 @@ func TestLay(t *testing.T) {
 	if got := b.repo("git log --oneline | wc -l; git show HEAD~1:src/a.txt; cat link; od -c crlf.txt | head -1; readlink link"); !strings.HasPrefix(got, "2\none") || !strings.Contains(got, `\r  \n`) {
 		t.Errorf("history and files: %q", got)
 	}
-	if err := tree.Lay(t.Context(), b, bytes.NewReader(nil)); err == nil {
+	if err := tree.LayOut(t.Context(), b, bytes.NewReader(nil)); err == nil {
 		t.Error("laying out twice succeeded")
 	}
 }
@@ -54,7 +54,7 @@ func TestLay(t *testing.T) {
 func TestLayRefusesWhatIsNoPack(t *testing.T) {
 	t.Parallel()
 	sb := open(t, "")
-	if err := tree.Lay(t.Context(), sb, strings.NewReader("no tar")); err == nil {
+	if err := tree.LayOut(t.Context(), sb, strings.NewReader("no tar")); err == nil {
 		t.Error("a file that is no tar was laid out")
 	}
 }
@@ -248,14 +248,14 @@ func TestHarvestWithoutTheKeptRepository(t *testing.T) {
 	}
 }
 
-func TestSettleKeepsPreparedFilesOut(t *testing.T) {
+func TestIgnoreLeftoversKeepsPreparedFilesOut(t *testing.T) {
 	t.Parallel()
 	b := laid(t, project)
 	b.repo(`echo changed > src/a.txt; rm run.sh
 		mkdir -p build/deep pkg.egg-info; echo x > build/deep/o.bin; echo x > pkg.egg-info/PKG
 		echo x > 'generated [x]* #!.txt'; printf x > '#hash'; printf x > 'new
 line'; echo x > ' space '`)
-	must(t, tree.Settle(t.Context(), b))
+	must(t, tree.IgnoreLeftovers(t.Context(), b))
 	if got := b.repo("cat src/a.txt | head -1; ls run.sh; git status --porcelain"); got != "one\nrun.sh" {
 		t.Errorf("after settling: %q", got)
 	}
@@ -433,20 +433,20 @@ func (broken) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error)
 	return sandbox.Result{}, sandbox.ErrGone
 }
 
-// TestNoteSettlesAlike: what one sandbox was settled with after its tests never enters the
+// TestIgnoreLeftoversOf: what one sandbox was settled with after its tests never enters the
 // patch of another that was not tested, and what is nobody's litter does.
-func TestNoteSettlesAlike(t *testing.T) {
+func TestIgnoreLeftoversOf(t *testing.T) {
 	t.Parallel()
 	const repo = "echo one > a"
 	tested, fresh := laid(t, repo), laid(t, repo)
 	tested.repo("mkdir reports; echo r > reports/1.xml; echo l > 'test log'")
-	must(t, tree.Settle(t.Context(), tested))
-	noted, err := tree.Noted(t.Context(), tested)
+	must(t, tree.IgnoreLeftovers(t.Context(), tested))
+	noted, err := tree.Leftovers(t.Context(), tested)
 	must(t, err)
 	if got := string(noted); !strings.Contains(got, "/reports/\n") || !strings.Contains(got, "/test\\ log\n") || strings.Contains(got, "node_modules") {
 		t.Errorf("noted %q", got)
 	}
-	must(t, tree.Note(t.Context(), fresh, noted))
+	must(t, tree.IgnoreLeftoversOf(t.Context(), fresh, noted))
 	fresh.repo("mkdir reports; echo r > reports/2.xml; echo l > 'test log'; echo new > b")
 	if patch := fresh.harvest(); strings.Contains(patch, "reports") || strings.Contains(patch, "test log") || !strings.Contains(patch, "b/b") {
 		t.Errorf("the patch holds the litter, or lacks the new file:\n%s", patch)

@@ -16,14 +16,14 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// testSide lists the files of a patch that belong to the tests: tests and their
+// testFiles lists the files of a patch that belong to the tests: tests and their
 // data, the runner's configuration, and files whose mere presence steers a
 // runner. Both names of a renamed file are listed.
-func testSide(changes []solve.FileChange) []string {
+func testFiles(changes []solve.FileChange) []string {
 	var out []string
 	for _, c := range changes {
 		for _, p := range []string{c.Path, c.OldPath} {
-			if p != "" && (patch.IsTestFile(p) || patch.IsTestConfig(p) || steers(p)) {
+			if p != "" && (patch.IsTestFile(p) || patch.IsTestConfig(p) || controlsRunner(p)) {
 				out = append(out, p)
 			}
 		}
@@ -45,20 +45,20 @@ func named(changes []solve.FileChange, command string) []string {
 	return out
 }
 
-// steers reports whether a file decides what a test command does although it is
+// controlsRunner reports whether a file decides what a test command does although it is
 // neither a test nor a test configuration by its name.
-func steers(p string) bool {
+func controlsRunner(p string) bool {
 	switch path.Base(p) {
 	case "go.work", "sitecustomize.py", "usercustomize.py", "GNUmakefile", "makefile", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs":
 		return true
 	}
 	dir := path.Base(path.Dir(p))
-	return dir == ".cargo" || dir == ".mvn" || shadows(p)
+	return dir == ".cargo" || dir == ".mvn" || shadowsPython(p)
 }
 
-// shadows reports whether Python, which looks in the root of the repository
+// shadowsPython reports whether Python, which looks in the root of the repository
 // first, would take the file for its test runner or a part of it.
-func shadows(p string) bool {
+func shadowsPython(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
 	switch strings.TrimSuffix(first, ".py") {
 	case "pytest", "_pytest", "pluggy", "iniconfig", "unittest":
@@ -204,7 +204,7 @@ func weakens(changes []solve.FileChange, own []string, regression, candidate Rep
 		}
 	}
 	for name, was := range regression.Tests {
-		if is := candidate.Tests[name]; was == Skip || is == Pass || is == Fail || candidate.healed(name) {
+		if is := candidate.Tests[name]; was == Skip || is == Pass || is == Fail || candidate.passesNow(name) {
 			continue
 		}
 		owners := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !holds(p, name) })

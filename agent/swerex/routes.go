@@ -60,7 +60,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, *response
 func (s *Server) serve(r *http.Request, body []byte, do route) *response {
 	out, err := do(r, body)
 	if err != nil {
-		return s.thrown(err)
+		return s.errorResponse(err)
 	}
 	return encoded(http.StatusOK, out)
 }

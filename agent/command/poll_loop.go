@@ -13,38 +13,38 @@ import (
 var errLost = fmt.Errorf("%w with the sandbox's processes", agent.ErrProgramLost)
 
 const (
-	soonest = 100 * time.Millisecond // between two looks
+	soonest = 100 * time.Millisecond // between two polls
 	latest  = 2 * time.Second
 	quiet   = 5 * time.Second // without news: nothing is to be expected soon
 	failing = 5 * time.Minute // how long a program may try a model that fails
 	tries   = 5               // a tree that is being changed may be unreadable for a moment, and a look may fail
 )
 
-// watch is the rhythm of a follower.
-type watch struct {
+// timing is when the program was and will be polled.
+type timing struct {
 	began              time.Time
 	wait               time.Duration
 	collected, alive   time.Time
-	badTrees, badLooks int  // one after the other
+	badTrees, badPolls int  // one after the other
 	dirty              bool // calls were made since the tree was compared
 }
 
-// follow looks at the program until it ends, meets a limit, or is not ours any more.
-func (r *run) follow(ctx context.Context) agent.Result {
+// pollLoop polls the program until it ends, meets a limit, or is not ours any more.
+func (r *run) pollLoop(ctx context.Context) agent.Result {
 	now := time.Now()
-	r.watch = watch{began: now, wait: soonest, collected: now, alive: now, dirty: r.begun}
+	r.timing = timing{began: now, wait: soonest, collected: now, alive: now, dirty: r.begun}
 	for ctx.Err() == nil {
 		before := time.Now()
-		s, err := r.look(ctx, r.watch.wait)
+		s, err := r.poll(ctx, r.timing.wait)
 		if err != nil {
-			if r.watch.badLooks++; r.watch.badLooks < tries { // the program works on meanwhile
-				r.pace(ctx, before, quiet/tries)
+			if r.timing.badPolls++; r.timing.badPolls < tries { // the program works on meanwhile
+				r.rest(ctx, before, quiet/tries)
 				continue
 			}
 			return r.fail(ctx, err)
 		}
-		r.watch.badLooks = 0
-		if err := r.take(ctx, s); err != nil {
+		r.timing.badPolls = 0
+		if err := r.record(ctx, s); err != nil {
 			return r.fail(ctx, err)
 		}
 		if s.ended {
@@ -53,20 +53,20 @@ func (r *run) follow(ctx context.Context) agent.Result {
 		if res, ok := r.limit(s); ok {
 			return r.stop(ctx, res)
 		}
-		if err := r.living(ctx, s); err != nil {
+		if err := r.checkAlive(ctx, s); err != nil {
 			return r.fail(ctx, err)
 		}
-		r.pace(ctx, before, soonest)
+		r.rest(ctx, before, soonest)
 	}
 	return r.interrupted(ctx)
 }
 
-// take books what a look saw.
-func (r *run) take(ctx context.Context, s sight) error {
+// record stores what a poll saw.
+func (r *run) record(ctx context.Context, s status) error {
 	news := s.printed != r.rec.Printed
 	r.rec.Printed = s.printed
 	if n := r.rec.Job.Gateway.Usage().Calls; n != r.calls {
-		r.calls, r.watch.dirty, news = n, true, true
+		r.calls, r.timing.dirty, news = n, true, true
 	}
 	edits := r.rec.Progress.Edits
 	if err := r.edits(ctx); err != nil {
@@ -76,8 +76,8 @@ func (r *run) take(ctx context.Context, s sight) error {
 		if err := r.print(ctx, s); err != nil {
 			return err
 		}
-	} else if news || time.Since(r.watch.collected) >= r.agent.quiet {
-		r.watch.collected = time.Now()
+	} else if news || time.Since(r.timing.collected) >= r.agent.quiet {
+		r.timing.collected = time.Now()
 		if err := r.collect(ctx); errors.Is(err, agent.ErrSave) {
 			return err
 		} // else it is being written just now, and the next time tells
@@ -87,30 +87,30 @@ func (r *run) take(ctx context.Context, s sight) error {
 			return err
 		}
 	}
-	r.tempo(news)
+	r.setInterval(news)
 	return nil
 }
 
 // edits compares the tree after calls.
 func (r *run) edits(ctx context.Context) error {
-	if !r.watch.dirty {
+	if !r.timing.dirty {
 		return nil
 	}
 	err := r.rec.CheckTree(ctx)
 	switch {
 	case err == nil:
-		r.watch.dirty, r.watch.badTrees = false, 0
+		r.timing.dirty, r.timing.badTrees = false, 0
 	case ctx.Err() == nil:
-		if r.watch.badTrees++; r.watch.badTrees < tries {
+		if r.timing.badTrees++; r.timing.badTrees < tries {
 			return nil
 		}
 	}
 	return err
 }
 
-// tempo sets how long the next look may wait: short while things happen.
-func (r *run) tempo(news bool) {
-	w := &r.watch
+// setInterval sets how long the next poll may wait: short while things happen.
+func (r *run) setInterval(news bool) {
+	w := &r.timing
 	switch {
 	case news && time.Since(w.began) < quiet:
 		w.wait = soonest
@@ -121,9 +121,9 @@ func (r *run) tempo(news bool) {
 	}
 }
 
-// pace keeps a time between looks that do not wait by themselves: the program can make
+// rest keeps a time between polls that do not wait by themselves: the program can make
 // them return at once.
-func (r *run) pace(ctx context.Context, before time.Time, least time.Duration) {
+func (r *run) rest(ctx context.Context, before time.Time, least time.Duration) {
 	left := least - time.Since(before)
 	if left <= 0 {
 		return
@@ -136,8 +136,8 @@ func (r *run) pace(ctx context.Context, before time.Time, least time.Duration) {
 	}
 }
 
-// limit is the one place where limits are looked at. The door holds steps and money.
-func (r *run) limit(s sight) (agent.Result, bool) {
+// limit is the one place where limits are looked at. The gateway session holds steps and money.
+func (r *run) limit(s status) (agent.Result, bool) {
 	if most := r.rec.Job.Limits.RunTime; most > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= most {
 		return agent.TimeExceeded(), true
 	}
@@ -150,21 +150,21 @@ func (r *run) tooMuch(bytes int64) bool {
 	return most > 0 && bytes > most
 }
 
-// living finds out now and then whether anything runs at all.
-func (r *run) living(ctx context.Context, s sight) error {
-	if time.Since(r.watch.alive) < r.agent.alive && !(s.started == 0 && time.Since(r.watch.began) > quiet) {
+// checkAlive finds out now and then whether anything runs at all.
+func (r *run) checkAlive(ctx context.Context, s status) error {
+	if time.Since(r.timing.alive) < r.agent.alive && !(s.started == 0 && time.Since(r.timing.began) > quiet) {
 		return nil
 	}
 	running, err := r.launcher.Launched(ctx)
 	if err != nil {
 		return fmt.Errorf("look for the program: %w", err)
 	}
-	r.watch.alive = time.Now()
+	r.timing.alive = time.Now()
 	if running {
 		return nil
 	}
 	// It may have ended in between, as it should.
-	if s, err = r.look(ctx, 0); err == nil && !s.ended {
+	if s, err = r.poll(ctx, 0); err == nil && !s.ended {
 		err = errLost
 	}
 	return err

@@ -14,18 +14,18 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-//go:embed look.sh
-var lookScript string
+//go:embed poll.sh
+var pollScript string
 
 const (
-	// lookOutput is how much output one look takes.
-	lookOutput = 256 << 10
-	// lookTime bounds one look: a sandbox that answers no more is an error.
-	lookTime = time.Minute
+	// pollOutput is how much output one poll takes.
+	pollOutput = 256 << 10
+	// pollTimeout bounds one poll: a sandbox that answers no more is an error.
+	pollTimeout = time.Minute
 )
 
-// A sight is what one look saw.
-type sight struct {
+// A status is what one poll saw.
+type status struct {
 	printed int64 // bytes so far
 	ended   bool
 	code    int
@@ -35,27 +35,27 @@ type sight struct {
 	taken   int64 // bytes of the file that output is
 }
 
-// look waits for the program's end, but not longer than so long, and tells how it is: one
+// poll waits for the program's end, but not longer than so long, and tells how it is: one
 // round trip. Output is taken only where nothing better is collected.
-func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
-	most := int64(lookOutput)
+func (r *run) poll(ctx context.Context, wait time.Duration) (status, error) {
+	most := int64(pollOutput)
 	if r.agent.program.Collect != nil {
 		most = 0
 	}
 	ran, err := sandbox.Capture(ctx, r.rec.Job.Sandbox, sandbox.Command{
 		Argv: []string{
-			"bash", "-c", lookScript, "look", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
+			"bash", "-c", pollScript, "poll", strconv.FormatInt(r.taken(), 10), strconv.FormatInt(most, 10),
 			strconv.FormatFloat(wait.Seconds(), 'f', -1, 64),
 		},
-		Timeout: lookTime, MaxOutput: 2 * lookOutput,
+		Timeout: pollTimeout, MaxOutput: 2 * pollOutput,
 	})
 	if err != nil {
-		return sight{}, fmt.Errorf("look after the program: %w", err)
+		return status{}, fmt.Errorf("poll the program: %w", err)
 	}
 	head, output, ok := bytes.Cut(ran.Stdout, []byte("\n"))
 	s, fine := parse(string(head))
 	if !ok || !fine || ran.ExitCode != 0 {
-		return sight{}, fmt.Errorf("look after the program: exit status %d, %q %q", ran.ExitCode, cut(ran.Stdout), cut(ran.Stderr))
+		return status{}, fmt.Errorf("poll the program: exit status %d, %q %q", ran.ExitCode, cut(ran.Stdout), cut(ran.Stderr))
 	}
 	s.output = output
 	return s, nil
@@ -64,20 +64,20 @@ func (r *run) look(ctx context.Context, wait time.Duration) (sight, error) {
 func cut(b []byte) []byte { return b[:min(len(b), 200)] }
 
 // taken is how many bytes of the output were read.
-func (r *run) taken() int64 { return r.place.Output + int64(len(r.held)) }
+func (r *run) taken() int64 { return r.position.Output + int64(len(r.unstored)) }
 
-// parse reads the first line of look.sh. Files of the program are in it: it may have
+// parse reads the first line of poll.sh. Files of the program are in it: it may have
 // written anything there.
-func parse(head string) (sight, bool) {
+func parse(head string) (status, bool) {
 	f := strings.Split(head, " ")
 	if len(f) != 5 {
-		return sight{}, false
+		return status{}, false
 	}
 	number := func(text string) (int64, bool) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil && n >= 0
 	}
-	var s sight
+	var s status
 	var a, b, c bool
 	s.printed, a = number(f[0])
 	s.now, b = number(f[2])
@@ -94,17 +94,17 @@ func parse(head string) (sight, bool) {
 
 // print stores what the program printed as messages. Bytes at the end that may be the
 // beginning of something that is looked at as a whole wait for the next time.
-func (r *run) print(ctx context.Context, s sight) error {
-	if s.taken == 0 && (len(r.held) == 0 || !s.ended) {
+func (r *run) print(ctx context.Context, s status) error {
+	if s.taken == 0 && (len(r.unstored) == 0 || !s.ended) {
 		return nil
 	}
-	text := append(r.held, s.output...)
+	text := append(r.unstored, s.output...)
 	whole := len(text)
 	if !s.ended || s.printed > r.taken()+s.taken {
 		whole -= unfinished(text, r.rec.Job.Gateway.Token)
 	}
-	r.place.Output += int64(len(r.held)) + s.taken - int64(len(text)-whole)
-	r.held = bytes.Clone(text[whole:])
+	r.position.Output += int64(len(r.unstored)) + s.taken - int64(len(text)-whole)
+	r.unstored = bytes.Clone(text[whole:])
 	if whole == 0 {
 		return nil
 	}

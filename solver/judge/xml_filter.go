@@ -11,15 +11,15 @@ import (
 // maxAttr is how much of one attribute's value is read, in bytes.
 const maxAttr = 64 << 10
 
-// skim reads an XML file without what is not needed of it: text, CDATA and
+// xmlFilter reads an XML file without what is not needed of it: text, CDATA and
 // comments, which hold the tests' output and can be larger than memory, and the
 // ends of long attribute values. What XML does not allow and test output holds
 // nevertheless, control characters and bytes that are no UTF-8, is replaced.
-type skim struct {
+type xmlFilter struct {
 	in      *bufio.Reader
 	foreign bool // the file says that it is in another encoding
 	pending []byte
-	state   skimState
+	state   xmlState
 	quote   rune
 	value   int  // bytes of the open attribute value
 	entity  bool // a reference is open in it
@@ -28,19 +28,19 @@ type skim struct {
 	any     bool // something that is no white space was read
 }
 
-type skimState int
+type xmlState int
 
 const (
-	skimText skimState = iota
-	skimTag
-	skimInstruction // <? ... ?>
-	skimDirective   // <!DOCTYPE ... >
-	skimData        // <![CDATA[ ... ]]>
-	skimComment     // <!-- ... -->
+	xmlText xmlState = iota
+	xmlTag
+	xmlInstruction // <? ... ?>
+	xmlDirective   // <!DOCTYPE ... >
+	xmlData        // <![CDATA[ ... ]]>
+	xmlComment     // <!-- ... -->
 )
 
-func newSkim(in io.Reader) *skim {
-	s := &skim{in: bufio.NewReaderSize(in, 32<<10)}
+func newXMLFilter(in io.Reader) *xmlFilter {
+	s := &xmlFilter{in: bufio.NewReaderSize(in, 32<<10)}
 	head, _ := s.in.Peek(200) // what is there
 	first, _, _ := bytes.Cut(bytes.ToLower(head), []byte("?>"))
 	s.foreign = bytes.Contains(first, []byte("encoding=")) && !bytes.Contains(first, []byte("utf-8"))
@@ -48,7 +48,7 @@ func newSkim(in io.Reader) *skim {
 }
 
 // Read is io.Reader.
-func (s *skim) Read(p []byte) (int, error) {
+func (s *xmlFilter) Read(p []byte) (int, error) {
 	n := 0
 	for n < len(p) {
 		c, err := s.ReadByte()
@@ -65,7 +65,7 @@ func (s *skim) Read(p []byte) (int, error) {
 }
 
 // ReadByte is io.ByteReader.
-func (s *skim) ReadByte() (byte, error) {
+func (s *xmlFilter) ReadByte() (byte, error) {
 	for len(s.pending) == 0 {
 		s.skip()
 		c, size, err := s.in.ReadRune()
@@ -89,16 +89,16 @@ func (s *skim) ReadByte() (byte, error) {
 }
 
 // skip passes over what is in memory already and cannot be of interest.
-func (s *skim) skip() {
+func (s *xmlFilter) skip() {
 	part, _ := s.in.Peek(s.in.Buffered()) // it is there
 	n := 0
 	switch s.state {
-	case skimText:
+	case xmlText:
 		if n = bytes.IndexByte(part, '<'); n < 0 {
 			n = len(part)
 		}
 		s.any = s.any || len(bytes.TrimSpace(part[:n])) > 0
-	case skimData, skimComment: // all but the two characters before a bracket
+	case xmlData, xmlComment: // all but the two characters before a bracket
 		if n = bytes.IndexByte(part, '>'); n < 0 {
 			n = len(part)
 		}
@@ -108,61 +108,61 @@ func (s *skim) skip() {
 }
 
 // wanted reports whether the character is passed on.
-func (s *skim) wanted(c rune) bool {
+func (s *xmlFilter) wanted(c rune) bool {
 	was := s.last
 	s.last = [2]rune{was[1], c}
 	switch s.state {
-	case skimText:
+	case xmlText:
 		return c == '<' && s.open()
-	case skimData, skimComment:
-		end := map[skimState]rune{skimData: ']', skimComment: '-'}[s.state]
+	case xmlData, xmlComment:
+		end := map[xmlState]rune{xmlData: ']', xmlComment: '-'}[s.state]
 		if c == '>' && was == [2]rune{end, end} {
-			s.state = skimText
+			s.state = xmlText
 		}
 		return false
-	case skimInstruction:
+	case xmlInstruction:
 		if c == '>' && was[1] == '?' {
-			s.state = skimText
+			s.state = xmlText
 		}
-	case skimDirective:
+	case xmlDirective:
 		s.nested += map[rune]int{'<': 1, '>': -1}[c]
 		if s.nested == 0 {
-			s.state = skimText
+			s.state = xmlText
 		}
-	case skimTag:
+	case xmlTag:
 		return s.tag(c)
 	}
 	return true
 }
 
 // open looks at what a < in text begins, and reports whether it is passed on.
-func (s *skim) open() bool {
+func (s *xmlFilter) open() bool {
 	next, _ := s.in.Peek(8)
-	s.state, s.quote, s.last = skimTag, 0, [2]rune{}
+	s.state, s.quote, s.last = xmlTag, 0, [2]rune{}
 	switch {
 	case bytes.HasPrefix(next, []byte("![CDATA[")):
-		s.state = skimData
+		s.state = xmlData
 		_, _ = s.in.Discard(8) // peeked
 		return false
 	case bytes.HasPrefix(next, []byte("!--")):
-		s.state = skimComment
+		s.state = xmlComment
 		_, _ = s.in.Discard(3)
 		return false
 	case bytes.HasPrefix(next, []byte("?")):
-		s.state = skimInstruction
+		s.state = xmlInstruction
 	case bytes.HasPrefix(next, []byte("!")):
-		s.state, s.nested = skimDirective, 1
+		s.state, s.nested = xmlDirective, 1
 	}
 	return true
 }
 
 // tag follows the quotes of a tag and cuts long values, never inside a reference.
-func (s *skim) tag(c rune) bool {
+func (s *xmlFilter) tag(c rune) bool {
 	switch {
 	case s.quote == 0 && (c == '"' || c == '\''):
 		s.quote, s.value, s.entity = c, 0, false
 	case s.quote == 0 && c == '>':
-		s.state = skimText
+		s.state = xmlText
 	case s.quote == c:
 		s.quote = 0
 	case s.quote != 0:

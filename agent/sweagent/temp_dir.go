@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// scratchPrefix begins the name of a run's directory.
-	scratchPrefix = "yudai-swe-agent-"
-	// scratchAge is how old a directory must be to be nobody's: its maker locks it at once.
-	scratchAge = time.Minute
+	// tempPrefix begins the name of a run's directory.
+	tempPrefix = "yudai-swe-agent-"
+	// tempAge is how old a directory must be to be nobody's: its maker locks it at once.
+	tempAge = time.Minute
 )
 
-// scratch makes a run's directory for files of the program, for this user only. Its lock
+// makeTempDir makes a run's directory for files of the program, for this user only. Its lock
 // says that we live. drop removes it.
-func scratch() (dir string, drop func(), err error) {
+func makeTempDir() (dir string, drop func(), err error) {
 	sweep(os.TempDir())
-	if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
+	if dir, err = os.MkdirTemp("", tempPrefix); err != nil {
 		return "", nil, fmt.Errorf("make directory: %w", err)
 	}
 	held, err := lock(dir)
@@ -55,7 +55,7 @@ func sweep(root string) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), scratchPrefix) || time.Since(info.ModTime()) < scratchAge {
+		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || time.Since(info.ModTime()) < tempAge {
 			continue
 		}
 		dir := filepath.Join(root, e.Name())

@@ -51,15 +51,15 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 			return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
 		}
 	}
-	ear := newListener(cmd)
-	stdout, stderr := ear.stdout(), ear.stderr()
+	output := newOutputReader(cmd)
+	stdout, stderr := output.stdout(), output.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
 		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},
 		Stdout: stdout, Stderr: stderr, MaxOutput: maxOutput, Timeout: timeout,
 	})
 	stdout.flush()
 	stderr.flush()
-	text := ear.text.bytes()
+	text := output.text.bytes()
 	if err != nil {
 		return Report{}, text, fmt.Errorf("run the tests: %w", err)
 	}
@@ -73,7 +73,7 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 			return Report{}, text, fmt.Errorf("collect test reports: %w", err)
 		}
 	} else {
-		report, err = ear.report(res.ExitCode)
+		report, err = output.report(res.ExitCode)
 	}
 	report, err = report.finish(cmd, res.ExitCode, err)
 	if err != nil {

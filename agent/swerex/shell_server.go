@@ -25,15 +25,15 @@ var (
 // margin is how much longer than its work a call may take, on a far and busy sandbox.
 const margin = 2 * time.Minute
 
-// keeper is the process in the sandbox that holds the shells. It is launched for the
+// shells is the process in the sandbox that holds the shells. It is launched for the
 // first of them.
-type keeper struct {
+type shells struct {
 	mu       sync.Mutex
 	launched bool
 }
 
 // start launches it, once. What an earlier owner of the sandbox launched ends first.
-func (k *keeper) start(ctx context.Context, box sandbox.Sandbox, o Options) error {
+func (k *shells) start(ctx context.Context, box sandbox.Sandbox, o Options) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.launched {
@@ -67,7 +67,7 @@ func (k *keeper) start(ctx context.Context, box sandbox.Sandbox, o Options) erro
 }
 
 // halt ends it and all shells.
-func (k *keeper) halt(ctx context.Context, box sandbox.Sandbox) error {
+func (k *shells) halt(ctx context.Context, box sandbox.Sandbox) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.launched {

@@ -18,10 +18,10 @@ const (
 // maxLine is the longest line that is looked at; a longer one says nothing.
 const maxLine = 1 << 20
 
-// listener hears both streams of a test command while it runs. It reads results
+// outputReader hears both streams of a test command while it runs. It reads results
 // line by line and keeps the beginning and the end of the output, so the memory
 // it takes does not grow with what tests print.
-type listener struct {
+type outputReader struct {
 	mu     sync.Mutex
 	format string
 	events goReader
@@ -32,16 +32,16 @@ type listener struct {
 	err    error // why the results cannot be read
 }
 
-func newListener(cmd solve.TestCommand) *listener {
-	return &listener{format: cmd.Format, events: newGoReader()}
+func newOutputReader(cmd solve.TestCommand) *outputReader {
+	return &outputReader{format: cmd.Format, events: newGoReader()}
 }
 
 // stdout and stderr are the writers of the two streams.
-func (l *listener) stdout() *lines { return &lines{do: func(line []byte) { l.line(line, true) }} }
-func (l *listener) stderr() *lines { return &lines{do: func(line []byte) { l.line(line, false) }} }
+func (l *outputReader) stdout() *lines { return &lines{do: func(line []byte) { l.line(line, true) }} }
+func (l *outputReader) stderr() *lines { return &lines{do: func(line []byte) { l.line(line, false) }} }
 
 // line takes one line, nil for one that was too long.
-func (l *listener) line(line []byte, out bool) {
+func (l *outputReader) line(line []byte, out bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.format == "go" && out && len(line) > 0 && line[0] == '{' {
@@ -73,7 +73,7 @@ func (l *listener) line(line []byte, out bool) {
 }
 
 // report is what was heard, for the formats that are read from the output.
-func (l *listener) report(exit int) (Report, error) {
+func (l *outputReader) report(exit int) (Report, error) {
 	switch l.format {
 	case "go":
 		return l.events.report(), l.err
@@ -153,8 +153,8 @@ func (e *excerpt) bytes() []byte {
 	return append(out, tail...)
 }
 
-// hear reads a whole output at once.
-func (l *listener) hear(output []byte) {
+// readAll reads a whole output at once.
+func (l *outputReader) readAll(output []byte) {
 	w := l.stdout()
 	_, _ = w.Write(output) // never fails
 	w.flush()

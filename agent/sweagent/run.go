@@ -21,9 +21,9 @@ type run struct {
 	seen   int    // steps that are in the transcript
 }
 
-// work opens the endpoint, runs the program to its end, and closes the endpoint: then
+// run opens the endpoint, runs the program to its end, and closes the endpoint: then
 // nothing of the run is left in the sandbox.
-func (r *run) work(ctx context.Context) agent.Result {
+func (r *run) run(ctx context.Context) agent.Result {
 	task, err := r.rec.TaskMessage(ctx)
 	if err == nil {
 		err = r.rec.Append(ctx, task)
@@ -35,14 +35,14 @@ func (r *run) work(ctx context.Context) agent.Result {
 	if err != nil {
 		return r.failed(ctx, fmt.Errorf("listen for the agent: %w", err))
 	}
-	endpoint := swerex.New(r.rec.Job.Sandbox, r.secret, swerex.Options{Paths: places()})
+	endpoint := swerex.New(r.rec.Job.Sandbox, r.secret, swerex.Options{Paths: replacedPaths()})
 	web := &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = web.Serve(l) // ends with Close
 	}()
-	res := r.drive(ctx, l.Addr().(*net.TCPAddr).Port, endpoint)
+	res := r.runProgram(ctx, l.Addr().(*net.TCPAddr).Port, endpoint)
 	closing, cancel := agent.SaveContext(ctx)
 	defer cancel()
 	closed := endpoint.Close(closing)
@@ -54,14 +54,14 @@ func (r *run) work(ctx context.Context) agent.Result {
 	return r.end(ctx, res)
 }
 
-// drive starts the program and follows it.
-func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agent.Result {
+// runProgram starts the program and follows it.
+func (r *run) runProgram(ctx context.Context, port int, endpoint *swerex.Server) agent.Result {
 	if err := r.write(port); err != nil {
 		return agent.Result{Exit: agent.ExitProgram, Reason: "the agent's files could not be written", Err: err}
 	}
 	p := startProcess(r.argv(), r.environ(), r.dir)
 	defer p.kill()
-	tick := time.NewTicker(r.agent.look)
+	tick := time.NewTicker(r.agent.interval)
 	defer tick.Stop()
 	for {
 		ended := false
@@ -85,7 +85,7 @@ func (r *run) drive(ctx context.Context, port int, endpoint *swerex.Server) agen
 			return r.failure(ctx, err)
 		}
 		if ended {
-			return r.judge(p, endpoint.Failure())
+			return r.result(p, endpoint.Failure())
 		}
 		if res, over := r.rec.LimitReached(r.agent.patience, 0); over {
 			p.kill()

@@ -1,7 +1,7 @@
 # Waits until the program has ended, but not longer than so many seconds, and tells how
 # it is: bytes printed so far, exit status or -, now, when it was started or -, and how
 # many of the bytes after FROM follow, at most MOST.
-# Usage: look FROM MOST SECONDS
+# Usage: poll FROM MOST SECONDS
 dir=/workspace/agent from=$1 most=$2 wait=$3
 # Opened before the look at the exit status: no ring is missed.
 if [[ $wait != 0 && -p $dir/bell ]] && exec 3<>"$dir/bell"; then

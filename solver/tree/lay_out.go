@@ -46,11 +46,11 @@ git update-index -q --refresh
 cp "$GIT_INDEX_FILE" "$agent/index"
 `
 
-// Lay unpacks a packed repository (a tar as package git writes it) into an empty
+// LayOut unpacks a packed repository (a tar as package git writes it) into an empty
 // sandbox: the git directory that only yudai uses goes to KeepDir, the work tree
 // and a repository for the agent, without remotes and hooks, to RepoDir. Commits
 // the agent makes carry the name "yudai".
-func Lay(ctx context.Context, sb sandbox.Sandbox, pack io.Reader) error {
+func LayOut(ctx context.Context, sb sandbox.Sandbox, pack io.Reader) error {
 	if err := sb.Put(ctx, sandbox.KeepDir+"/pack.tar", pack, 0o600); err != nil {
 		return fmt.Errorf("lay the work tree: %w", err)
 	}
@@ -79,21 +79,21 @@ git update-index -q --refresh || true
 rm -f "$KEEP/changed"
 `
 
-const settleScript = check + baseFiles + `
+const leftoversScript = check + baseFiles + `
 git ls-files -z --others --exclude-standard --directory
 `
 
-// Settle is called once, after the install and the base's own tests ran. Files
+// IgnoreLeftovers is called once, after the install and the base's own tests ran. Files
 // that the base has and that were changed are put back; what was left beside
 // them and is not ignored is noted, so that it never enters a patch: a new
 // directory with all it will ever hold, a single file by its name.
-func Settle(ctx context.Context, sb sandbox.Sandbox) error {
-	out, res, err := script{text: settleScript, max: 16 << 20}.run(ctx, sb)
+func IgnoreLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
+	out, res, err := script{text: leftoversScript, max: 16 << 20}.run(ctx, sb)
 	if err == nil && res.Truncated {
 		err = fmt.Errorf("the install left too many files: add its output to .gitignore")
 	}
 	if err != nil {
-		return fmt.Errorf("settle the work tree: %w", err)
+		return fmt.Errorf("note leftovers in the work tree: %w", err)
 	}
 	var rules strings.Builder
 	for path := range strings.SplitSeq(string(out), "\x00") {
@@ -103,7 +103,7 @@ func Settle(ctx context.Context, sb sandbox.Sandbox) error {
 		}
 	}
 	if err := note(ctx, sb, rules.String()); err != nil {
-		return fmt.Errorf("settle the work tree: %w", err)
+		return fmt.Errorf("note leftovers in the work tree: %w", err)
 	}
 	return nil
 }
@@ -120,26 +120,26 @@ func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
 	return err
 }
 
-// Noted returns what [Settle] noted in a sandbox, for [Note] in others.
-func Noted(ctx context.Context, sb sandbox.Sandbox) ([]byte, error) {
+// Leftovers returns what [IgnoreLeftovers] noted in a sandbox, for [IgnoreLeftoversOf] in others.
+func Leftovers(ctx context.Context, sb sandbox.Sandbox) ([]byte, error) {
 	rules, res, err := script{text: check + `cat "$GIT_DIR/info/exclude"`, max: 32 << 20}.run(ctx, sb)
 	if err == nil && res.Truncated {
 		err = fmt.Errorf("the install and the tests left too many files: add their output to .gitignore")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what the work tree was settled with: %w", err)
+		return nil, fmt.Errorf("read the noted leftovers: %w", err)
 	}
 	return bytes.TrimPrefix(rules, []byte(litter)), nil
 }
 
-// Note settles a sandbox in which the same repository was laid and installed, but not
+// IgnoreLeftoversOf settles a sandbox in which the same repository was laid and installed, but not
 // tested, as another one was settled after its tests: what these leave never enters a patch.
-func Note(ctx context.Context, sb sandbox.Sandbox, noted []byte) error {
-	if err := Settle(ctx, sb); err != nil {
+func IgnoreLeftoversOf(ctx context.Context, sb sandbox.Sandbox, noted []byte) error {
+	if err := IgnoreLeftovers(ctx, sb); err != nil {
 		return err
 	}
 	if err := note(ctx, sb, string(noted)); err != nil {
-		return fmt.Errorf("settle the work tree as another: %w", err)
+		return fmt.Errorf("note leftovers in the work tree as another: %w", err)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ git clean -q -ffd
 `
 
 // Reset puts the work tree back to the base: its files as they were, new ones
-// removed, what is ignored or was noted by [Settle] kept.
+// removed, what is ignored or was noted by [IgnoreLeftovers] kept.
 func Reset(ctx context.Context, sb sandbox.Sandbox) error {
 	if _, _, err := (script{text: resetScript}).run(ctx, sb); err != nil {
 		return fmt.Errorf("reset the work tree: %w", err)

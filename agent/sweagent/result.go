@@ -11,8 +11,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// judge says how a program ended that ended by itself. Whatever it is, the tree is taken.
-func (r *run) judge(p *process, sandbox error) agent.Result {
+// result says how a program ended that ended by itself. Whatever it is, the tree is taken.
+func (r *run) result(p *process, sandbox error) agent.Result {
 	t, _ := r.read()
 	res := agent.Result{Trajectory: r.trajectory()}
 	if t.Info.Submission != nil {

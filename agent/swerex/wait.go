@@ -49,9 +49,9 @@ func (one *session) note(number, seen int, ended bool) {
 	}
 }
 
-// follow makes a call and waits until the command ends, prints what is expected, or the
+// wait makes a call and waits until the command ends, prints what is expected, or the
 // time is over. A busy shell is left as such.
-func (one *session) follow(c call, on *running, end time.Time, patterns []*regexp.Regexp) (got, error) {
+func (one *session) wait(c call, on *running, end time.Time, patterns []*regexp.Regexp) (got, error) {
 	c.shell, c.number, c.interactive = one.id, on.number, on.interactive
 	c.partly = len(patterns) > 0
 	most := slice

@@ -39,7 +39,7 @@ func encoded(status int, v any) *response {
 	return &response{status: status, body: []byte(strings.TrimSuffix(b.String(), "\n"))}
 }
 
-// detail is a refusal in the form of the original's framework.
+// detail is a requestError in the form of the original's framework.
 func detail(status int, what any) *response {
 	return encoded(status, map[string]any{"detail": what})
 }
@@ -79,9 +79,9 @@ const (
 
 func raise(class, message string) *exception { return &exception{class: class, message: message} }
 
-// thrown turns an error into the response that carries it.
-func (s *Server) thrown(err error) *response {
-	var refused *refusal
+// errorResponse turns an error into the response that carries it.
+func (s *Server) errorResponse(err error) *response {
+	var refused *requestError
 	if errors.As(err, &refused) {
 		return detail(refused.status, refused.what)
 	}
@@ -98,13 +98,13 @@ func (s *Server) thrown(err error) *response {
 	}})
 }
 
-// refusal is an error about the request itself.
-type refusal struct {
+// requestError is an error about the request itself.
+type requestError struct {
 	status int
 	what   any
 }
 
-func (r *refusal) Error() string { return http.StatusText(r.status) }
+func (r *requestError) Error() string { return http.StatusText(r.status) }
 
 // invalid refuses a field of the request, as pydantic does.
 func invalid(field, message string) error {
@@ -112,12 +112,12 @@ func invalid(field, message string) error {
 	if field != "" {
 		loc = append(loc, field)
 	}
-	return &refusal{http.StatusUnprocessableEntity, []any{map[string]any{"type": "value_error", "loc": loc, "msg": message}}}
+	return &requestError{http.StatusUnprocessableEntity, []any{map[string]any{"type": "value_error", "loc": loc, "msg": message}}}
 }
 
-// once answers a request that comes again, by its id, with the answer of the first
+// replay answers a request that comes again, by its id, with the answer of the first
 // time: of the last one, and of those that are still being worked on.
-type once struct {
+type replay struct {
 	mu      sync.Mutex
 	working map[string]*work
 	lastID  string
@@ -129,7 +129,7 @@ type work struct {
 	answer *response
 }
 
-func (o *once) do(ctx context.Context, id string, serve func() *response) *response {
+func (o *replay) do(ctx context.Context, id string, serve func() *response) *response {
 	if id == "" {
 		return serve()
 	}

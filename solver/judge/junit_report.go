@@ -29,7 +29,7 @@ type testcase struct {
 // that keeps every element's inner text again on each level, so a small hostile
 // file takes gigabytes), and never sees the tests' output that stands in the files.
 func (r *Report) junitFile(data io.Reader) error {
-	s := newSkim(data)
+	s := newXMLFilter(data)
 	d := xml.NewDecoder(s)
 	d.Strict = true
 	d.CharsetReader = charset
@@ -127,7 +127,7 @@ func attr(t xml.StartElement, name string) string {
 	return ""
 }
 
-// charset reads the encodings that are a subset of UTF-8 after skim.
+// charset reads the encodings that are a subset of UTF-8 after xmlFilter.
 func charset(label string, in io.Reader) (io.Reader, error) {
 	switch strings.ToLower(label) {
 	case "utf-8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252":

@@ -8,32 +8,32 @@ import (
 // Reasons are public: they hold numbers, never names or words that a repository
 // or a model wrote.
 
-// regression is why the regression run fails the candidate, "" if it does not.
-func regression(d delta, base, now Report) string {
+// regressionReason is why the regression run fails the candidate, "" if it does not.
+func regressionReason(d delta, base, now Report) string {
 	exit := now.Counts.Exit
 	switch {
 	case len(d.builds) > 0:
 		return "the code does not build: " + count(len(d.builds), "package", "packages")
 	case len(d.broken) > 0:
-		return "breaks " + count(len(d.broken), "test that passes", "tests that pass") + " on the base" + aside(d)
+		return "breaks " + count(len(d.broken), "test that passes", "tests that pass") + " on the base" + flakyLeftOut(d)
 	case len(d.newFail) > 0:
-		return count(len(d.newFail), "test fails", "tests fail") + " that the base does not have" + aside(d)
+		return count(len(d.newFail), "test fails", "tests fail") + " that the base does not have" + flakyLeftOut(d)
 	case onlyExit(base, now):
 		return fmt.Sprintf("the test command exits with %d although no test fails", exit)
 	}
 	return ""
 }
 
-// aside says how many tests were left out.
-func aside(d delta) string {
+// flakyLeftOut says how many tests were left out.
+func flakyLeftOut(d delta) string {
 	if len(d.flaky) == 0 {
 		return ""
 	}
 	return "; " + count(len(d.flaky), "flaky test is", "flaky tests are") + " left out"
 }
 
-// unproven is why a candidate without any effect that tests show fails.
-func unproven(still, weakened int) string {
+// noFixReason is why a candidate without any effect that tests show fails.
+func noFixReason(still, weakened int) string {
 	text := "the test that fails on the base still fails"
 	if still > 1 {
 		text = fmt.Sprintf("all %d tests that fail on the base still fail", still)
@@ -44,8 +44,8 @@ func unproven(still, weakened int) string {
 	return text + ", and no new test passes"
 }
 
-// praise says what a candidate that passed did.
-func praise(d delta, newPass int) string {
+// passReason says what a candidate that passed did.
+func passReason(d delta, newPass int) string {
 	var parts []string
 	if n := len(d.fixed); n > 0 {
 		parts = append(parts, "fixes "+count(n, "test", "tests"))
@@ -63,7 +63,7 @@ func praise(d delta, newPass int) string {
 	if len(d.fixed) == 0 && newPass == 0 {
 		text += "; no test shows the fix"
 	}
-	return strings.TrimPrefix(text+aside(d), "; ")
+	return strings.TrimPrefix(text+flakyLeftOut(d), "; ")
 }
 
 func join(parts []string) string {

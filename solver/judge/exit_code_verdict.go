@@ -1,0 +1,82 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// byExit is the verdict where only the exit code is known. A command that fails
+// is run again: whoever passes once has passed, as the base has.
+func (j *judging) byExit(ctx context.Context, now Report) error {
+	exit, err := j.retryExit(ctx, regressionRun, now)
+	if err != nil {
+		return err
+	}
+	if exit != 0 {
+		return j.failedExit(ctx, exit)
+	}
+	if len(j.own) > 0 {
+		own, err := j.runOwnTests(ctx)
+		if err != nil {
+			return err
+		}
+		if own.NoVerdict != "" && !own.Empty {
+			j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
+			return nil
+		}
+		exit, err := j.retryExit(ctx, ownRun, own)
+		if err != nil {
+			return err
+		}
+		if exit != 0 && !own.Empty {
+			j.conclude(solve.Failed, fmt.Sprintf("its own tests fail (exit code %d)", exit))
+			return nil
+		}
+	}
+	switch {
+	case j.Base.Counts.Flaky > 0:
+		j.conclude(solve.Passed, "the tests pass; on the base they fail at random")
+	case j.Base.Counts.Exit != 0:
+		j.conclude(solve.Passed, "the tests, which failed on the base, pass")
+	default:
+		j.conclude(solve.Passed, "the tests pass, as they did on the base")
+	}
+	return nil
+}
+
+// retryExit returns the exit code of a run, 0 if one of its repeats succeeds.
+func (j *judging) retryExit(ctx context.Context, k kind, now Report) (int, error) {
+	exit := now.Counts.Exit
+	for n := 1; n < j.Tries && exit != 0 && !now.Empty; n++ {
+		again, err := j.repeat(ctx, k)
+		if err != nil {
+			return exit, err
+		}
+		if again.NoVerdict != "" {
+			break // the first result stands
+		}
+		if again.Counts.Exit == 0 {
+			exit, j.verdict.Counts.Exit, j.verdict.Counts.Flaky = 0, 0, 1
+		}
+	}
+	return exit, nil
+}
+
+// failedExit is the verdict on a candidate whose tests fail each time.
+func (j *judging) failedExit(ctx context.Context, exit int) error {
+	if j.Base.Counts.Exit != 0 {
+		j.conclude(solve.Failed, fmt.Sprintf("the tests still fail (exit code %d)", exit))
+		return nil
+	}
+	if err := j.rerunBase(ctx); err != nil {
+		return err
+	}
+	if j.Base.Counts.Flaky > 0 {
+		j.conclude(solve.NoVerdict, fmt.Sprintf("the tests fail (exit code %d), but on the base they fail at random", exit))
+		return nil
+	}
+	j.conclude(solve.Failed, fmt.Sprintf("the tests fail (exit code %d) and passed on the base", exit))
+	return nil
+}
