@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"sandbox/local":          {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
 	"test/localtest":         {"sandbox", "sandbox/local", "sandbox/sandboxtest", "test/require"},
 	"sandbox/docker":         {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "sandbox/records", "internal/failpoint"},
-	"sandbox/e2b":            {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
+	"sandbox/e2b":            {"sandbox", "sandbox/cloud", "sandbox/e2b/envd", "sandbox/inside", "sandbox/records"},
 	"sandbox/cloud":          {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
 	"sandbox/prime":          {"sandbox", "sandbox/cloud", "sandbox/inside", "sandbox/prime/command", "sandbox/records"},
 	"sandbox/egress":         {"internal/unixsock"},

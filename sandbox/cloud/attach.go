@@ -71,7 +71,7 @@ func (d *Driver) takeOver(ctx context.Context, m inside.Remote, n Note) (*handle
 	if old := d.newest(n.Name); old != nil {
 		d.forget(old, nil)
 	}
-	if err := d.provider.Restrict(ctx, n); err != nil {
+	if err := d.provider.Restrict(ctx, n); err != nil && !errors.Is(err, errors.ErrUnsupported) { // then it was never changed
 		return nil, err
 	}
 	in, err := inside.Attach(ctx, m, insideOptions(n))

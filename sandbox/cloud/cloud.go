@@ -44,7 +44,7 @@ type Machines interface {
 	// Create makes the machine of a note and returns when commands can run in it and
 	// n.Allow is in force. It calls save as soon as n.ID is known. An error leaves
 	// what there is to be removed by the note.
-	Create(ctx context.Context, n *Note, base *Note, save func() error) (inside.Remote, error)
+	Create(ctx context.Context, s sandbox.Spec, n *Note, base *Note, save func() error) (inside.Remote, error)
 	// Wake returns the living machine of a note; sandbox.ErrGone if it has ended.
 	Wake(ctx context.Context, n Note) (inside.Remote, error)
 	// Restrict replaces the hosts that a machine may reach.

@@ -58,7 +58,7 @@ func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*handle, error) {
 	if err := d.journal.Write(n); err != nil { // before the call that it is about
 		return nil, err
 	}
-	h, err := d.create(ctx, &n, base)
+	h, err := d.create(ctx, s, &n, base)
 	if err == nil {
 		return h, nil
 	}
@@ -124,8 +124,8 @@ func (d *Driver) base(name string) (*Note, error) {
 }
 
 // create asks for the machine and makes a sandbox of it. The note is kept up to date.
-func (d *Driver) create(ctx context.Context, n, base *Note) (*handle, error) {
-	m, err := d.provider.Create(ctx, n, base, func() error { return d.journal.Write(*n) })
+func (d *Driver) create(ctx context.Context, s sandbox.Spec, n, base *Note) (*handle, error) {
+	m, err := d.provider.Create(ctx, s, n, base, func() error { return d.journal.Write(*n) })
 	if err != nil {
 		if n.ID == "" && Undone(err) {
 			n.Key = "" // it was refused: there is nothing to look for

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // Refusal is an answer that is no success.
@@ -86,6 +88,13 @@ func NotOffered(err error) bool {
 func Transient(err error) bool {
 	var l *Lost
 	return errors.As(err, &l) || StatusOf(err) >= http.StatusInternalServerError && StatusOf(err) != http.StatusNotImplemented
+}
+
+// Explained reports whether an error is the contract's already.
+func Explained(err error) bool {
+	return slices.ContainsFunc([]error{
+		sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting, sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrDisk, errors.ErrUnsupported,
+	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // Unsent reports whether a request certainly did not reach the service.

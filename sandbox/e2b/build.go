@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
 // buildTime is how long the build of a template may take.
@@ -24,14 +24,18 @@ type building struct {
 	Build    string `json:"buildID"`
 }
 
+// path is where a build is.
+func (b building) path(version string) string {
+	return version + cloud.Path("templates", b.Template, "builds", b.Build)
+}
+
 // progress is how a build stands.
 type progress struct {
 	Status string     `json:"status"` // waiting, building, ready, error
 	Log    []logEntry `json:"logEntries"`
 	Reason *struct {
-		Message string     `json:"message"`
-		Step    string     `json:"step"`
-		Log     []logEntry `json:"logEntries"`
+		Message string `json:"message"`
+		Step    string `json:"step"`
 	} `json:"reason"`
 }
 
@@ -44,23 +48,15 @@ type logEntry struct {
 // Build makes the template of this version at the service, under the name and of
 // the size that the configuration has, and shows what happens, line by line.
 func Build(ctx context.Context, c Config, show func(line string)) error {
-	var problems []error
-	c.Validate(func(key, problem string) { problems = append(problems, fmt.Errorf("sandbox.e2b.%s %s", key, problem)) })
-	if err := errors.Join(problems...); err != nil {
-		return err
-	}
-	key, err := c.readKey(os.Getenv)
+	control, err := c.control(cloud.NewTransport(true))
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: newTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	b := builder{
-		config: c, control: &control{base: c.apiBase(), key: key, http: client, pace: defaultPace()}, show: show, every: 2 * time.Second,
-	}
+	b := builder{config: c, control: control, show: show, every: 2 * time.Second}
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
 	if err := b.build(ctx); err != nil {
-		return fmt.Errorf("build template %s: %w", c.Template, err)
+		return fmt.Errorf("build template %s: %w", c.Template, b.explain(err))
 	}
 	return nil
 }
@@ -68,7 +64,7 @@ func Build(ctx context.Context, c Config, show func(line string)) error {
 // builder builds one template.
 type builder struct {
 	config  Config
-	control *control
+	control *cloud.Client
 	show    func(line string)
 	every   time.Duration // between two looks
 }
@@ -78,115 +74,96 @@ func (b *builder) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := b.begin(ctx)
-	if err != nil {
-		return b.explain(err)
-	}
-	for hash, data := range archives {
-		if err := b.send(ctx, at, hash, data); err != nil {
-			return b.explain(err)
-		}
-	}
-	body := map[string]any{"fromImage": recipe.from, "steps": recipe.steps, "startCmd": startCommand, "readyCmd": readyCommand, "force": false}
-	_, err = b.control.call(ctx, request{
-		what: "start the build", method: http.MethodPost, path: b.path("/v2", at), body: body, makes: true, slow: true,
-	}, nil)
-	if err != nil {
-		return b.explain(err)
-	}
-	return b.follow(ctx, at)
-}
-
-// path is where a build is.
-func (b *builder) path(version string, at building) string {
-	return version + "/templates/" + segment(at.Template) + "/builds/" + segment(at.Build)
-}
-
-func (b *builder) begin(ctx context.Context) (building, error) {
 	var at building
 	body := map[string]any{"name": b.config.Template, "cpuCount": b.config.CPUs, "memoryMB": b.config.MemoryMiB}
-	_, err := b.control.call(ctx, request{what: "create template", method: http.MethodPost, path: "/v3/templates", body: body, makes: true, slow: true}, &at)
-	if err == nil && (at.Template == "" || at.Build == "") {
-		err = errors.New("create template: the answer names no build")
+	if err := b.post(ctx, "/v3/templates", body, &at); err != nil {
+		return err
 	}
-	return at, err
+	if at.Template == "" || at.Build == "" {
+		return errors.New("create template: the answer names no build")
+	}
+	for hash, data := range archives {
+		if err := b.upload(ctx, at, hash, data); err != nil {
+			return err
+		}
+	}
+	body = map[string]any{"fromImage": recipe.from, "steps": recipe.steps, "startCmd": startCommand, "readyCmd": readyCommand, "force": false}
+	if err := b.post(ctx, at.path("/v2"), body, nil); err != nil {
+		return err
+	}
+	return b.watch(ctx, at)
+}
+
+func (b *builder) post(ctx context.Context, path string, body, answer any) error {
+	_, err := b.control.Do(ctx, cloud.Call{Method: http.MethodPost, Path: path, Body: body, Answer: answer, Makes: true, Slow: true})
+	return err
 }
 
 // explain names the settings that a build depends on.
 func (b *builder) explain(err error) error {
-	if status(err) == http.StatusBadRequest {
-		return fmt.Errorf("%w: the plan refuses it: change sandbox.e2b.template, sandbox.e2b.cpus or sandbox.e2b.memory_mib (%w)", sandbox.ErrSetting, err)
-	}
-	if status(err) == http.StatusForbidden {
-		return fmt.Errorf("%w: the name %q may belong to another team: change sandbox.e2b.template (%w)", sandbox.ErrSetting, b.config.Template, err)
+	switch cloud.StatusOf(err) {
+	case http.StatusBadRequest:
+		return fmt.Errorf("%w: the plan refuses it: change %stemplate, %[2]scpus or %[2]smemory_mib (%w)", sandbox.ErrSetting, section, err)
+	case http.StatusForbidden:
+		return fmt.Errorf("%w: the name %q may belong to another team: change %stemplate (%w)", sandbox.ErrSetting, b.config.Template, section, err)
 	}
 	return b.config.explain(err)
 }
 
-// place is where the files of a step are uploaded.
-type place struct {
+// target is where the files of a step are uploaded.
+type target struct {
 	Present bool              `json:"present"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
 }
 
-// send uploads the files of a step, unless the service has them.
-func (b *builder) send(ctx context.Context, at building, hash string, data []byte) error {
-	var to place
-	_, err := b.control.call(ctx, request{
-		what: "ask for the place of a file", method: http.MethodGet, path: "/templates/" + segment(at.Template) + "/files/" + hash,
-	}, &to)
+// upload uploads the files of a step, unless the service has them.
+func (b *builder) upload(ctx context.Context, at building, hash string, data []byte) error {
+	var to target
+	_, err := b.control.Do(ctx, cloud.Call{Method: http.MethodGet, Path: cloud.Path("templates", at.Template, "files", hash), Answer: &to})
 	if err != nil || to.Present {
 		return err
 	}
-	waits := newWaits(b.control.pace)
-	for {
-		err := b.put(ctx, to, data)
-		if err == nil {
-			return nil
+	return cloud.Retry(ctx, func() error { return b.put(ctx, to, data) }, func(err error) *cloud.Backoff {
+		if cloud.Transient(err) {
+			return &b.control.Patience.Broken
 		}
-		d, again := waits.after(ctx, err, false)
-		if !again || !wait(ctx, d) {
-			return err
-		}
-	}
+		return nil
+	})
 }
 
 // put sends data with its exact length: the stores behind it refuse any other
 // way. The address is a secret, and our key is none of the store's business.
-func (b *builder) put(ctx context.Context, to place, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, b.control.pace.slow)
+func (b *builder) put(ctx context.Context, to target, data []byte) error {
+	within, cancel := context.WithTimeout(ctx, b.control.Patience.Slow)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, to.URL, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(within, http.MethodPut, to.URL, bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("upload a file: %w", bare(err))
+		return errors.New("upload a file: the service's address of it cannot be used")
 	}
 	for k, v := range to.Headers {
 		req.Header.Set(k, v)
 	}
-	req.Header.Set("User-Agent", agentName)
-	resp, err := b.control.http.Do(req)
+	req.Header.Set("User-Agent", cloud.UserAgent)
+	res, err := b.control.HTTP.Do(req)
 	if err != nil {
-		return fmt.Errorf("upload a file: %w", bare(err))
+		return fmt.Errorf("upload a file: %w", cloud.Missed(ctx, err))
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return readProblem("upload a file", resp, to.URL)
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return fmt.Errorf("upload a file: %w", cloud.ReadRefusal("store", res, to.URL))
 	}
 	return nil
 }
 
-// follow shows the build's log until it is over.
-func (b *builder) follow(ctx context.Context, at building) error {
+// watch shows the build's log until it is over.
+func (b *builder) watch(ctx context.Context, at building) error {
 	seen := 0
 	for {
 		var p progress
-		_, err := b.control.call(ctx, request{
-			what: "look at the build", method: http.MethodGet, path: b.path("", at) + "/status",
-			query: url.Values{"logsOffset": {strconv.Itoa(seen)}, "limit": {"100"}},
-		}, &p)
-		if err != nil {
-			return b.config.explain(err)
+		query := url.Values{"logsOffset": {strconv.Itoa(seen)}, "limit": {"100"}}
+		if _, err := b.control.Do(ctx, cloud.Call{Method: http.MethodGet, Path: at.path("") + "/status", Query: query, Answer: &p}); err != nil {
+			return err
 		}
 		seen += len(p.Log)
 		for _, l := range p.Log {
@@ -196,7 +173,7 @@ func (b *builder) follow(ctx context.Context, at building) error {
 		if over && len(p.Log) == 0 {
 			return p.outcome()
 		}
-		if !over && !wait(ctx, b.every) {
+		if !over && !cloud.Sleep(ctx, b.every) {
 			return fmt.Errorf("the build was not seen to its end: %w", ctx.Err())
 		}
 	}
@@ -209,9 +186,9 @@ func (p progress) outcome() error {
 	}
 	text := "the service names no reason"
 	if p.Reason != nil {
-		text = oneLine(p.Reason.Message)
+		text = cloud.Plain(p.Reason.Message)
 		if p.Reason.Step != "" {
-			text = "step " + oneLine(p.Reason.Step) + ": " + text
+			text = "step " + cloud.Plain(p.Reason.Step) + ": " + text
 		}
 	}
 	return fmt.Errorf("the build failed: %s", text)
@@ -226,7 +203,7 @@ func (l logEntry) line() string {
 		return r
 	}, strings.TrimRight(strings.ReplaceAll(l.Message, "\t", "  "), "\r\n"))
 	if l.Step != "" {
-		text = "[" + oneLine(l.Step) + "] " + text
+		text = "[" + cloud.Plain(l.Step) + "] " + text
 	}
 	if l.Level == "warn" || l.Level == "error" {
 		text = l.Level + ": " + text

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
@@ -25,9 +26,9 @@ func builderOn(t *testing.T, s *e2bsim.Server, change ...func(*Config)) (*builde
 	for _, f := range change {
 		f(&c)
 	}
-	d := driverOn(t, c, bookIn(t, t.TempDir()), newTransport())
+	d := driverOn(t, c, bookIn(t, t.TempDir()), cloud.NewTransport(true))
 	shown := &[]string{}
-	return &builder{config: c, control: d.control, show: func(l string) { *shown = append(*shown, l) }, every: 10 * time.Millisecond}, shown
+	return &builder{config: c, control: d.p.control, show: func(l string) { *shown = append(*shown, l) }, every: 10 * time.Millisecond}, shown
 }
 
 // TestBuild: what is built is our Dockerfile, of the configured size, and
@@ -61,7 +62,7 @@ func TestBuild(t *testing.T) {
 	if err := again.build(t.Context()); err != nil || s.Calls()[e2bsim.CallUpload] != len(archives) {
 		t.Errorf("built again: %v, %d uploads: the service has the files", err, s.Calls()[e2bsim.CallUpload])
 	}
-	d := driverOn(t, b.config, bookIn(t, t.TempDir()), newTransport())
+	d := driverOn(t, b.config, bookIn(t, t.TempDir()), cloud.NewTransport(true))
 	t.Cleanup(func() {
 		if _, err := d.Sweep(context.Background(), nobody); err != nil {
 			t.Error(err)
@@ -102,7 +103,7 @@ func TestBuildGoesWrong(t *testing.T) {
 				change = func(*Config) {}
 			}
 			b, _ := builderOn(t, s, change)
-			err := b.build(t.Context())
+			err := b.explain(b.build(t.Context()))
 			if c.is == nil && c.says == "" {
 				if err != nil {
 					t.Error(err)
@@ -137,7 +138,7 @@ func TestBuildOnTheWire(t *testing.T) {
 	})
 	mux.HandleFunc("GET /templates/t1/files/{hash}", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(place{URL: "http://" + r.Host + "/store/" + r.PathValue("hash"), Headers: map[string]string{"X-Given": "yes"}})
+		_ = json.NewEncoder(w).Encode(target{URL: "http://" + r.Host + "/store/" + r.PathValue("hash"), Headers: map[string]string{"X-Given": "yes"}})
 	})
 	mux.HandleFunc("PUT /store/{hash}", func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
@@ -158,7 +159,7 @@ func TestBuildOnTheWire(t *testing.T) {
 	c := DefaultConfig()
 	c.APIURL = server.URL
 	b := builder{
-		config: c, control: &control{base: server.URL, key: testKey, http: server.Client(), pace: defaultPace()},
+		config: c, control: controlOn(server.Client(), server.URL),
 		show: func(l string) { shown = append(shown, l) }, every: time.Millisecond,
 	}
 	if err := b.build(t.Context()); err != nil {

@@ -2,13 +2,11 @@ package e2b
 
 import (
 	"fmt"
-	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
 // Config is the section sandbox.e2b of config.yml.
@@ -37,10 +35,6 @@ type Config struct {
 const (
 	minLease = time.Minute
 	maxLease = 24 * time.Hour
-	// maxUSD catches a slip of the hand.
-	maxUSD = 1000
-	// maxKey is more than any key has, in bytes.
-	maxKey = 4096
 )
 
 // DefaultConfig returns the documented defaults.
@@ -80,61 +74,27 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !domainRule().MatchString(c.Domain) {
 		report("domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
 	}
-	checkURL(c.APIURL, "api_url", report)
-	checkURL(c.SandboxURL, "sandbox_url", report)
+	for key, text := range map[string]string{"api_url": c.APIURL, "sandbox_url": c.SandboxURL} {
+		if text != "" && !cloud.IsURL(text) {
+			report(key, "must be a URL like https://HOST, or empty")
+		}
+	}
 	if c.Lease < minLease || c.Lease > maxLease {
 		report("lease", "must be 1m to 24h")
 	}
-	checkUSD(c.USDPerCPUHour, "usd_per_cpu_hour", report)
-	checkUSD(c.USDPerGiBHour, "usd_per_gib_hour", report)
-}
-
-func checkUSD(usd float64, key string, report func(key, problem string)) {
-	if !(usd >= 0 && usd <= maxUSD) { // true for NaN
-		report(key, "must be 0 to 1000")
-	}
-}
-
-// checkURL accepts nothing, or the root of a server.
-func checkURL(text, key string, report func(key, problem string)) {
-	if text == "" {
-		return
-	}
-	u, err := url.Parse(text)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		report(key, "must be a URL like https://HOST, or empty")
-	}
-}
-
-// readKey finds the API key. Its error names the setting and the fix.
-func (c Config) readKey(getenv func(string) string) (string, error) {
-	key := ""
-	if c.APIKeyEnv != "" {
-		key = getenv(c.APIKeyEnv)
-	}
-	if key == "" && c.APIKeyFile != "" {
-		data, err := os.ReadFile(c.APIKeyFile)
-		if err != nil {
-			return "", fmt.Errorf("%w: sandbox.e2b.api_key_file: %w", sandbox.ErrSetting, err)
+	for key, usd := range map[string]float64{"usd_per_cpu_hour": c.USDPerCPUHour, "usd_per_gib_hour": c.USDPerGiBHour} {
+		if !cloud.IsPrice(usd) {
+			report(key, "must be 0 to 1000")
 		}
-		key = string(data)
 	}
-	key = strings.TrimSpace(key)
-	if key == "" {
-		return "", fmt.Errorf("%w: the driver e2b has no key: %s", sandbox.ErrSetting, c.keyFix())
-	}
-	if len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%w: the key of the driver e2b has characters that no key has: %s", sandbox.ErrSetting, c.keyFix())
-	}
-	return key, nil
 }
 
-// keyFix says where the key belongs.
-func (c Config) keyFix() string {
-	if c.APIKeyEnv == "" {
-		return "write one into the file that sandbox.e2b.api_key_file names, or name a variable with sandbox.e2b.api_key_env"
-	}
-	return "set the variable " + c.APIKeyEnv + " (sandbox.e2b.api_key_env) to a key of your team"
+// section is where the settings are.
+const section = "sandbox.e2b."
+
+// key says where the API key is.
+func (c Config) key() cloud.Key {
+	return cloud.Key{Section: section, Env: c.APIKeyEnv, File: c.APIKeyFile, Make: "take one of your team"}
 }
 
 // apiBase is where the control plane answers, without a slash at the end.

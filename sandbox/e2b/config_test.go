@@ -59,12 +59,12 @@ func TestKey(t *testing.T) {
 	}{
 		{"the variable wins", Config{APIKeyEnv: "K", APIKeyFile: file}, env, "e2b_from_env", ""},
 		{"the file", Config{APIKeyEnv: "K", APIKeyFile: file}, none, "e2b_from_file", ""},
-		{"none", Config{APIKeyEnv: "MY_KEY"}, none, "", "set the variable MY_KEY (sandbox.e2b.api_key_env)"},
+		{"none", Config{APIKeyEnv: "MY_KEY"}, none, "", "put it into the environment variable MY_KEY (sandbox.e2b.api_key_env)"},
 		{"nowhere", Config{}, none, "", "sandbox.e2b.api_key_file"},
 		{"no file", Config{APIKeyFile: file + "x"}, none, "", "sandbox.e2b.api_key_file"},
 		{"two lines", Config{APIKeyEnv: "K"}, func(string) string { return "e2b_a\ne2b_b" }, "", "characters that no key has"},
 	} {
-		got, err := c.config.readKey(c.getenv)
+		got, err := c.config.key().Read(c.getenv)
 		switch {
 		case c.says == "" && (err != nil || got != c.want):
 			t.Errorf("%s: %q, %v", c.name, got, err)
@@ -134,12 +134,11 @@ func TestVersions(t *testing.T) {
 func TestSpecIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, h := range []string{"", "*", "*.", "1.2.3.4", "10.0.0.0/8", "a:443", "http://a", "a*b", "::1", "a b"} {
-		spec := sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: []string{h}}}
-		if err := checkSpec(spec); err == nil {
+		if err := checkHosts([]string{h}); err == nil {
 			t.Errorf("the allow-list takes %q", h)
 		}
 	}
-	n := rules(sandbox.Network{Allow: []string{"b.example", "*.a.example", "b.example"}})
+	n := rules([]string{"*.a.example", "b.example"})
 	if d := cmp.Diff(network{AllowOut: []string{"*.a.example", "b.example"}, DenyOut: []string{"0.0.0.0/0"}}, n); d != "" {
 		t.Error(d)
 	}

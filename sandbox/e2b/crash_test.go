@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
@@ -70,17 +71,17 @@ func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestNothingIsBilledAfterACrash(t *testing.T) {
 	t.Parallel()
 	type scene struct {
-		prepare func(ctx context.Context, d *Driver) sandbox.Sandbox // before it may die
-		act     func(ctx context.Context, d *Driver, sb sandbox.Sandbox)
+		prepare func(ctx context.Context, d *testDriver) sandbox.Sandbox // before it may die
+		act     func(ctx context.Context, d *testDriver, sb sandbox.Sandbox)
 	}
-	fresh := func(ctx context.Context, d *Driver) sandbox.Sandbox {
+	fresh := func(ctx context.Context, d *testDriver) sandbox.Sandbox {
 		sb, err := d.Open(ctx, sandbox.Spec{Name: "a"})
 		if err != nil {
 			t.Error(err)
 		}
 		return sb
 	}
-	base := func(ctx context.Context, d *Driver) sandbox.Sandbox {
+	base := func(ctx context.Context, d *testDriver) sandbox.Sandbox {
 		sb := fresh(ctx, d)
 		if _, err := d.Freeze(ctx, sb); err != nil {
 			t.Error(err)
@@ -88,16 +89,18 @@ func TestNothingIsBilledAfterACrash(t *testing.T) {
 		return sb
 	}
 	for name, s := range map[string]scene{
-		"open": {nil, func(ctx context.Context, d *Driver, _ sandbox.Sandbox) { _, _ = d.Open(ctx, sandbox.Spec{Name: "a"}) }},
-		"restrict and close": {fresh, func(ctx context.Context, _ *Driver, sb sandbox.Sandbox) {
+		"open": {nil, func(ctx context.Context, d *testDriver, _ sandbox.Sandbox) {
+			_, _ = d.Open(ctx, sandbox.Spec{Name: "a"})
+		}},
+		"restrict and close": {fresh, func(ctx context.Context, _ *testDriver, sb sandbox.Sandbox) {
 			_ = sb.(sandbox.Egress).Restrict(ctx, sandbox.Network{Allow: []string{"a.example"}})
 			_ = sb.Close(ctx)
 		}},
-		"freeze and thaw": {fresh, func(ctx context.Context, d *Driver, sb sandbox.Sandbox) {
+		"freeze and thaw": {fresh, func(ctx context.Context, d *testDriver, sb sandbox.Sandbox) {
 			_, _ = d.Freeze(ctx, sb)
 			_ = d.Thaw(ctx, "a")
 		}},
-		"forks": {base, func(ctx context.Context, d *Driver, _ sandbox.Sandbox) {
+		"forks": {base, func(ctx context.Context, d *testDriver, _ sandbox.Sandbox) {
 			var wait sync.WaitGroup
 			for i := range 2 {
 				wait.Go(func() {
@@ -106,10 +109,10 @@ func TestNothingIsBilledAfterACrash(t *testing.T) {
 			}
 			wait.Wait()
 		}},
-		"of a snapshot": {base, func(ctx context.Context, d *Driver, _ sandbox.Sandbox) {
+		"of a snapshot": {base, func(ctx context.Context, d *testDriver, _ sandbox.Sandbox) {
 			_, _ = d.Open(ctx, sandbox.Spec{Name: "f", From: "a"})
 		}},
-		"attach": {fresh, func(ctx context.Context, d *Driver, _ sandbox.Sandbox) { _, _ = d.Attach(ctx, "a") }},
+		"attach": {fresh, func(ctx context.Context, d *testDriver, _ sandbox.Sandbox) { _, _ = d.Attach(ctx, "a") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,12 +135,13 @@ func TestNothingIsBilledAfterACrash(t *testing.T) {
 
 // crash plays a scene that dies at the nth request, and then the next process. It
 // reports that the scene has no more requests.
-func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(context.Context, *Driver) sandbox.Sandbox, act func(context.Context, *Driver, sandbox.Sandbox)) bool {
+func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(context.Context, *testDriver) sandbox.Sandbox, act func(context.Context, *testDriver, sandbox.Sandbox)) bool {
 	t.Helper()
 	c := configFor(t, s)
-	way := &dying{next: newTransport(), book: t.TempDir(), copy: t.TempDir()}
+	way := &dying{next: cloud.NewTransport(true), book: t.TempDir(), copy: t.TempDir()}
 	dead := driverOn(t, c, bookIn(t, way.book), way)
-	dead.control.pace.broke, dead.gather.window, dead.gather.rest = 0, 20*time.Millisecond, time.Hour
+	dead.p.control.Patience.Broken = cloud.Backoff{Tries: 1}
+	dead.p.forking = forking{window: 20 * time.Millisecond, rest: time.Hour}
 	var sb sandbox.Sandbox
 	if prepare != nil {
 		sb = prepare(t.Context(), dead)
@@ -155,7 +159,7 @@ func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(cont
 	if way.failed != nil {
 		t.Fatal(way.failed)
 	}
-	next := driverOn(t, c, bookIn(t, at), newTransport())
+	next := driverOn(t, c, bookIn(t, at), cloud.NewTransport(true))
 	if _, err := next.Sweep(t.Context(), nobody); err != nil {
 		t.Errorf("request %d, sent %v: sweep: %v", nth, sent, err)
 	}
@@ -163,7 +167,7 @@ func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(cont
 		t.Errorf("request %d, sent %v: left at the service: %q", nth, sent, ids)
 		sweepIDs(s, ids)
 	}
-	if all, err := next.book.All(); len(all) > 0 || err != nil {
+	if all, err := next.p.journal.All(); len(all) > 0 || err != nil {
 		t.Errorf("request %d, sent %v: records are left: %+v, %v", nth, sent, all, err)
 	}
 	return !died
@@ -201,14 +205,14 @@ func (s *sweeping) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestSweepSparesCallsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := service(t)
-	way := &sweeping{next: newTransport()}
+	way := &sweeping{next: cloud.NewTransport(true)}
 	d := driverOn(t, configFor(t, s), bookIn(t, t.TempDir()), way)
 	t.Cleanup(func() { sweepAll(t, d, s) })
 	way.sweep = func() error {
 		_, err := d.Sweep(context.Background(), func(sandbox.Info) bool { return true })
 		return err
 	}
-	d.gather.window = time.Second
+	d.p.forking.window = time.Second
 	base, _ := freeze(t, d, sandbox.Spec{Name: "base"})
 	for _, sb := range append(openAll(t, d, base, 2, sandbox.Network{}), open(t, d, sandbox.Spec{Name: "alone", From: base})) {
 		if got := shell(t, sb, "cat /workspace/repo/f"); got != "base" {
@@ -226,12 +230,12 @@ func TestSweepFindsByName(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
 	sb := open(t, d, sandbox.Spec{Name: "a"})
-	for _, key := range []string{newKey(), newKey()} {
-		if _, err := d.control.snap(t.Context(), sb.(*box).place.ID, d.snapshotName(key)); err != nil {
+	for _, key := range []string{cloud.NewKey(), cloud.NewKey()} {
+		if _, err := d.p.takeSnapshot(t.Context(), idOf(sb), d.p.snapshotPrefix()+key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.control.fork(t.Context(), sb.(*box).place.ID, 2, time.Minute); err != nil {
+	if _, err := d.p.forkMachine(t.Context(), idOf(sb), 2, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if gone, err := d.Sweep(t.Context(), func(sandbox.Info) bool { return true }); len(gone) > 0 || err != nil {
@@ -243,4 +247,39 @@ func TestSweepFindsByName(t *testing.T) {
 	if got := shell(t, sb, "echo alive"); got != "alive" {
 		t.Error(got)
 	}
+}
+
+// TestNotesOfTheVersionBefore: a sandbox and a base that an earlier version noted in
+// its words are attached to, opened from and swept.
+func TestNotesOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	c, dir := configFor(t, s), t.TempDir()
+	dead := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
+	base, _ := freeze(t, dead, sandbox.Spec{Name: "base"})
+	open(t, dead, sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: []string{"a.example"}}})
+	for _, name := range []string{"base", "a"} {
+		n := noteOf(t, dead, name)
+		n.Base = n.Stage == cloud.Frozen
+		n.More = map[string]string{"from": "", "network": strings.Join(n.Allow, " "), "size": "0.5"}
+		if n.Snapshot != "" {
+			n.More["snapshot"] = n.Snapshot
+		}
+		if err := bookIn(t, dir).Put(n.Record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
+	sb, err := d.Attach(t.Context(), "a")
+	if err != nil || !d.HasBase(t.Context(), base) {
+		t.Fatalf("attach: %v", err)
+	}
+	if allow, _, _ := s.Network(idOf(sb)); len(allow) != 1 || sb.(sandbox.Placed).Place().HourlyUSD != 0.5 {
+		t.Errorf("it may reach %q and is at %+v", allow, sb.(sandbox.Placed).Place())
+	}
+	shell(t, open(t, d, sandbox.Spec{Name: "copy", From: base}), "cat /workspace/repo/f")
+	if gone, err := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true)).Sweep(t.Context(), nobody); err != nil || len(gone) != 3 {
+		t.Errorf("swept %q, %v", gone, err)
+	}
+	left(t, s)
 }

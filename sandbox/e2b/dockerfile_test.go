@@ -41,9 +41,8 @@ RUN echo as user
 		t.Errorf("%v %s", err, d)
 	}
 	for _, bad := range []string{
-		"", "RUN true", "FROM", "FROM a AS b", "FROM a\nFROM b", "FROM a\nRUN [\"x\"]", "FROM a\nRUN --mount=x y", "FROM a\nRUN", "FROM a\nCOPY a b",
-		"FROM a\nCOPY ../a /b", "FROM a\nCOPY /a /b", "FROM a\nCOPY --from=x a /b", "FROM a\nCOPY --chmod=u+x a /b", "FROM a\nENV A", "FROM a\nENV A=\"b c\"",
-		"FROM a\nENV", "FROM a\nWORKDIR x", "FROM a\nWORKDIR /a/../b", "FROM a\nUSER a:b", "FROM a\nEXPOSE 80",
+		"", "RUN true", "FROM", "FROM a AS b", "FROM a\nFROM b", "FROM a\nRUN [\"x\"]", "FROM a\nRUN --mount=x y", "FROM a\nRUN",
+		"FROM a\nCOPY --from=x a /b", "FROM a\nCOPY a", "FROM a\nENV", "FROM a\nEXPOSE 80",
 	} {
 		if r, err := parseDockerfile(bad); err == nil {
 			t.Errorf("%q is read as %+v", bad, r)

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
@@ -75,26 +76,57 @@ func bookIn(t *testing.T, dir string) *records.Book {
 }
 
 // driverOn is a driver that does not wait long for anything.
-func driverOn(t *testing.T, c Config, book *records.Book, transport http.RoundTripper) *Driver {
+func driverOn(t *testing.T, c Config, book *records.Book, transport http.RoundTripper) *testDriver {
 	t.Helper()
-	d, err := newDriver(c, book, zerolog.Nop(), transport)
+	p, err := newProvider(c, book, zerolog.Nop(), transport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.control.pace = pace{
-		call: 20 * time.Second, slow: time.Minute, first: 5 * time.Millisecond, most: 50 * time.Millisecond,
-		broke: 300 * time.Millisecond, rated: 3 * time.Second, full: 300 * time.Millisecond,
+	const ms = time.Millisecond
+	p.control.Patience = cloud.Patience{
+		Request: 20 * time.Second, Slow: time.Minute, Broken: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
+		Limited: cloud.Backoff{First: ms, Most: ms, Total: 3 * time.Second}, Full: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 	}
-	d.gather.window = 100 * time.Millisecond
-	return d
+	p.rhythm.between = cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 3 * time.Second}
+	p.forking.window = 100 * ms
+	return &testDriver{p.driver(), p}
+}
+
+// testDriver is a driver whose inside tests see.
+type testDriver struct {
+	*cloud.Driver
+	p *provider
+}
+
+// idOf is the service's id of a sandbox.
+func idOf(sb sandbox.Sandbox) string { return sb.(sandbox.Placed).Place().ID }
+
+// noteOf reads the note of a sandbox.
+func noteOf(t *testing.T, d *testDriver, name string) cloud.Note {
+	t.Helper()
+	n, err := d.p.journal.Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// daemonOf is a client of a sandbox's daemon.
+func daemonOf(t *testing.T, d *testDriver, sb sandbox.Sandbox) *daemon {
+	t.Helper()
+	m, err := d.p.get(t.Context(), idOf(sb))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.p.daemon(m)
 }
 
 // setup is a driver on a stub of its own; at the end everything is swept, and
 // nothing is left that costs money.
-func setup(t *testing.T, change ...func(*e2bsim.Options)) (*Driver, *e2bsim.Server) {
+func setup(t *testing.T, change ...func(*e2bsim.Options)) (*testDriver, *e2bsim.Server) {
 	t.Helper()
 	s := service(t, change...)
-	d := driverOn(t, configFor(t, s), bookIn(t, t.TempDir()), newTransport())
+	d := driverOn(t, configFor(t, s), bookIn(t, t.TempDir()), cloud.NewTransport(true))
 	t.Cleanup(func() { sweepAll(t, d, s) })
 	return d, s
 }
@@ -103,7 +135,7 @@ func setup(t *testing.T, change ...func(*e2bsim.Options)) (*Driver, *e2bsim.Serv
 func nobody(sandbox.Info) bool { return false }
 
 // sweepAll sweeps, and reports what is left at the service.
-func sweepAll(t *testing.T, d *Driver, s *e2bsim.Server) {
+func sweepAll(t *testing.T, d *testDriver, s *e2bsim.Server) {
 	t.Helper()
 	if _, err := d.Sweep(context.Background(), nobody); err != nil {
 		t.Errorf("sweep: %v", err)
@@ -129,7 +161,7 @@ func shell(t *testing.T, sb sandbox.Sandbox, text string) string {
 	return strings.TrimSpace(out)
 }
 
-func open(t *testing.T, d *Driver, spec sandbox.Spec) sandbox.Sandbox {
+func open(t *testing.T, d *testDriver, spec sandbox.Spec) sandbox.Sandbox {
 	t.Helper()
 	sb, err := d.Open(t.Context(), spec)
 	if err != nil {
@@ -141,7 +173,7 @@ func open(t *testing.T, d *Driver, spec sandbox.Spec) sandbox.Sandbox {
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	d, _ := setup(t)
-	sandboxtest.Run(t, sandboxtest.Harness{Driver: d, Commands: true})
+	sandboxtest.Run(t, sandboxtest.Harness{Driver: d.Driver, Commands: true})
 }
 
 // TestPromisesOfAnOldServer: without the second version of the routes.
@@ -169,7 +201,7 @@ func TestWhatASandboxCarries(t *testing.T) {
 	}
 	meta := s.Metadata(p.ID)
 	for k, want := range map[string]string{
-		"yudai-deployment": d.book.Deployment(), "yudai-name": "carries", "yudai-label-solve": "s1", "yudai-label-run": "3",
+		"yudai-deployment": d.p.journal.Deployment(), "yudai-name": "carries", "yudai-label-solve": "s1", "yudai-label-run": "3",
 	} {
 		if meta[k] != want {
 			t.Errorf("metadata %s is %q, want %q", k, meta[k], want)
@@ -240,7 +272,7 @@ func TestSettingsAreNamed(t *testing.T) {
 			t.Parallel()
 			config := configFor(t, s)
 			c.change(&config)
-			d := driverOn(t, config, bookIn(t, t.TempDir()), newTransport())
+			d := driverOn(t, config, bookIn(t, t.TempDir()), cloud.NewTransport(true))
 			_, err := d.Open(t.Context(), sandbox.Spec{Name: "a"})
 			if !errors.Is(err, sandbox.ErrSetting) {
 				t.Fatalf("open: %v, want ErrSetting", err)
@@ -256,7 +288,7 @@ func TestSettingsAreNamed(t *testing.T) {
 			if err := d.Check(t.Context()); !errors.Is(err, sandbox.ErrUnavailable) || !errors.Is(err, sandbox.ErrSetting) {
 				t.Errorf("check: %v", err)
 			}
-			if all, err := d.book.All(); len(all) > 0 || err != nil {
+			if all, err := d.p.journal.All(); len(all) > 0 || err != nil {
 				t.Errorf("records are left: %v, %v", all, err)
 			}
 		})
@@ -270,12 +302,12 @@ func TestKeptAlive(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	c := configFor(t, s)
-	d := driverOn(t, c, bookIn(t, t.TempDir()), newTransport())
+	d := driverOn(t, c, bookIn(t, t.TempDir()), cloud.NewTransport(true))
 	sb := open(t, d, sandbox.Spec{Name: "kept"})
-	r := sb.(*box).record
+	n := noteOf(t, d, "kept")
 	for range 4 {
 		s.Advance(c.Lease * 2 / 3)
-		if !d.extend(t.Context(), r) {
+		if err := d.p.KeepAlive(t.Context(), n, nil); err != nil {
 			t.Fatal("it is not extended any more")
 		}
 	}
@@ -287,18 +319,14 @@ func TestKeptAlive(t *testing.T) {
 		t.Errorf("after its lease: %v, want ErrGone", err)
 	}
 	left(t, s)
-	if d.extend(t.Context(), r) {
+	if err := d.p.KeepAlive(t.Context(), n, nil); !errors.Is(err, sandbox.ErrGone) {
 		t.Error("what is gone is extended again and again")
 	}
 	if err := sb.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	short := newRecord(sandbox.Spec{Name: "short", TTL: 90 * time.Second})
-	if life := c.life(short); life > 90*time.Second || life < 80*time.Second {
-		t.Errorf("a time to live of 90s asks for %s", life)
-	}
-	short = with(short, moreUntil, time.Now().Add(-time.Second).Format(time.RFC3339Nano))
-	if d.extend(t.Context(), short) {
+	n.Until = time.Now().Add(-time.Second)
+	if err := d.p.KeepAlive(t.Context(), n, nil); !errors.Is(err, sandbox.ErrGone) {
 		t.Error("it is extended beyond its time to live")
 	}
 }
@@ -309,13 +337,13 @@ func TestAttachAfterDeath(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	c, dir := configFor(t, s), t.TempDir()
-	dead := driverOn(t, c, bookIn(t, dir), newTransport())
+	dead := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
 	sb := open(t, dead, sandbox.Spec{Name: "a"})
 	shell(t, sb, "echo kept >/workspace/repo/f")
-	if err := dead.control.pause(t.Context(), sb.(*box).place.ID); err != nil {
+	if err := dead.p.pause(t.Context(), idOf(sb)); err != nil {
 		t.Fatal(err)
 	}
-	d := driverOn(t, c, bookIn(t, dir), newTransport())
+	d := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
 	t.Cleanup(func() { sweepAll(t, d, s) })
 	again, err := d.Attach(t.Context(), "a")
 	if err != nil {
@@ -327,13 +355,14 @@ func TestAttachAfterDeath(t *testing.T) {
 	if _, err := sb.Exec(t.Context(), sandbox.Command{Shell: "true"}); !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("the dead owner's command: %v, want ErrGone", err)
 	}
-	if got := again.(sandbox.Placed).Place(); got.HourlyUSD == 0 || got.ID != sb.(*box).place.ID {
+	if got := again.(sandbox.Placed).Place(); got.HourlyUSD == 0 || got.ID != idOf(sb) {
 		t.Errorf("place %+v", got)
 	}
-	if err := d.book.Put(with(again.(*box).record, moreOpening, "1")); err != nil {
+	n := noteOf(t, d, "a")
+	n.Stage = cloud.Opening
+	if err := d.p.journal.Write(n); err != nil {
 		t.Fatal(err)
 	}
-	again.(*box).lose()
 	if _, err := d.Attach(t.Context(), "a"); !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("attach to one that was never ready: %v", err)
 	}
@@ -345,8 +374,8 @@ func TestForeignSandboxesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	c := configFor(t, s)
-	ours := driverOn(t, c, bookIn(t, t.TempDir()), newTransport())
-	theirs := driverOn(t, c, bookIn(t, t.TempDir()), newTransport())
+	ours := driverOn(t, c, bookIn(t, t.TempDir()), cloud.NewTransport(true))
+	theirs := driverOn(t, c, bookIn(t, t.TempDir()), cloud.NewTransport(true))
 	t.Cleanup(func() { sweepAll(t, theirs, s) })
 	sb := open(t, theirs, sandbox.Spec{Name: "a"})
 	base := open(t, theirs, sandbox.Spec{Name: "base"})
@@ -362,34 +391,36 @@ func TestForeignSandboxesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestAttachFinishes: a network that was being changed when the owner died is
-// closed, and a snapshot whose answer nobody read is removed.
+// TestAttachFinishes: a network that was being changed when the owner died is changed,
+// and the next Sweep removes a snapshot whose answer nobody read.
 func TestAttachFinishes(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	c, dir := configFor(t, s), t.TempDir()
-	dead := driverOn(t, c, bookIn(t, dir), newTransport())
+	dead := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
 	sb := open(t, dead, sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: []string{"a.example"}}})
-	name := dead.snapshotName(newKey())
-	if _, err := dead.control.snap(t.Context(), sb.(*box).place.ID, name); err != nil {
+	name := dead.p.snapshotPrefix() + cloud.NewKey()
+	if _, err := dead.p.takeSnapshot(t.Context(), idOf(sb), name); err != nil {
 		t.Fatal(err)
 	}
-	if err := dead.book.Put(with(with(sb.(*box).record, moreNetwork, unknown), moreFreezing, name)); err != nil {
+	n := noteOf(t, dead, "a")
+	n.Allow, n.Freezing = nil, name // it was about to close the network
+	if err := dead.p.journal.Write(n); err != nil {
 		t.Fatal(err)
 	}
-	d := driverOn(t, c, bookIn(t, dir), newTransport())
+	d := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
 	t.Cleanup(func() { sweepAll(t, d, s) })
 	again, err := d.Attach(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if allow, _, open := s.Network(again.(*box).place.ID); len(allow) > 0 || open {
+	if allow, _, open := s.Network(idOf(again)); len(allow) > 0 || open {
 		t.Errorf("it may reach %q, all %v", allow, open)
+	}
+	if _, err := d.Sweep(t.Context(), func(sandbox.Info) bool { return true }); err != nil {
+		t.Error(err)
 	}
 	if ids := s.Stored(); len(ids) > 0 {
 		t.Errorf("left %q", ids)
-	}
-	if r := again.(*box).record; r.More[moreFreezing] != "" || r.More[moreNetwork] != "" {
-		t.Errorf("record %+v", r)
 	}
 }

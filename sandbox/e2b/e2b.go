@@ -1,99 +1,119 @@
-// Package e2b gives sandboxes that are virtual machines of E2B, or of a server
-// that speaks its API: a control plane that makes, forks, freezes and ends them,
-// and in each of them a daemon, envd, that starts programs and moves files.
+// Package e2b gives sandboxes that are virtual machines of E2B, or of a server that
+// speaks its API: a control plane that makes, forks, freezes and ends them, and in
+// each of them a daemon, envd, that starts programs and moves files.
 //
-// Both are spoken to with net/http and encoding/json alone. What the commands of
-// a sandbox do is the matter of package inside; the stream of the daemon is only
-// its live view.
-//
-// Nothing that costs money is forgotten. Every sandbox carries the name of this
-// deployment and of the call that made it, lives for a short time that is
-// extended as long as we live, and is noted in a book on our disk before anybody
-// uses it: what the service has and the book does not, Sweep ends.
+// The life of a sandbox is that of package cloud. What is special here: a sandbox
+// lives for a short lease that is renewed while somebody has it open; a base is a
+// snapshot, whose parent lives on for a while to be forked; a fork has the metadata
+// and the network of its parent. The client of the daemon is generated (package
+// envd); the stub is made of the same messages, and the recorded traffic of the real
+// daemon proves both.
 package e2b
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/inside"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
-// Both abilities that a driver may have.
-var (
-	_ sandbox.Driver   = (*Driver)(nil)
-	_ sandbox.Forker   = (*Driver)(nil)
-	_ sandbox.Egress   = (*box)(nil)
-	_ sandbox.Placed   = (*box)(nil)
-	_ sandbox.Sandbox  = (*box)(nil)
-	_ sandbox.Launcher = (*box)(nil)
-)
-
-// Driver makes sandboxes at E2B.
-type Driver struct {
+// provider is E2B.
+type provider struct {
 	config  Config
-	book    *records.Book
+	journal *cloud.Journal
 	log     zerolog.Logger
-	control *control
+	control *cloud.Client
 	http    *http.Client // to the daemons: no limit of time
 	rhythm  rhythm
-	gather  gather
+	forking forking
+	old     atomic.Bool // the server has only the first version of a route
 
 	mu      sync.Mutex
-	live    map[string]*box    // by name
-	taken   map[string]bool    // names on which a call is under way
-	calls   map[string]int     // keys of calls that may be making something now
-	sources map[string]*source // by base: parents that can be forked
-	size    map[string]machine // by template: what its sandboxes have
+	parents map[string]*parent // by machine id: those that can be forked
+	size    machine            // what the template gives its sandboxes
+}
+
+var _ cloud.Provider = (*provider)(nil)
+
+func defaultPatience() cloud.Patience {
+	const s = time.Second
+	return cloud.Patience{
+		Request: 60 * s, Slow: 180 * s, Broken: cloud.Backoff{First: s / 2, Most: 8 * s, Total: 20 * s},
+		Limited: cloud.Backoff{First: s / 1000, Most: s, Total: 60 * s}, Full: cloud.Backoff{First: s / 2, Most: 8 * s, Total: 30 * s},
+	}
 }
 
 // New returns the driver. It fails on bad configuration only; whether the service
 // answers is for Check to say.
-func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
-	return newDriver(c, book, log, newTransport())
+func New(c Config, book *records.Book, log zerolog.Logger) (*cloud.Driver, error) {
+	p, err := newProvider(c, book, log, cloud.NewTransport(true))
+	if err != nil {
+		return nil, err
+	}
+	return p.driver(), nil
 }
 
-func newDriver(c Config, book *records.Book, log zerolog.Logger, transport http.RoundTripper) (*Driver, error) {
+func newProvider(c Config, book *records.Book, log zerolog.Logger, transport http.RoundTripper) (*provider, error) {
+	control, err := c.control(transport)
+	if err != nil {
+		return nil, err
+	}
+	return &provider{
+		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), control: control, http: control.HTTP,
+		rhythm: defaultRhythm(), forking: defaultForking(), parents: map[string]*parent{},
+	}, nil
+}
+
+// control is the client of the control plane.
+func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
 	var problems []error
 	c.Validate(func(key, problem string) {
-		problems = append(problems, fmt.Errorf("sandbox.e2b.%s %s", key, problem))
+		problems = append(problems, fmt.Errorf("%s%s %s", section, key, problem))
 	})
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	key, err := c.readKey(os.Getenv)
+	key, err := c.key().Read(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Driver{
-		config: c, book: book, log: log.With().Str(logkey.Driver, "e2b").Logger(),
-		control: &control{base: c.apiBase(), key: key, http: client, pace: defaultPace()},
-		http:    client, rhythm: defaultRhythm(), gather: defaultGather(),
-		live: map[string]*box{}, taken: map[string]bool{}, calls: map[string]int{}, sources: map[string]*source{}, size: map[string]machine{},
+	return &cloud.Client{
+		Base: c.apiBase(), Key: key, Header: http.Header{"X-Api-Key": {key}}, HTTP: cloud.NewHTTPClient(transport),
+		Patience: defaultPatience(), IsFull: isFull, IsUnchanged: isUnchanged,
 	}, nil
 }
 
+func (p *provider) driver() *cloud.Driver {
+	return cloud.New(p, p.journal, cloud.Options{
+		Origin:     fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
+		CheckHosts: checkHosts, Cleaning: time.Minute,
+	}, p.log)
+}
+
+// driverName is Traits.Name.
+const driverName = "e2b"
+
 // Traits says what this driver promises.
-func (d *Driver) Traits() sandbox.Traits {
-	c := d.config
+func (p *provider) Traits() sandbox.Traits {
+	c := p.config
 	return sandbox.Traits{
-		Name:      "e2b",
+		Name:      driverName,
 		Isolation: "a microVM of E2B for each sandbox, with its own kernel",
 		Fork:      true, ForkHow: "live fork of up to 20, else snapshot",
-		Network: true, Egress: true, Launch: true, Machine: true, Attach: true, BackgroundDies: true, MemoryKey: "sandbox.e2b.memory_mib",
+		Network: true, Egress: true, Launch: true, Machine: true, Attach: true, BackgroundDies: true, MemoryKey: section + "memory_mib",
 		Limits: "processors, memory and disk are the template's (`yudai sandbox build e2b`), enforced by the machine; processes and less than that are not",
 		Start:  "about a second from the template, a fork or a snapshot",
 		Cost: fmt.Sprintf("$%.4g for a processor and $%.4g for a GiB of memory: $%.3g as configured; nothing while paused",
@@ -101,92 +121,142 @@ func (d *Driver) Traits() sandbox.Traits {
 	}
 }
 
-// Check runs a real sandbox.
-func (d *Driver) Check(ctx context.Context) error {
-	if err := d.tryOut(ctx); err != nil {
-		if errors.Is(err, sandbox.ErrUnavailable) {
-			return err
+// Plan refuses limits that the template is known not to have.
+func (p *provider) Plan(s sandbox.Spec, n *cloud.Note, base *cloud.Note) error {
+	n.User = plainUser
+	if base != nil {
+		n.HourlyUSD = base.HourlyUSD
+		return nil
+	}
+	return checkLimits(s.Limits, p.learn(machine{}))
+}
+
+// learn remembers what the template gives its sandboxes.
+func (p *provider) learn(m machine) machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m.CPUs > 0 {
+		p.size = m
+	}
+	return p.size
+}
+
+// Create gets a machine by the best way there is: a fork of the base's parent, or a
+// new one of the snapshot or the template.
+func (p *provider) Create(ctx context.Context, s sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (inside.Remote, error) {
+	var m machine
+	var forked bool
+	var err error
+	if base != nil {
+		m, forked = p.fork(*base, n)
+	}
+	if !forked {
+		if m, err = p.createMachine(ctx, *n, base); err != nil {
+			return nil, err
 		}
-		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	}
-	return nil
-}
-
-func (d *Driver) tryOut(ctx context.Context) (err error) {
-	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + newKey()})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sb.Close(ctx)) }()
-	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{Shell: "git --version"})
-	if err != nil {
-		return err
-	}
-	if res.ExitCode != 0 || !strings.HasPrefix(out, "git version") {
-		return fmt.Errorf("a test command ended with exit %d: %s", res.ExitCode, oneLine(out))
-	}
-	return nil
-}
-
-// newKey is a name that nobody else has: [a-z2-7].
-func newKey() string { return strings.ToLower(rand.Text()[:20]) }
-
-// reserve takes a name for one call, until it is released.
-func (d *Driver) reserve(name string) (release func(), err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.taken[name] {
-		return nil, errors.New("name is in use by another call")
-	}
-	d.taken[name] = true
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.taken, name)
-	}, nil
-}
-
-// enter says that a call under this key may be making something, until it leaves.
-func (d *Driver) enter(key string) (leave func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.calls[key]++
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.calls[key]--; d.calls[key] == 0 {
-			delete(d.calls, key)
+		n.ID = m.ID
+		if err := save(); err != nil {
+			return nil, err
 		}
 	}
-}
-
-// cleanupTime bounds what is done after the caller's context has ended.
-const cleanupTime = time.Minute
-
-// afterwards is a context for cleaning up that outlives the caller's.
-func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-}
-
-// Open makes a sandbox.
-func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	failpoint.Hit("sandbox", "open", "before")
-	defer failpoint.Hit("sandbox", "open", "after")
-	b, err := d.open(ctx, spec)
-	if err != nil {
-		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, err)
+	if err := checkVersion(p.config.Template, m.Version); err != nil {
+		return nil, err
 	}
-	d.log.Debug().Str(logkey.SandboxID, spec.Name).Msg("sandbox opened")
-	return b, nil
+	switch {
+	case forked && !slices.Equal(n.Allow, base.Allow):
+		err = p.Restrict(ctx, *n)
+	case base == nil:
+		err = p.measure(ctx, s, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cloud.Machine{Wire: p.daemon(m)}, nil
 }
 
-// Attach takes over the living sandbox of a dead owner.
-func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
-	failpoint.Hit("sandbox", "attach", "before")
-	defer failpoint.Hit("sandbox", "attach", "after")
-	b, err := d.attach(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("attach sandbox %s: %w", name, err)
+// createMachine makes a machine. Where the answer leaves open whether there is one
+// now, that one is looked for and ended before the second try.
+func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.Note) (machine, error) {
+	no := false
+	body := creation{
+		Template: p.config.Template, Timeout: seconds(n.Life(p.config.Lease)), Metadata: p.metadata(n), Internet: &no, Network: rules(n.Allow),
 	}
-	return b, nil
+	body.Network.Public = &no
+	if base != nil {
+		body.Template = base.Snapshot
+	}
+	for try := 1; ; try++ {
+		m, err := p.create(ctx, body)
+		if err == nil && m.ID == "" {
+			err = &cloud.Lost{Cause: errors.New("the answer names no sandbox")}
+		}
+		if err != nil && base != nil && notKnown(err) {
+			return m, fmt.Errorf("base %s: %w: %w", base.Name, sandbox.ErrGone, err)
+		}
+		if err == nil || cloud.Undone(err) || try == 2 || ctx.Err() != nil {
+			return m, p.config.explainCreate(err)
+		}
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		ids, failed := p.Find(clean, &n)
+		for _, e := range p.Remove(clean, ids) {
+			failed = errors.Join(failed, e)
+		}
+		cancel()
+		if failed != nil || !cloud.Sleep(ctx, p.control.Patience.Broken.First) {
+			return m, p.config.explain(errors.Join(err, failed))
+		}
+	}
+}
+
+// measure reads the size of a new machine, which decides its cost and its limits.
+func (p *provider) measure(ctx context.Context, s sandbox.Spec, n *cloud.Note) error {
+	m, err := p.get(ctx, n.ID)
+	if err != nil {
+		return p.config.explain(err)
+	}
+	n.HourlyUSD = p.config.hourly(m.CPUs, m.MemoryMiB)
+	return checkLimits(s.Limits, p.learn(m))
+}
+
+// Wake reads a sandbox by its id, never by a list: one that is being frozen is
+// missing there. One that is paused is woken.
+func (p *provider) Wake(ctx context.Context, n cloud.Note) (inside.Remote, error) {
+	m, err := p.get(ctx, n.ID)
+	if err == nil && (m.State == paused || m.Token == "") {
+		m, err = p.connect(ctx, n.ID, n.Life(p.config.Lease))
+	}
+	if err == nil {
+		err = p.renew(ctx, n.ID, n.Life(p.config.Lease))
+	}
+	if cloud.HasStatus(err, http.StatusNotFound) {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	return cloud.Machine{Wire: p.daemon(m)}, err
+}
+
+// Restrict replaces what the sandbox may reach.
+func (p *provider) Restrict(ctx context.Context, n cloud.Note) error {
+	err := p.setNetwork(ctx, n.ID, rules(n.Allow))
+	switch cloud.StatusOf(err) {
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return p.Explain(err)
+}
+
+// Interval is how often a lease is renewed.
+func (p *provider) Interval(cloud.Note) time.Duration { return p.config.Lease / 3 }
+
+// KeepAlive asks for more time: without us the sandbox ends by itself.
+func (p *provider) KeepAlive(ctx context.Context, n cloud.Note, _ *inside.Box) error {
+	if !n.Until.IsZero() && !time.Now().Before(n.Until) {
+		return fmt.Errorf("its time to live is over: %w", sandbox.ErrGone)
+	}
+	err := p.renew(ctx, n.ID, n.Life(p.config.Lease))
+	if cloud.HasStatus(err, http.StatusNotFound, http.StatusBadRequest) { // the plan's longest session is over
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	return err
 }

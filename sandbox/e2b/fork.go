@@ -7,42 +7,42 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
-	"github.com/yudai-dev/yudai/sandbox/records"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
-// gather says how opens of one base are gathered to forks of its parent.
-type gather struct {
+// forking says how opens of one base are gathered to one fork of its parent.
+type forking struct {
 	window time.Duration // how long the first waits for others
 	rest   time.Duration // how long a parent stays awake for them
 }
 
-func defaultGather() gather { return gather{window: 250 * time.Millisecond, rest: time.Minute} }
+func defaultForking() forking { return forking{window: 250 * time.Millisecond, rest: time.Minute} }
 
 // mostForks is how many one call may make.
 const mostForks = 20
 
-// source is the parent of a base: the machine that was frozen, which lives on for
-// a while because forking it is the fastest way to many copies.
-type source struct {
-	base    records.Record
+// parent is the machine of which a base was made, and which lives on for a while:
+// forking it is the fastest way to many copies.
+type parent struct {
+	base    cloud.Note
 	stopped chan struct{} // closed by whoever wants it to end
 	ended   chan struct{} // closed when nothing is done with it any more
 	forked  chan struct{} // closed after the one call that forks it
 
 	mu      sync.Mutex
-	waiting []*wish
+	waiting []*waiter
 	full    chan struct{} // closed when as many wait as one call may make
 	spent   bool          // nobody may join
 }
 
-// wish is one open that waits for a fork.
-type wish struct {
-	record records.Record
-	got    chan machine // closed without one: make it of the snapshot
+// waiter is one open that waits for a fork.
+type waiter struct {
+	note *cloud.Note
+	got  chan machine // closed without one: make it of the snapshot
 }
 
-// join adds a wish. The first one leads: it makes the call for all.
-func (s *source) join(w *wish) (leads, ok bool) {
+// join adds a waiter. The first one leads: it makes the call for all.
+func (s *parent) join(w *waiter) (leads, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spent || len(s.waiting) >= mostForks {
@@ -61,7 +61,7 @@ func (s *source) join(w *wish) (leads, ok bool) {
 
 // batch waits for others and returns those that came. One alone is no batch: it
 // is made of the snapshot, and the parent stays as it is.
-func (s *source) batch(window time.Duration) []*wish {
+func (s *parent) batch(window time.Duration) []*waiter {
 	s.mu.Lock()
 	full := s.full
 	s.mu.Unlock()
@@ -87,84 +87,112 @@ func (s *source) batch(window time.Duration) []*wish {
 }
 
 // fork gets a machine by forking the base's parent together with others that are
-// opened now. It reports false where it has to be made of the snapshot: the parent
-// is spent, nobody else came, or the fork failed.
-func (d *Driver) fork(base, r records.Record) (machine, records.Record, bool) {
-	d.mu.Lock()
-	s := d.sources[base.Name]
-	d.mu.Unlock()
+// opened now, and notes its id. It reports false where the machine has to be made of
+// the snapshot: the parent is spent, nobody else came, or the fork failed.
+func (p *provider) fork(base cloud.Note, n *cloud.Note) (machine, bool) {
+	p.mu.Lock()
+	s := p.parents[base.ID]
+	p.mu.Unlock()
 	if s == nil {
-		return machine{}, r, false
+		return machine{}, false
 	}
-	w := &wish{record: r, got: make(chan machine, 1)}
+	w := &waiter{note: n, got: make(chan machine, 1)}
 	leads, ok := s.join(w)
 	if !ok {
-		return machine{}, r, false
+		return machine{}, false
 	}
 	if leads {
-		if all := s.batch(d.gather.window); all != nil {
-			d.forkAll(s, all)
+		if all := s.batch(p.forking.window); all != nil {
+			p.forkAll(s.base, all)
 			close(s.forked)
 		}
 	}
 	m, ok := <-w.got
-	return m, w.record, ok
+	return m, ok
 }
 
-// forkAll makes one call for all wishes and notes what came of it before anybody
-// may take it for nobody's. Its context is no caller's: others wait for it.
-func (d *Driver) forkAll(s *source, all []*wish) {
-	leave := d.enter(s.base.Key)
-	defer leave()
-	ctx, cancel := context.WithTimeout(context.Background(), d.control.pace.slow)
+// forkAll makes one call for all who wait and notes what came of it before the call
+// counts as over. Its context is no caller's: others wait for it.
+func (p *provider) forkAll(base cloud.Note, all []*waiter) {
+	done := p.journal.Making(base.Name)
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
 	defer cancel()
-	life := d.config.Lease
+	life := p.config.Lease
 	for _, w := range all {
-		life = min(life, d.config.life(w.record))
+		life = min(life, w.note.Life(life))
 	}
-	answers, err := d.control.fork(ctx, s.base.ID, len(all), life)
+	answers, err := p.forkMachine(ctx, base.ID, len(all), life)
 	if err != nil {
-		d.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("fork failed, making copies of the snapshot")
+		p.log.Warn().Err(err).Str(logkey.SandboxID, base.Name).Msg("fork failed, making copies of the snapshot")
 	}
-	var lost error
+	var left error
 	for i, a := range answers {
-		if a.Sandbox == nil || a.Sandbox.ID == "" {
+		if a.Sandbox == nil || a.Sandbox.ID == "" || i < len(all) && p.give(all[i], *a.Sandbox) {
 			continue
 		}
-		if i < len(all) && d.hand(all[i], s.base, *a.Sandbox) {
-			continue
-		}
-		lost = errors.Join(lost, d.control.remove(ctx, a.Sandbox.ID))
+		left = errors.Join(left, p.remove(ctx, a.Sandbox.ID))
 	}
 	for _, w := range all {
 		close(w.got)
 	}
 	if err != nil {
-		lost = errors.Join(lost, d.reap(ctx, s.base.Key))
+		left = errors.Join(left, p.removeStrayForks(ctx, base))
 	}
-	if lost != nil {
-		d.log.Warn().Err(lost).Str(logkey.SandboxID, s.base.Name).Msg("forks left over, they will be swept")
+	if left != nil {
+		p.log.Warn().Err(left).Str(logkey.SandboxID, base.Name).Msg("forks left over, they will be swept")
 	}
 }
 
-// hand gives a fork to the one who waits for it.
-func (d *Driver) hand(w *wish, base records.Record, m machine) bool {
-	r := with(w.record, moreNetwork, base.More[moreNetwork])
-	r.ID, r.Key = m.ID, base.Key
-	if err := d.book.Put(r); err != nil {
+// give gives a fork to the one who waits for it.
+func (p *provider) give(w *waiter, m machine) bool {
+	w.note.ID = m.ID
+	if err := p.journal.Write(*w.note); err != nil {
+		w.note.ID = ""
 		return false
 	}
-	w.record = r
 	w.got <- m
 	return true
 }
 
-// nurse lets a parent rest once it was forked, or when it was not for so long. A
-// parent that rests costs nothing, and what was forked from it keeps what it came
-// from; one that nobody was forked from is of no more use.
-func (d *Driver) nurse(s *source) {
+// removeStrayForks ends what a fork made whose answer was lost. Forks carry their
+// parent's metadata.
+func (p *provider) removeStrayForks(ctx context.Context, base cloud.Note) error {
+	ids, err := p.Find(ctx, &base)
+	if err != nil {
+		return err
+	}
+	notes, err := p.journal.All()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, n := range notes {
+		known[n.ID] = true
+	}
+	for _, id := range ids {
+		if !known[id] {
+			err = errors.Join(err, p.remove(ctx, id))
+		}
+	}
+	return err
+}
+
+// keepParent lets the parent of a base be forked.
+func (p *provider) keepParent(base cloud.Note) {
+	s := &parent{base: base, stopped: make(chan struct{}), ended: make(chan struct{}), forked: make(chan struct{})}
+	p.mu.Lock()
+	p.parents[base.ID] = s
+	p.mu.Unlock()
+	go p.expireParent(s)
+}
+
+// expireParent pauses a parent once it was forked, and ends it when it was not for so
+// long. A parent that is paused costs nothing, and what was forked from it keeps what
+// it came from; one that nobody was forked from is of no more use.
+func (p *provider) expireParent(s *parent) {
 	defer close(s.ended)
-	t := time.NewTimer(d.gather.rest)
+	t := time.NewTimer(p.forking.rest)
 	defer t.Stop()
 	select {
 	case <-s.forked:
@@ -172,36 +200,36 @@ func (d *Driver) nurse(s *source) {
 	case <-t.C:
 	}
 	s.mu.Lock()
-	busy := s.spent
+	used := s.spent
 	s.spent = true
 	s.mu.Unlock()
-	if busy {
+	if used {
 		<-s.forked
 	}
-	d.mu.Lock()
-	delete(d.sources, s.base.Name)
-	d.mu.Unlock()
+	p.mu.Lock()
+	delete(p.parents, s.base.ID)
+	p.mu.Unlock()
 	select {
 	case <-s.stopped:
 		return
 	default:
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), d.control.pace.slow)
+	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
 	defer cancel()
-	act := d.control.remove
-	if busy {
-		act = d.control.pause
+	act := p.remove
+	if used {
+		act = p.pause
 	}
 	if err := act(ctx, s.base.ID); err != nil {
-		d.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither resting nor ended, its lease ends it")
+		p.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither paused nor ended, its lease ends it")
 	}
 }
 
-// still ends what is done with a base's parent, and waits for it.
-func (d *Driver) still(base string) {
-	d.mu.Lock()
-	s := d.sources[base]
-	d.mu.Unlock()
+// stopForking ends what is done with a parent, and waits for it.
+func (p *provider) stopForking(id string) {
+	p.mu.Lock()
+	s := p.parents[id]
+	p.mu.Unlock()
 	if s == nil {
 		return
 	}

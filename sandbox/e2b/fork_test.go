@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
 // freeze makes a base with a file in it.
-func freeze(t *testing.T, d *Driver, spec sandbox.Spec) (base, parent string) {
+func freeze(t *testing.T, d *testDriver, spec sandbox.Spec) (base, parent string) {
 	t.Helper()
 	sb := open(t, d, spec)
 	shell(t, sb, "echo base >/workspace/repo/f")
@@ -21,11 +22,11 @@ func freeze(t *testing.T, d *Driver, spec sandbox.Spec) (base, parent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return base, sb.(*box).place.ID
+	return base, idOf(sb)
 }
 
 // openAll opens n sandboxes of a base at once.
-func openAll(t *testing.T, d *Driver, base string, n int, network sandbox.Network) []sandbox.Sandbox {
+func openAll(t *testing.T, d *testDriver, base string, n int, network sandbox.Network) []sandbox.Sandbox {
 	t.Helper()
 	all := make([]sandbox.Sandbox, n)
 	errs := make([]error, n)
@@ -63,7 +64,7 @@ func awaitCall(t *testing.T, s *e2bsim.Server, c e2bsim.Call, n int) {
 func TestForksAreGathered(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.gather.window = time.Second
+	d.p.forking.window = time.Second
 	base, parent := freeze(t, d, sandbox.Spec{Name: "base", Network: sandbox.Network{Allow: []string{"registry.example"}}})
 	all := openAll(t, d, base, 5, sandbox.Network{})
 	calls := s.Calls()
@@ -82,7 +83,7 @@ func TestForksAreGathered(t *testing.T) {
 		if allow, _, _ := s.Network(p.ID); len(allow) > 0 {
 			t.Errorf("fork %d may reach %q: it has the network of its parent", i, allow)
 		}
-		if r, err := d.book.Get(sb.Name()); err != nil || r.ID != p.ID || r.More[moreOpening] != "" {
+		if r, err := d.p.journal.Read(sb.Name()); err != nil || r.ID != p.ID || r.Stage != cloud.Ready {
 			t.Errorf("record %+v, %v", r, err)
 		}
 		ids = append(ids, p.ID)
@@ -122,7 +123,7 @@ func eventually(ok func() bool) bool {
 func TestManyForks(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.gather.window = 5 * time.Second // ends early, when there are enough
+	d.p.forking.window = 5 * time.Second // ends early, when there are enough
 	base, _ := freeze(t, d, sandbox.Spec{Name: "base"})
 	began := time.Now()
 	all := openAll(t, d, base, mostForks+2, sandbox.Network{})
@@ -145,7 +146,7 @@ func TestOneAlone(t *testing.T) {
 	if calls := s.Calls(); calls[e2bsim.CallFork] != 0 || !slices.Contains(s.Billed(), parent) {
 		t.Errorf("%d forks, parent among %q: %s", calls[e2bsim.CallFork], s.Billed(), parent)
 	}
-	d.gather.window = time.Second
+	d.p.forking.window = time.Second
 	openAll(t, d, base, 2, sandbox.Network{})
 	if n := s.Calls()[e2bsim.CallFork]; n != 1 {
 		t.Errorf("%d forks, want 1", n)
@@ -172,7 +173,7 @@ func TestForkFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, s := setup(t)
-			d.gather.window = time.Second
+			d.p.forking.window = time.Second
 			base, parent := freeze(t, d, sandbox.Spec{Name: "base"})
 			break_(s, parent)
 			all := openAll(t, d, base, 3, sandbox.Network{})
@@ -193,7 +194,7 @@ func TestForkFails(t *testing.T) {
 func TestUnusedParentEnds(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.gather.rest = 50 * time.Millisecond
+	d.p.forking.rest = 50 * time.Millisecond
 	base, parent := freeze(t, d, sandbox.Spec{Name: "base"})
 	if !eventually(func() bool { return !slices.Contains(slices.Concat(s.Billed(), s.Stored()), parent) }) {
 		t.Error("the parent lives on")
@@ -212,8 +213,8 @@ func TestBaseOutlivesItsMaker(t *testing.T) {
 	t.Parallel()
 	s := service(t)
 	c, dir := configFor(t, s), t.TempDir()
-	base, parent := freeze(t, driverOn(t, c, bookIn(t, dir), newTransport()), sandbox.Spec{Name: "base"})
-	d := driverOn(t, c, bookIn(t, dir), newTransport())
+	base, parent := freeze(t, driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true)), sandbox.Spec{Name: "base"})
+	d := driverOn(t, c, bookIn(t, dir), cloud.NewTransport(true))
 	t.Cleanup(func() { sweepAll(t, d, s) })
 	if !d.HasBase(t.Context(), base) {
 		t.Fatal("the base is not found")
@@ -288,7 +289,7 @@ func TestFreezeFails(t *testing.T) {
 			t.Errorf("%s: got %q", f.Kind, got)
 		}
 	}
-	s.Kill(sb.(*box).place.ID)
+	s.Kill(idOf(sb))
 	if _, err := d.Freeze(t.Context(), sb); !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("of a dead one: %v, want ErrGone", err)
 	}

@@ -4,71 +4,82 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
+	"github.com/yudai-dev/yudai/sandbox/inside"
 )
 
-// start is the message that starts a process. Stdin is always sent: without it
-// the process has a pipe that nobody closes.
-type start struct {
-	Process command `json:"process"`
-	Stdin   bool    `json:"stdin"`
-}
-
-type command struct {
-	Cmd  string            `json:"cmd"`
-	Args []string          `json:"args,omitempty"`
-	Envs map[string]string `json:"envs,omitempty"`
-	Cwd  string            `json:"cwd,omitempty"`
-}
-
-// event is one message of a process's stream. What is zero is not sent.
-type event struct {
-	Event struct {
-		Start *struct {
-			Pid int `json:"pid"`
-		} `json:"start"`
-		Data *struct {
-			Stdout []byte `json:"stdout"`
-			Stderr []byte `json:"stderr"`
-			Pty    []byte `json:"pty"`
-		} `json:"data"`
-		End *ending `json:"end"`
-	} `json:"event"`
-}
-
-// ending is how a process ended.
-type ending struct {
-	ExitCode int    `json:"exitCode"`
-	Exited   bool   `json:"exited"`
-	Status   string `json:"status"`
-	Error    string `json:"error"`
-}
-
-// code is the exit code as a shell reports it.
-func (e ending) code() int {
-	if e.Exited {
-		return e.ExitCode
+// run starts a process and follows its stream to the end. No deadline travels with
+// it: the daemon would kill the process by it. That there is no input is always said:
+// without it the process has a pipe that nobody closes. When the context ends, the
+// stream does, and the process goes on.
+func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out func(stderr bool, data []byte)) (int, error) {
+	ctx, dog, stop := cloud.Watch(ctx, d.provider.rhythm.silence)
+	defer stop()
+	if r.Stdin == nil {
+		r.Stdin = proto.Bool(false)
 	}
-	name, killed := strings.CutPrefix(e.Status, "signal: ")
+	s, err := d.client(user, dog).Start(ctx, connect.NewRequest(r))
+	var end *envd.ProcessEvent_EndEvent
+	var pid uint32
+	err = cloud.Drain(s, err, func(r *envd.StartResponse) {
+		switch e := r.GetEvent().GetEvent().(type) {
+		case *envd.ProcessEvent_Start:
+			pid = e.Start.GetPid()
+			d.unseen.Store(pid, true)
+		case *envd.ProcessEvent_Data:
+			pass(out, false, e.Data.GetStdout())
+			pass(out, false, e.Data.GetPty())
+			pass(out, true, e.Data.GetStderr())
+		case *envd.ProcessEvent_End:
+			end = e.End
+			d.unseen.Delete(pid)
+		}
+	})
+	switch {
+	case err != nil && context.Cause(ctx) != nil:
+		return 0, context.Cause(ctx)
+	case err != nil:
+		return 0, err
+	case end == nil:
+		return 0, fmt.Errorf("%w: the stream ended before the process", inside.ErrCut)
+	}
+	return exitCode(end), nil
+}
+
+func pass(out func(bool, []byte), stderr bool, data []byte) {
+	if len(data) > 0 {
+		out(stderr, data)
+	}
+}
+
+// exitCode is how a process ended as a shell reports it.
+func exitCode(e *envd.ProcessEvent_EndEvent) int {
+	if e.GetExited() {
+		return int(e.GetExitCode())
+	}
+	name, killed := strings.CutPrefix(e.GetStatus(), "signal: ")
 	if !killed {
-		return max(e.ExitCode, 1)
+		return max(int(e.GetExitCode()), 1)
 	}
 	name, _, _ = strings.Cut(name, " (core dumped)")
-	for n, s := range map[int]string{
-		1: "hangup", 2: "interrupt", 3: "quit", 4: "illegal instruction", 5: "trace/breakpoint trap", 6: "aborted", 7: "bus error",
-		8: "floating point exception", 9: "killed", 10: "user defined signal 1", 11: "segmentation fault", 12: "user defined signal 2",
-		13: "broken pipe", 14: "alarm clock", 15: "terminated",
-	} {
-		if name == s {
-			return 128 + n
-		}
+	names := []string{
+		"hangup", "interrupt", "quit", "illegal instruction", "trace/breakpoint trap", "aborted", "bus error", "floating point exception",
+		"killed", "user defined signal 1", "segmentation fault", "user defined signal 2", "broken pipe", "alarm clock", "terminated",
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return 128 + i + 1
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "signal ")); err == nil {
 		return 128 + n
@@ -76,125 +87,92 @@ func (e ending) code() int {
 	return 128
 }
 
-// run starts a process and follows its stream to the end. No deadline travels
-// with it: the daemon would kill the process by it. When the context ends, the
-// stream does, and the process goes on.
-func (d *daemon) run(ctx context.Context, s start, user string, out func(stderr bool, data []byte)) (ending, error) {
-	body, err := envelope(s)
+// processes lists the pids of what the daemon started and what has not ended.
+func (d *daemon) processes(ctx context.Context) ([]uint32, error) {
+	all, err := d.client("", nil).List(ctx, connect.NewRequest(&envd.ListRequest{}))
 	if err != nil {
-		return ending{}, fmt.Errorf("start process: %w", err)
+		return nil, cloud.CallError(err)
 	}
-	ctx, dog, stop := watch(ctx, d.rhythm.silence)
-	defer stop()
-	req, err := d.streamRequest(ctx, "/process.Process/Start", user, body)
-	if err != nil {
-		return ending{}, fmt.Errorf("start process: %w", err)
+	var pids []uint32
+	for _, p := range all.Msg.GetProcesses() {
+		pids = append(pids, p.GetPid())
 	}
-	resp, err := d.http.Do(req)
-	if err != nil {
-		return ending{}, fmt.Errorf("start process: %w", cutBy(ctx, bare(err)))
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return ending{}, readProblem("start process", resp, d.secret())
-	}
-	end, err := d.follow(&opened{from: resp.Body}, dog, out)
-	if err != nil {
-		return ending{}, fmt.Errorf("follow process: %w", cutBy(ctx, err))
-	}
-	return end, nil
+	return pids, nil
 }
 
-// streamRequest is the request of a stream with one message. The keepalive is
-// never below a second: a zero ends the whole daemon.
-func (d *daemon) streamRequest(ctx context.Context, path, user string, body []byte) (*http.Request, error) {
-	req, err := d.request(ctx, http.MethodPost, path, user, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+// endOldViews ends the processes whose stream broke before their end was seen: views
+// that nobody looks at. One that is captured with its stream comes back in every
+// copy, and may silence others there.
+func (d *daemon) endOldViews(ctx context.Context) error {
+	var old []uint32
+	d.unseen.Range(func(pid, _ any) bool {
+		old = append(old, pid.(uint32))
+		return true
+	})
+	if len(old) == 0 {
+		return nil
 	}
-	req.Header.Set("Content-Type", "application/connect+json")
-	req.Header.Set("Connect-Protocol-Version", "1")
-	req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.rhythm.keepalive/time.Second))))
-	return req, nil
-}
-
-// cutBy names what ended the context where that was what cut a stream: the
-// watchdog, or what the caller's context ended for.
-func cutBy(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	running, err := d.processes(ctx)
+	for _, pid := range running {
+		if slices.Contains(old, pid) {
+			err = errors.Join(err, d.kill(ctx, pid))
+		}
 	}
 	return err
 }
 
-// follow reads a process's stream to its end.
-func (d *daemon) follow(in *opened, dog *watchdog, out func(stderr bool, data []byte)) (ending, error) {
-	var end *ending
-	var plain plainOutput
-	pid := 0
-	for {
-		dog.stroke()
-		data, err := in.next()
-		dog.timer.Stop() // whoever takes the output may take its time
-		if errors.Is(err, io.EOF) && !errors.Is(err, errNoEnd) {
-			if end == nil {
-				return ending{}, fmt.Errorf("%w: without the process's end", errNoEnd)
-			}
-			return *end, nil
-		}
-		if err != nil {
-			return ending{}, err
-		}
-		if piece, stderr, ok := plain.read(data); ok {
-			pass(out, stderr, piece)
-			continue
-		}
-		var e event
-		if err := json.Unmarshal(data, &e); err != nil {
-			return ending{}, fmt.Errorf("%w: an event: %w", errNoEnd, err)
-		}
-		if e.Event.Start != nil {
-			pid = e.Event.Start.Pid
-			d.unseen.Store(pid, true)
-		}
-		if e.Event.Data != nil {
-			pass(out, false, e.Event.Data.Stdout)
-			pass(out, false, e.Event.Data.Pty)
-			pass(out, true, e.Event.Data.Stderr)
-		}
-		if e.Event.End != nil {
-			end = e.Event.End
-			d.unseen.Delete(pid)
-		}
+// kill ends a process by its pid, and not its children. One that is gone is no error.
+func (d *daemon) kill(ctx context.Context, pid uint32) error {
+	r := &envd.SendSignalRequest{Process: &envd.ProcessSelector{Selector: &envd.ProcessSelector_Pid{Pid: pid}}, Signal: envd.Signal_SIGNAL_SIGKILL}
+	_, err := d.client("", nil).SendSignal(ctx, connect.NewRequest(r))
+	if cloud.HasStatus(err, http.StatusNotFound) {
+		return nil
 	}
+	return cloud.CallError(err)
 }
 
-// plainOutput reads output as the daemon writes it, ten times as fast as any JSON.
-type plainOutput struct{ buf []byte }
+// outputCodec is the JSON of the protocol. It reads output as the daemon writes it
+// ten times as fast as a reader of any JSON.
+type outputCodec struct{}
 
-// read returns a piece of output, valid until the next one. What it does not know
-// to the letter is not plain: JSON has many ways to write the same.
-func (p *plainOutput) read(data []byte) (piece []byte, stderr, ok bool) {
+func withOutputCodec() connect.ClientOption { return connect.WithCodec(outputCodec{}) }
+
+// Name is that of the content type.
+func (outputCodec) Name() string { return "json" }
+
+// Marshal writes a message.
+func (outputCodec) Marshal(m any) ([]byte, error) { return protojson.Marshal(m.(proto.Message)) }
+
+// Unmarshal reads a message; fields that we do not know are left out.
+func (outputCodec) Unmarshal(data []byte, m any) error {
+	if r, ok := m.(*envd.StartResponse); ok && plainOutput(data, r) {
+		return nil
+	}
+	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m.(proto.Message))
+}
+
+// plainOutput reads output, if it is written as the daemon writes it to the letter:
+// JSON has many ways to write the same.
+func plainOutput(data []byte, r *envd.StartResponse) bool {
 	text, ok := bytes.CutPrefix(data, []byte(`{"event":{"data":{"std`))
 	if !ok {
-		return nil, false, false
+		return false
 	}
-	inner, ok := bytes.CutPrefix(text, []byte(`out":"`))
-	if !ok {
-		if inner, stderr = bytes.CutPrefix(text, []byte(`err":"`)); !stderr {
-			return nil, false, false
+	inner, stdout := bytes.CutPrefix(text, []byte(`out":"`))
+	if !stdout {
+		if inner, ok = bytes.CutPrefix(text, []byte(`err":"`)); !ok {
+			return false
 		}
 	}
 	inner, ok = bytes.CutSuffix(inner, []byte(`"}}}`))
-	if n := base64.StdEncoding.DecodedLen(len(inner)); n > len(p.buf) {
-		p.buf = make([]byte, n)
+	piece, err := base64.StdEncoding.AppendDecode(nil, inner)
+	if !ok || err != nil {
+		return false
 	}
-	n, err := base64.StdEncoding.Decode(p.buf, inner)
-	return p.buf[:n], stderr, ok && err == nil
-}
-
-func pass(out func(bool, []byte), stderr bool, data []byte) {
-	if len(data) > 0 {
-		out(stderr, data)
+	output := &envd.ProcessEvent_DataEvent{Output: &envd.ProcessEvent_DataEvent_Stderr{Stderr: piece}}
+	if stdout {
+		output.Output = &envd.ProcessEvent_DataEvent_Stdout{Stdout: piece}
 	}
+	r.Event = &envd.ProcessEvent{Event: &envd.ProcessEvent_Data{Data: output}}
+	return true
 }

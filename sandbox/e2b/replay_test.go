@@ -17,6 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
 )
 
 // exchange is one of the recording of the real daemon.
@@ -55,7 +59,7 @@ func (x exchange) message(t *testing.T) map[string]any {
 	t.Helper()
 	data := x.Request.Body
 	if x.Request.Headers["Content-Type"] == "application/connect+json" {
-		data = data[headLength:]
+		data = data[5:] // the envelope
 	}
 	var m map[string]any
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -103,19 +107,24 @@ func (r *replay) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // client is a daemon's client on the recording.
 func (r *replay) client() *daemon {
-	d := &daemon{base: "http://recorded", id: "i", http: &http.Client{Transport: r}, rhythm: defaultRhythm()}
-	d.rhythm.keepalive = 50 * time.Second // as recorded
-	return d
+	return recorded(r)
+}
+
+// recorded is a client of a daemon behind a transport, as patient as when the recording was made.
+func recorded(rt http.RoundTripper) *daemon {
+	p := &provider{http: &http.Client{Transport: rt}, rhythm: defaultRhythm()}
+	p.config.SandboxURL, p.rhythm.keepalive = "http://recorded", 50*time.Second
+	return p.daemon(machine{ID: "i"})
 }
 
 // meant is what a recorded exchange means for the driver.
 type meant struct {
-	Out, Err string // of a process
-	Code     int    // of a process
-	Fails    string // a part of the error
-	Status   int    // of an answer that is an error
-	Body     string // of a file
-	Listed   []int  // pids
+	Out, Err string   // of a process
+	Code     int      // of a process
+	Fails    string   // a part of the error
+	Status   int      // of an answer that is an error
+	Body     string   // of a file
+	Listed   []uint32 // pids
 }
 
 // means is what every exchange of the recording means.
@@ -131,7 +140,7 @@ func means() map[string]meant {
 		"keepalive": {}, "utf8-split": {Out: "a€ b"}, "grandchild-holds-end": {Out: "started\n"},
 		"pty": {Out: "/dev/pts/0\r\n30 100\r\n", Code: 7}, "big-70k": {Out: x}, "env-cwd": {Out: "/usr\nbar\n"},
 		"send-sigterm": {}, "sigterm": {Out: "up\nbye\n", Code: 5}, "send-sigkill": {}, "sigkill": {Out: "up\n", Code: 137},
-		"send-input": {}, "list-running": {Listed: []int{35}}, "close-stdin": {}, "stdin": {Out: "x\ndone\n"},
+		"send-input": {}, "list-running": {Listed: []uint32{35}}, "close-stdin": {}, "stdin": {Out: "x\ndone\n"},
 		"late": {Out: "bye\n", Code: 4}, "connect-late": {Code: 4}, "connect-unknown": {Fails: "not_found: process with pid 999999 not found"},
 		"signal-unknown": {Status: 404, Fails: "process with pid 999999 not found"}, "list-empty": {},
 		"stat-missing": {Status: 404, Fails: "file not found"}, "mkdir": {}, "mkdir-again": {Status: 409, Fails: "already_exists"},
@@ -196,14 +205,17 @@ func perform(t *testing.T, r *replay) (got meant) {
 	}
 	fail := func(err error) {
 		if err != nil {
-			got.Fails, got.Status = err.Error(), status(err)
+			got.Fails = err.Error()
+			if s := cloud.StatusOf(err); s != http.StatusOK { // of the answer, not in its stream
+				got.Status = s
+			}
 		}
 	}
 	switch {
 	case at.Path == "/health":
 		fail(d.health(t.Context()))
 	case at.Path == "/process.Process/Start", at.Path == "/process.Process/Connect":
-		end, err := d.run(t.Context(), startOf(t, x), userOf(x), func(stderr bool, data []byte) {
+		code, err := d.run(t.Context(), startOf(t, x), userOf(x), func(stderr bool, data []byte) {
 			if stderr {
 				got.Err += string(data)
 			} else {
@@ -211,22 +223,27 @@ func perform(t *testing.T, r *replay) (got meant) {
 			}
 		})
 		if err == nil {
-			got.Code = end.code()
+			got.Code = code
 		}
 		fail(err)
 	case at.Path == "/process.Process/List":
-		all, err := d.processes(t.Context())
-		for _, p := range all {
-			got.Listed = append(got.Listed, p.Pid)
-		}
+		got.Listed, err = d.processes(t.Context())
 		fail(err)
 	case at.Path == "/files" && x.Request.Method == http.MethodGet:
 		got.Body, err = readFile(t.Context(), d, at.Query().Get("path"))
 		fail(err)
 	case at.Path == "/files":
-		fail(d.upload(t.Context(), at.Query().Get("path"), "", bytes.NewReader(x.Request.Body)))
-	default: // the driver's reading of one message each way
-		fail(d.unary(t.Context(), at.Path, json.RawMessage(`{}`), nil))
+		fail(d.put(t.Context(), at.Query().Get("path"), "", x.Request.Body))
+	default: // the driver's reading of refusals
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://recorded"+at.Path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := d.send(t.Context(), "", req)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		fail(err)
 	}
 	compare(t, r)
 	if x.Response.Status == http.StatusPartialContent || x.Response.Status == http.StatusNoContent {
@@ -235,10 +252,14 @@ func perform(t *testing.T, r *replay) (got meant) {
 	return got
 }
 
-func startOf(t *testing.T, x exchange) start {
+func startOf(t *testing.T, x exchange) *envd.StartRequest {
 	t.Helper()
-	var s start
-	if data, err := json.Marshal(x.message(t)); err != nil || json.Unmarshal(data, &s) != nil {
+	s := &envd.StartRequest{}
+	data, err := json.Marshal(x.message(t))
+	if err == nil {
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, s)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -254,7 +275,7 @@ func userOf(x exchange) string {
 }
 
 func readFile(ctx context.Context, d *daemon, path string) (string, error) {
-	f, err := d.download(ctx, path, "")
+	f, err := d.open(ctx, path, "")
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
 const testKey = "e2b_secret_of_the_test"
@@ -63,9 +64,16 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: h, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-func scripted(answers ...answer) (*control, *script) {
+func scripted(answers ...answer) (*provider, *script) {
 	s := &script{answers: answers}
-	return &control{base: "https://api.test", key: testKey, http: &http.Client{Transport: s}, pace: defaultPace()}, s
+	return &provider{control: controlOn(&http.Client{Transport: s}, "https://api.test")}, s
+}
+
+// controlOn is a client of a control plane, with the patience of the real one.
+func controlOn(c *http.Client, base string) *cloud.Client {
+	return &cloud.Client{
+		Base: base, Key: testKey, Header: http.Header{"X-Api-Key": {testKey}}, HTTP: c, Patience: defaultPatience(), IsFull: isFull, IsUnchanged: isUnchanged,
+	}
 }
 
 const made = `{"sandboxID":"i1","envdVersion":"0.6.13","envdAccessToken":"t"}`
@@ -114,7 +122,7 @@ func TestRetries(t *testing.T) {
 				control, s := scripted(c.answers...)
 				began := time.Now()
 				var m machine
-				_, err := control.call(t.Context(), request{what: "do it", method: "POST", path: "/x", body: 1, makes: c.makes}, &m)
+				_, err := control.control.Do(t.Context(), cloud.Call{Method: "POST", Path: "/x", Body: 1, Makes: c.makes, Answer: &m})
 				took := time.Since(began)
 				if err != nil {
 					err = DefaultConfig().explain(err)
@@ -137,7 +145,7 @@ func TestRetries(t *testing.T) {
 func TestKeyErrorsNameTheSetting(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403} {
-		err := DefaultConfig().explain(&problem{what: "create sandbox", status: status})
+		err := DefaultConfig().explain(&cloud.Refusal{Status: status})
 		if !errors.Is(err, sandbox.ErrSetting) || !strings.Contains(err.Error(), "sandbox.e2b.api_key_env") || !strings.Contains(err.Error(), "E2B_API_KEY") {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -148,23 +156,22 @@ func TestKeyErrorsNameTheSetting(t *testing.T) {
 func TestCreateErrorsNameTheSetting(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		problem problem
+		refusal cloud.Refusal
 		is      error
 		says    string
 	}{
-		{problem{status: 404, message: "template 'yudai' not found"}, sandbox.ErrSetting, "yudai sandbox build e2b"},
-		{problem{status: 404}, sandbox.ErrSetting, "sandbox.e2b.template"},
-		{problem{status: 403, message: "Team does not have access to the template"}, sandbox.ErrSetting, "sandbox.e2b.template"},
-		{problem{status: 400, message: "Timeout cannot be greater than 1 hours"}, sandbox.ErrSetting, "sandbox.e2b.lease"},
-		{problem{status: 400, message: "bad"}, sandbox.ErrSetting, "sandbox.e2b"},
-		{problem{status: 429, message: "maximum number of concurrent sandboxes"}, sandbox.ErrCapacity, "solver.caps"},
-		{problem{status: 503, code: "sandbox_capacity_unavailable"}, sandbox.ErrCapacity, "capacity"},
-		{problem{status: 504, code: "sandbox_placement_timeout"}, sandbox.ErrUnavailable, ""},
+		{cloud.Refusal{Status: 404, Message: "template 'yudai' not found"}, sandbox.ErrSetting, "yudai sandbox build e2b"},
+		{cloud.Refusal{Status: 404}, sandbox.ErrSetting, "sandbox.e2b.template"},
+		{cloud.Refusal{Status: 403, Message: "Team does not have access to the template"}, sandbox.ErrSetting, "sandbox.e2b.template"},
+		{cloud.Refusal{Status: 400, Message: "Timeout cannot be greater than 1 hours"}, sandbox.ErrSetting, "sandbox.e2b.lease"},
+		{cloud.Refusal{Status: 400, Message: "bad"}, sandbox.ErrSetting, "sandbox.e2b"},
+		{cloud.Refusal{Status: 429, Message: "maximum number of concurrent sandboxes"}, sandbox.ErrCapacity, "solver.caps"},
+		{cloud.Refusal{Status: 503, Code: "sandbox_capacity_unavailable"}, sandbox.ErrCapacity, "capacity"},
+		{cloud.Refusal{Status: 504, Code: "sandbox_placement_timeout"}, sandbox.ErrUnavailable, ""},
 	} {
-		c.problem.what = "create sandbox"
-		err := DefaultConfig().explainCreate(&c.problem)
+		err := DefaultConfig().explainCreate(&c.refusal)
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want %v and %q", c.problem, err, c.is, c.says)
+			t.Errorf("%+v: %v, want %v and %q", c.refusal, err, c.is, c.says)
 		}
 	}
 }
@@ -176,7 +183,7 @@ func TestCreateRequest(t *testing.T) {
 	for _, status := range []int{200, 404, 405} {
 		control, s := scripted(answer{status: status, body: made}, answer{status: 201, body: made})
 		no := false
-		n := rules(sandbox.Network{Allow: []string{"a.example"}})
+		n := rules([]string{"a.example"})
 		n.Public = &no
 		_, err := control.create(t.Context(), creation{
 			Template: "yudai", Timeout: 600, Metadata: map[string]string{"k": "v"}, Internet: &no, Network: n,
@@ -206,25 +213,25 @@ func TestCreateRequest(t *testing.T) {
 func TestAgentName(t *testing.T) {
 	t.Parallel()
 	for _, browser := range []string{"mozilla", "chrome", "safari", "firefox", "edge", "opera", "msie"} {
-		if strings.Contains(strings.ToLower(agentName), browser) {
-			t.Errorf("%q has %q in it", agentName, browser)
+		if strings.Contains(strings.ToLower(cloud.UserAgent), browser) {
+			t.Errorf("%q has %q in it", cloud.UserAgent, browser)
 		}
 	}
-	d := &daemon{base: "http://x", id: "i", rhythm: defaultRhythm()}
-	req, err := d.request(t.Context(), "GET", "/health", "", nil)
-	if err != nil || req.Header.Get("User-Agent") != agentName {
-		t.Errorf("%v, %v", req, err)
+	control, s := scripted(answer{status: 200})
+	control.http, control.rhythm = control.control.HTTP, defaultRhythm()
+	if err := control.daemon(machine{ID: "i"}).health(t.Context()); err != nil || s.seen[0].Header.Get("User-Agent") != cloud.UserAgent {
+		t.Errorf("%v, %v", s.seen, err)
 	}
 }
 
 // TestFilter compares with what the official client sends.
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	query := url.Values{"metadata": {filter(map[string]string{"app": "yudai", "run": "42 a&b"})}}
-	if got, want := query.Encode(), "metadata=app%3Dyudai%26run%3D42%252520a%252526b"; got != want {
+	query := url.Values{"metadata": {filter("run", "42 a&b")}}
+	if got, want := query.Encode(), "metadata=run%3D42%252520a%252526b"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	inner, err := url.QueryUnescape(filter(map[string]string{"run": "42 a&b"}))
+	inner, err := url.QueryUnescape(filter("run", "42 a&b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +248,7 @@ func TestPages(t *testing.T) {
 		return answer{status: 200, header: map[string]string{"X-Next-Token": token}, body: fmt.Sprintf(`[{"sandboxID":%q}]`, id)}
 	}
 	control, s := scripted(next("b", "1"), next("c", "2"), next("", "3"))
-	all, err := control.list(t.Context(), map[string]string{"a": "b"})
+	all, err := control.list(t.Context(), "a", "b")
 	if err != nil || len(all) != 3 || all[2].ID != "3" {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -249,7 +256,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("query %v", q)
 	}
 	circle, _ := scripted(next("b", "1"))
-	if _, err := circle.list(t.Context(), nil); err == nil {
+	if _, err := circle.list(t.Context(), "a", "b"); err == nil {
 		t.Error("a list that never ends is read for ever")
 	}
 }
@@ -262,7 +269,7 @@ func TestGoneIsDone(t *testing.T) {
 		t.Error(err)
 	}
 	snapshots, s := scripted(answer{status: 404})
-	if err := snapshots.forget(t.Context(), "team/name:tag"); err != nil {
+	if err := snapshots.deleteSnapshot(t.Context(), "team/name:tag"); err != nil {
 		t.Error(err)
 	}
 	if got := s.seen[0].URL.EscapedPath(); got != "/templates/team%2Fname%3Atag" {

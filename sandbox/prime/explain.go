@@ -19,7 +19,7 @@ func (p *provider) Explain(err error) error {
 	var l *cloud.Lost
 	c := p.config
 	switch {
-	case err == nil || errors.Is(err, context.Canceled) || explained(err):
+	case err == nil || errors.Is(err, context.Canceled) || cloud.Explained(err):
 		return err
 	case errors.As(err, &l):
 		return fmt.Errorf("%w: Prime does not answer at %s (%sapi_url): %w", sandbox.ErrUnavailable, c.base(), section, err)
@@ -50,13 +50,6 @@ func (p *provider) Explain(err error) error {
 		return fmt.Errorf("%w: %sapi_url is not the address of the service: %s answers %w", sandbox.ErrSetting, section, c.base(), err)
 	}
 	return fmt.Errorf("%w: Prime answers %w", sandbox.ErrUnavailable, err)
-}
-
-// explained reports whether an error is the contract's already.
-func explained(err error) bool {
-	return slices.ContainsFunc([]error{
-		sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting, sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrDisk, errors.ErrUnsupported,
-	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // isQuota reports whether a refusal is about how many sandboxes there may be.

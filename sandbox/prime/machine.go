@@ -203,7 +203,7 @@ func (m *machine) Get(ctx context.Context, from string) (io.ReadCloser, error) {
 // Backoff tells which refusals of the gateway pass.
 func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
 	switch s := cloud.StatusOf(err); {
-	case explained(err) || isGone(err) || outOfSpace(err):
+	case cloud.Explained(err) || isGone(err) || outOfSpace(err):
 		return nil
 	case s == http.StatusConflict:
 		if _, ended := m.provider.hasEnded(ctx, m.id); ended {
@@ -224,7 +224,7 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 	var r *cloud.Refusal
 	refused := errors.As(err, &r) && !errors.Is(err, inside.ErrCut)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || explained(err):
+	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
 		return err
 	case isGone(err):
 		if n, ended := m.provider.hasEnded(ctx, m.id); ended && n.Status != "" {

@@ -172,7 +172,7 @@ func (p *provider) Plan(s sandbox.Spec, n *cloud.Note, base *cloud.Note) error {
 }
 
 // Create asks for the sandbox and waits until commands can run in it.
-func (p *provider) Create(ctx context.Context, n *cloud.Note, base *cloud.Note, save func() error) (inside.Remote, error) {
+func (p *provider) Create(ctx context.Context, _ sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (inside.Remote, error) {
 	o, err := p.create(ctx, n.Request)
 	if err != nil {
 		if s := cloud.StatusOf(err); base != nil && s >= 400 && s < 500 && !p.HasSnapshot(ctx, *base) {

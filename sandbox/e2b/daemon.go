@@ -1,0 +1,294 @@
+package e2b
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
+	"github.com/yudai-dev/yudai/sandbox/inside"
+)
+
+// envdPort is where the daemon listens inside a sandbox.
+const envdPort = 49983
+
+// The users of a template: commands are the ordinary one's.
+const (
+	plainUser = "user"
+	rootUser  = "root"
+)
+
+// rhythm is how streams show that they live.
+type rhythm struct {
+	keepalive time.Duration // how often the daemon says that it is there; whole seconds, 1 or more
+	silence   time.Duration // how long nothing may come, at least 2.5 times keepalive
+	health    time.Duration // how long a look may take
+	idle      time.Duration // how long a file may stand still
+	between   cloud.Backoff // while a machine is on its way between two states
+}
+
+func defaultRhythm() rhythm {
+	const s = time.Second
+	return rhythm{
+		keepalive: 20 * s, silence: 50 * s, health: 5 * s, idle: time.Minute,
+		between: cloud.Backoff{First: s / 5, Most: 3 * s, Total: 20 * s},
+	}
+}
+
+// daemon speaks to envd in one sandbox.
+type daemon struct {
+	provider *provider
+	base     string
+	id       string
+	token    atomic.Pointer[string]
+	unseen   sync.Map // pids of processes whose end was not seen
+}
+
+var _ cloud.Wire = (*daemon)(nil)
+
+func (p *provider) daemon(m machine) *daemon {
+	d := &daemon{provider: p, base: p.config.sandboxBase(m.ID, m.Domain), id: m.ID}
+	d.token.Store(&m.Token)
+	return d
+}
+
+// send sends a request as a user, "" leaves that open, and returns an answer that is
+// a success, with its body open.
+func (d *daemon) send(ctx context.Context, user string, req *http.Request) (*http.Response, error) {
+	token := *d.token.Load()
+	for k, v := range map[string]string{
+		"User-Agent": cloud.UserAgent, "E2b-Sandbox-Id": d.id, "E2b-Sandbox-Port": strconv.Itoa(envdPort), "Accept-Encoding": "identity",
+	} {
+		req.Header.Set(k, v)
+	}
+	if token != "" {
+		req.Header.Set("X-Access-Token", token)
+	}
+	if user != "" {
+		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":")))
+	}
+	res, err := d.provider.http.Do(req)
+	if err != nil {
+		return nil, cloud.Missed(ctx, err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		defer res.Body.Close()
+		r := cloud.ReadRefusal("envd", res, token)
+		r.Call = req.Method + " " + req.URL.Path
+		return nil, r
+	}
+	return res, nil
+}
+
+// client is the generated client of processes. The keepalive is never below a second:
+// a zero ends the whole daemon.
+func (d *daemon) client(user string, dog *cloud.Watchdog) envd.ProcessClient {
+	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
+		if dog != nil {
+			req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.rhythm.keepalive/time.Second))))
+		}
+		res, err := d.send(req.Context(), user, req)
+		if err == nil && dog != nil {
+			res.Body = dog.Body(res.Body)
+		}
+		return res, err
+	})
+	return envd.NewProcessClient(doer, d.base, cloud.ClientOptions(), withOutputCodec())
+}
+
+// authorized does something, once more where a token that was replaced could be fetched.
+func (d *daemon) authorized(ctx context.Context, do func() error) error {
+	err := do()
+	if cloud.HasStatus(err, http.StatusUnauthorized) {
+		m, look := d.provider.get(ctx, d.id)
+		if look == nil && m.Token != "" && m.Token != *d.token.Load() {
+			d.token.Store(&m.Token)
+			return do()
+		}
+	}
+	return err
+}
+
+// Start starts a program one time.
+func (d *daemon) Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (code int, err error) {
+	user := plainUser
+	if p.Root {
+		user = rootUser
+	}
+	cwd := "/" // a directory that nobody can remove
+	r := &envd.StartRequest{Process: &envd.ProcessConfig{Cmd: p.Argv[0], Args: p.Argv[1:], Cwd: &cwd}}
+	err = d.authorized(ctx, func() error {
+		code, err = d.run(ctx, r, user, out)
+		return err
+	})
+	return code, err
+}
+
+// Chowns reports whether uploaded files are another's than the commands' user's.
+func (d *daemon) Chowns() bool { return false }
+
+func (d *daemon) fileRequest(ctx context.Context, method, path, user string, body io.Reader) (*http.Request, error) {
+	query := url.Values{"path": {path}}
+	if user != "" {
+		query.Set("username", user)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, d.base+"/files?"+query.Encode(), body)
+	if err != nil {
+		return nil, fmt.Errorf("make request for a file: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/octet-stream")
+	}
+	return req, nil
+}
+
+// Put writes a file that belongs to the user. The daemon writes in place: who must
+// not see half a file moves it afterwards.
+func (d *daemon) Put(ctx context.Context, path string, data []byte) error {
+	return d.authorized(ctx, func() error { return d.put(ctx, path, plainUser, data) })
+}
+
+func (d *daemon) put(ctx context.Context, path, user string, data []byte) error {
+	within, cancel := context.WithTimeout(ctx, 5*d.provider.rhythm.idle)
+	defer cancel()
+	req, err := d.fileRequest(within, http.MethodPost, path, user, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	res, err := d.send(ctx, "", req)
+	if err != nil {
+		return fileError(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)); err != nil {
+		return cloud.Missed(ctx, err)
+	}
+	return nil
+}
+
+// fileError gives the answers about files their names.
+func fileError(err error) error {
+	switch cloud.StatusOf(err) {
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	case http.StatusInsufficientStorage:
+		return fmt.Errorf("%w: the disk of the template is full: %w", sandbox.ErrDisk, err)
+	}
+	return err
+}
+
+// Get opens a file.
+func (d *daemon) Get(ctx context.Context, path string) (file io.ReadCloser, err error) {
+	err = d.authorized(ctx, func() error {
+		file, err = d.open(ctx, path, plainUser)
+		return err
+	})
+	return file, err
+}
+
+func (d *daemon) open(ctx context.Context, path, user string) (io.ReadCloser, error) {
+	within, dog, stop := cloud.Watch(ctx, d.provider.rhythm.idle)
+	req, err := d.fileRequest(within, http.MethodGet, path, user, nil)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	res, err := d.send(within, "", req)
+	if err != nil {
+		stop()
+		return nil, fileError(err)
+	}
+	dog.Pause()
+	return &cloud.Download{Body: dog.Body(res.Body), Stop: stop, Explain: func(err error) error { return d.Explain(ctx, err) }}, nil
+}
+
+// Backoff waits while the edge says that the machine is between two states, or that
+// there is too much traffic: then nothing was started.
+func (d *daemon) Backoff(_ context.Context, err error) *cloud.Backoff {
+	var r *cloud.Refusal
+	if errors.As(err, &r) && (cloud.HasStatus(err, http.StatusConflict, http.StatusTooManyRequests) ||
+		r.Status == http.StatusBadGateway && strings.Contains(r.Message, "port is not open")) {
+		return &d.provider.rhythm.between
+	}
+	return nil
+}
+
+// Explain says what an error of the daemon means.
+func (d *daemon) Explain(ctx context.Context, err error) error {
+	var r *cloud.Refusal
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
+		return err
+	case !errors.As(err, &r) || errors.Is(err, inside.ErrCut):
+		return d.look(ctx, err)
+	case r.Origin == cloud.Stream:
+		switch r.Code {
+		case "unavailable", "canceled", "internal", "unknown", "resource_exhausted", "aborted", "deadline_exceeded": // the machine may be stopping
+			return d.look(ctx, err)
+		}
+		return err
+	case cloud.HasStatus(err, http.StatusUnauthorized, http.StatusForbidden):
+		return fmt.Errorf("%w: the sandbox does not accept the token that the service gave out for it: %w", sandbox.ErrUnavailable, err)
+	case r.Status >= http.StatusInternalServerError, r.Status == http.StatusConflict:
+		return d.look(ctx, err)
+	case r.Status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	}
+	return err
+}
+
+// look asks the daemon whether it lives, and then the control plane what became of
+// the machine. Without an answer the edge's word counts, if it gave one.
+func (d *daemon) look(ctx context.Context, err error) error {
+	health := d.health(ctx)
+	if health == nil {
+		return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	}
+	err = fmt.Errorf("%w (%w)", err, health)
+	look, cancel := context.WithTimeout(ctx, 3*d.provider.rhythm.health)
+	defer cancel()
+	m, failed := d.provider.get(look, d.id)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case cloud.HasStatus(failed, http.StatusNotFound):
+		return fmt.Errorf("%w: the service has ended it: %w", sandbox.ErrGone, err)
+	case failed == nil && m.State == paused:
+		return fmt.Errorf("%w: it was paused: %w", sandbox.ErrGone, err)
+	case cloud.HasStatus(failed, http.StatusUnauthorized):
+		return fmt.Errorf("%w (%w)", d.provider.Explain(failed), err)
+	case failed != nil && cloud.HasStatus(err, http.StatusBadGateway) && strings.Contains(err.Error(), "not found"):
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+}
+
+// health asks whether the daemon lives.
+func (d *daemon) health(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, d.provider.rhythm.health)
+	defer cancel()
+	req, err := http.NewRequestWithContext(within, http.MethodGet, d.base+"/health", nil)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	res, err := d.send(ctx, "", req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}

@@ -1,0 +1,80 @@
+package e2b
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/cloud"
+)
+
+// isFull reports the 429 of a team whose slots are all in use: waiting a second does
+// not help, something must end. The other kind says when to come again.
+func isFull(r *cloud.Refusal) bool { return r.After == 0 }
+
+// isUnchanged reports an answer that promises that nothing was changed.
+func isUnchanged(r *cloud.Refusal) bool {
+	return r.Status == http.StatusServiceUnavailable || r.Status == http.StatusGatewayTimeout && r.Code == "sandbox_placement_timeout"
+}
+
+// Explain turns an error of the control plane into one of the contract's, with the
+// setting to change.
+func (p *provider) Explain(err error) error { return p.config.explain(err) }
+
+func (c Config) explain(err error) error {
+	var r *cloud.Refusal
+	var l *cloud.Lost
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) || cloud.Explained(err):
+		return err
+	case errors.As(err, &l) || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: no answer from %s: %w", sandbox.ErrUnavailable, c.apiBase(), err)
+	case !errors.As(err, &r):
+		return err
+	}
+	switch {
+	case r.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w: the key of E2B was refused: put a key of your team into %s (%w)", sandbox.ErrSetting, c.key().Place(), err)
+	case r.Status == http.StatusForbidden:
+		return fmt.Errorf("%w: the team of the key in %s may not do that (%w)", sandbox.ErrSetting, c.key().Place(), err)
+	case r.Status == http.StatusTooManyRequests && isFull(r):
+		return fmt.Errorf("%w: as many sandboxes as the plan allows are running: end some, or lower solver.caps (%w)", sandbox.ErrCapacity, err)
+	case r.Status == http.StatusTooManyRequests:
+		return fmt.Errorf("%w: too many requests for longer than a minute (%w)", sandbox.ErrCapacity, err)
+	case r.Status == http.StatusServiceUnavailable && r.Code == "sandbox_capacity_unavailable":
+		return fmt.Errorf("%w: %w", sandbox.ErrCapacity, err)
+	case r.Status >= http.StatusInternalServerError:
+		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	return err
+}
+
+// explainCreate is explain for the call that makes a sandbox of the template.
+func (c Config) explainCreate(err error) error {
+	var r *cloud.Refusal
+	if !errors.As(err, &r) {
+		return c.explain(err)
+	}
+	text := strings.ToLower(r.Message)
+	says := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case r.Status == http.StatusNotFound, cloud.HasStatus(err, http.StatusForbidden, http.StatusBadRequest) && says("template"):
+		return fmt.Errorf("%w: there is no template %q for this key: build it with `yudai sandbox build e2b`, or set %stemplate (%w)",
+			sandbox.ErrSetting, c.Template, section, err)
+	case r.Status == http.StatusBadRequest && says("timeout", "instance length", "hours"):
+		return fmt.Errorf("%w: the plan does not allow so long a session: lower %slease (%s) (%w)", sandbox.ErrSetting, section, c.Lease, err)
+	case r.Status == http.StatusBadRequest:
+		return fmt.Errorf("%w: the service refuses the settings in sandbox.e2b (%w)", sandbox.ErrSetting, err)
+	}
+	return c.explain(err)
+}
