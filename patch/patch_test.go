@@ -16,7 +16,7 @@ import (
 
 // What git diff itself writes is read whole: names with spaces and umlauts,
 // renames, modes, binaries, symlinks, deletions, a change of type.
-func TestParsePatchReadsGit(t *testing.T) {
+func TestParseReadsGit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	git := func(args ...string) string {
@@ -65,7 +65,7 @@ func TestParsePatchReadsGit(t *testing.T) {
 	git("add", "-A")
 	text := git("diff", "--cached", "--binary", "--full-index", "-M", "HEAD")
 
-	got, err := patch.ParsePatch([]byte(text))
+	got, err := patch.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestParsePatchReadsGit(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, text)
 	}
-	flags, refused := patch.Inspect(got, []byte(text), solve.PatchRules{})
+	flags, refused := patch.Check(got, []byte(text), solve.PatchRules{})
 	if refused != "" {
 		t.Errorf("refused: %s", refused)
 	}
@@ -101,7 +101,7 @@ func add(path, mode, text string) string {
 }
 
 // Text that this program would skip and another one might read is refused.
-func TestParsePatchRefusesWhatGitDoesNotWrite(t *testing.T) {
+func TestParseRefusesWhatGitDoesNotWrite(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"preamble":          "From: me\n\n" + modify("a"),
@@ -122,18 +122,18 @@ func TestParsePatchRefusesWhatGitDoesNotWrite(t *testing.T) {
 		"binary and text":   "diff --git a/a b/a\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\n@@ -1 +1 @@\n-a\n+b\n",
 		"bad utf-8 header":  "diff --git a/\xff b/\xff\nindex 1..2 100644\n--- a/\xff\n+++ b/\xff\n@@ -1 +1 @@\n-a\n+b\n",
 	} {
-		if got, err := patch.ParsePatch([]byte(text)); err == nil {
+		if got, err := patch.Parse([]byte(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, got)
 		} else if !strings.HasPrefix(err.Error(), "parse patch: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got, err := patch.ParsePatch(nil); err != nil || got != nil {
+	if got, err := patch.Parse(nil); err != nil || got != nil {
 		t.Errorf("empty: %v %v", got, err)
 	}
 }
 
-func TestInspectRefuses(t *testing.T) {
+func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	all := solve.PatchRules{MaxBytes: 2000, MaxFiles: 3, RefuseInstructions: true}
 	for name, c := range map[string]struct{ patch, want string }{
@@ -178,11 +178,11 @@ func TestInspectRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changes, err := patch.ParsePatch([]byte(c.patch))
+			changes, err := patch.Parse([]byte(c.patch))
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags, refused := patch.Inspect(changes, []byte(c.patch), all)
+			flags, refused := patch.Check(changes, []byte(c.patch), all)
 			if !strings.Contains(refused, c.want) || flags != nil {
 				t.Errorf("refused %q, flags %q; want %q", refused, flags, c.want)
 			}
@@ -190,7 +190,7 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
-func TestInspectLetsHonestPatchesThrough(t *testing.T) {
+func TestCheckLetsHonestPatchesThrough(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		patch string
@@ -212,11 +212,11 @@ func TestInspectLetsHonestPatchesThrough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			changes, err := patch.ParsePatch([]byte(c.patch))
+			changes, err := patch.Parse([]byte(c.patch))
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags, refused := patch.Inspect(changes, []byte(c.patch), solve.PatchRules{MaxBytes: 10_000, MaxFiles: 10})
+			flags, refused := patch.Check(changes, []byte(c.patch), solve.PatchRules{MaxBytes: 10_000, MaxFiles: 10})
 			if refused != "" {
 				t.Fatalf("refused: %s", refused)
 			}
@@ -228,7 +228,7 @@ func TestInspectLetsHonestPatchesThrough(t *testing.T) {
 }
 
 // A megabyte of hostile text is read in a moment.
-func TestParsePatchIsQuick(t *testing.T) {
+func TestParseIsQuick(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		strings.Repeat("diff --git a/x b/x\n", 50_000),
@@ -238,28 +238,28 @@ func TestParsePatchIsQuick(t *testing.T) {
 		"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,400000 @@\n" + strings.Repeat("+\n", 400_000),
 	} {
 		began := time.Now()
-		changes, err := patch.ParsePatch([]byte(text))
-		patch.Inspect(changes, []byte(text), solve.PatchRules{})
+		changes, err := patch.Parse([]byte(text))
+		patch.Check(changes, []byte(text), solve.PatchRules{})
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%.20q took %s (%v)", text, took, err)
 		}
 	}
 }
 
-func FuzzParsePatch(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte(modify("a") + add("b", "120000", "a")))
 	f.Add([]byte("diff --git a/a b/b\nsimilarity index 90%\nrename from a\nrename to b\n"))
 	f.Add([]byte("diff --git a/a b/a\nindex 1..2 100644\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n"))
 	f.Add([]byte("diff --git \"a/\\303\\274\" \"b/\\303\\274\"\nold mode 100644\nnew mode 100755\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		changes, err := patch.ParsePatch(text)
+		changes, err := patch.Parse(text)
 		if err != nil {
 			if changes != nil {
 				t.Error("an error with changes")
 			}
 			return
 		}
-		_, refused := patch.Inspect(changes, text, solve.PatchRules{MaxFiles: 100})
+		_, refused := patch.Check(changes, text, solve.PatchRules{MaxFiles: 100})
 		seen := map[string]bool{}
 		for _, c := range changes {
 			if c.Path == "" || seen[c.Path] || c.Added < 0 || c.Deleted < 0 {

@@ -36,7 +36,7 @@ func CheckOf(v View) Check {
 	paragraph(&summary, v.headline()+" "+v.reason())
 	paragraph(&summary, v.askedBy())
 	for _, note := range v.Solve.Plan.Notes {
-		paragraph(&summary, "Note: "+sentence(Neutralise(note)))
+		paragraph(&summary, "Note: "+sentence(Sanitize(note)))
 	}
 	paragraph(&summary, v.runsTable())
 	if best, ok := v.champion(); ok {
@@ -75,16 +75,16 @@ const nativeAgent = "mini"
 // runCheckName is the same for the whole life of a run: "yudai / 3: gpt-5-mini t=0.2 test-first".
 func runCheckName(r solve.Run) string {
 	x := r.Experiment
-	words := []string{solve.Clip(plain(x.Model), 60)}
+	words := []string{solve.Clip(plainLine(x.Model), 60)}
 	if x.Temperature != nil {
 		words = append(words, "t="+solve.TemperatureText(x.Temperature))
 	}
 	if x.MaxEdits > 0 {
 		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
 	}
-	words = append(words, solve.Clip(plain(x.Strategy), 40))
+	words = append(words, solve.Clip(plainLine(x.Strategy), 40))
 	if x.Agent != nativeAgent && x.Agent != "" {
-		words = append(words, solve.Clip(plain(x.Agent), 40))
+		words = append(words, solve.Clip(plainLine(x.Agent), 40))
 	}
 	if x.Repeat > 1 {
 		words = append(words, "again "+strconv.Itoa(x.Repeat))
@@ -111,7 +111,7 @@ func (v View) runSummary(r solve.Run) string {
 	fact := func(name, value string) { row(&b, []string{name, value}) }
 	fact("State", v.stateText(r))
 	if why := v.whyNot(r); why != "" {
-		fact("Why not", Neutralise(solve.Clip(why, 500)))
+		fact("Why not", Sanitize(solve.Clip(why, 500)))
 	}
 	if r.Verdict != nil || r.State.Final() {
 		fact("Tests", testsText(r))
@@ -123,7 +123,7 @@ func (v View) runSummary(r solve.Run) string {
 	fact("Temperature", solve.TemperatureText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
-	v.placed(r, fact)
+	v.repeatAndWave(r, fact)
 	if r.AgentTime > 0 || r.State.Final() {
 		fact("Latency", solve.FormatDuration(r.AgentTime))
 	}
@@ -131,7 +131,7 @@ func (v View) runSummary(r solve.Run) string {
 	fact("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
 	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
 	if cost := r.SandboxCost(); cost > 0 {
-		fact("Sandboxes", cost.String()+on(r.Stays))
+		fact("Sandboxes", cost.String()+onDrivers(r.Stays))
 	}
 	if r.Attempt > 1 {
 		fact("Attempt", strconv.Itoa(r.Attempt))
@@ -147,7 +147,7 @@ func runDetails(r solve.Run) string {
 	var b strings.Builder
 	if c := r.Candidate; c != nil {
 		for _, f := range c.Flags {
-			paragraph(&b, "Look at: "+sentence(Neutralise(f)))
+			paragraph(&b, "Look at: "+sentence(Sanitize(f)))
 		}
 		paragraph(&b, "### Changed files")
 		paragraph(&b, fileList(c.Files, 50))
@@ -181,13 +181,13 @@ func fileList(files []solve.FileChange, n int) string {
 	for _, f := range files[:min(n, len(files))] {
 		from := ""
 		if f.OldPath != "" {
-			from = " from " + code(f.OldPath)
+			from = " from " + codeSpan(f.OldPath)
 		}
 		lines := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
 		if f.Binary {
 			lines = "binary"
 		}
-		fmt.Fprintf(&b, "- %s%s (%s, %s)\n", code(f.Path), from, Neutralise(f.Op), lines)
+		fmt.Fprintf(&b, "- %s%s (%s, %s)\n", codeSpan(f.Path), from, Sanitize(f.Op), lines)
 	}
 	if rest := len(files) - n; rest > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", rest)
@@ -199,9 +199,9 @@ func fileList(files []solve.FileChange, n int) string {
 func (c Check) bounded(summary, text string) Check {
 	c.Name = solve.CutText(c.Name, MaxTitle)
 	c.Title = solve.CutText(solve.OneLine(c.Title), MaxTitle)
-	c.Summary = finish(summary, MaxCheck)
+	c.Summary = withinLimit(summary, MaxCheck)
 	if strings.TrimSpace(text) != "" {
-		c.Text = finish(text, MaxCheck)
+		c.Text = withinLimit(text, MaxCheck)
 	}
 	return c
 }

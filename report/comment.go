@@ -19,14 +19,14 @@ func ProgressComment(v View) string {
 		paragraph(&b, "Base: "+v.baseText()+". "+v.baseTests())
 	}
 	for _, note := range v.Solve.Plan.Notes {
-		paragraph(&b, "Note: "+sentence(Neutralise(note)))
+		paragraph(&b, "Note: "+sentence(Sanitize(note)))
 	}
 	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar()+" "+v.andSaved())
+	paragraph(&b, v.costSoFar()+" "+v.savedSentence())
 	if !v.Solve.State.Final() {
 		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
 	}
-	return finish(b.String(), MaxComment)
+	return withinLimit(b.String(), MaxComment)
 }
 
 // FinalComment is the second comment, which tells people how the solve ended:
@@ -49,7 +49,7 @@ func FinalComment(v View) string {
 		paragraph(&b, v.failures())
 		paragraph(&b, v.whereToLook())
 	}
-	return finish(b.String(), MaxComment)
+	return withinLimit(b.String(), MaxComment)
 }
 
 // failures lists the tests that stood between each candidate and a pull request.
@@ -83,7 +83,7 @@ func (v View) whereToLook() string {
 	s := v.Solve
 	var parts []string
 	if s.Base.Test.Command != "" {
-		parts = append(parts, "The tests of "+v.baseText()+" run with "+code(s.Base.Test.Command)+".")
+		parts = append(parts, "The tests of "+v.baseText()+" run with "+codeSpan(s.Base.Test.Command)+".")
 	}
 	if v.Checks != "" && !strings.ContainsAny(v.Checks, " ()<>[]\n") {
 		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
@@ -91,7 +91,7 @@ func (v View) whereToLook() string {
 	if len(v.Runs) > 0 {
 		parts = append(parts, fmt.Sprintf("All runs cost %s%s.", v.cost(), v.andSandboxes()))
 	}
-	parts = append(parts, "Solve "+code(string(s.ID))+" is its name in the logs.")
+	parts = append(parts, "Solve "+codeSpan(string(s.ID))+" is its name in the logs.")
 	return strings.Join(parts, " ")
 }
 
@@ -103,8 +103,8 @@ func StatusText(v View) string {
 		paragraph(&b, "Pull request: "+v.pullText()+".")
 	}
 	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar()+" "+v.andSaved())
-	return finish(b.String(), MaxComment)
+	paragraph(&b, v.costSoFar()+" "+v.savedSentence())
+	return withinLimit(b.String(), MaxComment)
 }
 
 // WhyText answers /yudai why: the decision, the runner-up first.
@@ -121,12 +121,12 @@ func WhyText(v View) string {
 	default:
 		paragraph(&b, "There is no decision yet. **"+v.headline()+"**")
 	}
-	return finish(b.String(), MaxComment)
+	return withinLimit(b.String(), MaxComment)
 }
 
 // RunningText answers a trigger for an issue that already has a live solve.
 func RunningText(v View) string {
-	return finish("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+
+	return withinLimit("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+
 		" Stop it with the comment `/yudai cancel`, then ask again.", MaxComment)
 }
 
@@ -193,7 +193,7 @@ func labelHelp(labels []string) string {
 	}
 	var names []string
 	for _, l := range labels {
-		names = append(names, code(l))
+		names = append(names, codeSpan(l))
 	}
 	if len(names) == 1 {
 		return "The label " + names[0]
@@ -217,22 +217,22 @@ func (v View) askedBy() string {
 	}
 	switch t.Kind {
 	case solve.TriggerLabel:
-		return "Asked for by " + code(t.Actor) + " with a label."
+		return "Asked for by " + codeSpan(t.Actor) + " with a label."
 	case solve.TriggerCommand:
-		return "Asked for by " + code(t.Actor) + " with a comment." + v.goesOn()
+		return "Asked for by " + codeSpan(t.Actor) + " with a comment." + v.continues()
 	case solve.TriggerButton:
-		return "Asked for by " + code(t.Actor) + " with a button." + v.goesOn()
+		return "Asked for by " + codeSpan(t.Actor) + " with a button." + v.continues()
 	case solve.TriggerReview:
-		return "Asked for by " + code(t.Actor) + " with a review." + v.goesOn()
+		return "Asked for by " + codeSpan(t.Actor) + " with a review." + v.continues()
 	default:
-		return "Asked for by " + code(t.Actor) + " through the API."
+		return "Asked for by " + codeSpan(t.Actor) + " through the API."
 	}
 }
 
 // baseTests says what the base's own tests said.
 func (v View) baseTests() string {
 	base := v.Solve.Base
-	out := "Its tests run with " + code(base.Test.Command)
+	out := "Its tests run with " + codeSpan(base.Test.Command)
 	switch c := base.Report; {
 	case c.Passed+c.Failed+c.Skipped > 0:
 		out += fmt.Sprintf(": %d pass, %d fail, %d skipped", c.Passed, c.Failed, c.Skipped)
@@ -265,18 +265,18 @@ func paragraph(b *strings.Builder, text string) {
 	b.WriteString(text + "\n")
 }
 
-// finish bounds a text of ours.
-func finish(text string, limit int) string {
+// withinLimit bounds a text of ours.
+func withinLimit(text string, limit int) string {
 	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest was left out: GitHub takes no more.*")
 }
 
-// goesOn says from which solve this one goes on, and what for; "" for most.
-func (v View) goesOn() string {
+// continues says from which solve this one goes on, and what for; "" for most.
+func (v View) continues() string {
 	f := v.Solve.Follows
 	if f == nil {
 		return ""
 	}
-	of := " solve " + code(string(f.Of)) + "."
+	of := " solve " + codeSpan(string(f.Of)) + "."
 	switch f.Kind {
 	case solve.FollowPick:
 		return fmt.Sprintf(" It makes run %d the champion of", f.N) + of

@@ -27,16 +27,16 @@ func (v View) saved() string {
 	return text
 }
 
-// andSaved is what was left out as a paragraph of its own.
-func (v View) andSaved() string {
+// savedSentence is what was left out as a paragraph of its own.
+func (v View) savedSentence() string {
 	if text := v.saved(); text != "" {
 		return "Saved: " + text + "."
 	}
 	return ""
 }
 
-// spared says whether the run of that number was never started because it was not needed.
-func (v View) spared(n int) bool {
+// neverStarted says whether the run of that number was never started because it was not needed.
+func (v View) neverStarted(n int) bool {
 	r, _ := v.run(n)
 	return r.NotNeeded && r.Attempt == 0
 }

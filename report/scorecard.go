@@ -102,7 +102,7 @@ func (v View) whyNot(r solve.Run) string {
 
 // experimentText names what made a run: model, temperature, and which repeat it was.
 func experimentText(x solve.Experiment) string {
-	out := code(x.Model)
+	out := codeSpan(x.Model)
 	if x.Temperature != nil {
 		out += " at temperature " + solve.TemperatureText(x.Temperature)
 	}
@@ -130,7 +130,7 @@ func (v View) facts(r solve.Run) string {
 	fact("Temperature", solve.TemperatureText(r.Experiment.Temperature))
 	fact("Strategy", codeCell(r.Experiment.Strategy))
 	fact("Agent", codeCell(r.Experiment.Agent))
-	v.placed(r, fact)
+	v.repeatAndWave(r, fact)
 	if n := r.Experiment.MaxEdits; n > 0 {
 		fact("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
 	}
@@ -140,7 +140,7 @@ func (v View) facts(r solve.Run) string {
 		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
-		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, on(r.Stays)))
+		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.Stays)))
 	}
 	if text := v.saved(); text != "" {
 		fact("Saved", text)
@@ -150,21 +150,21 @@ func (v View) facts(r solve.Run) string {
 	return b.String()
 }
 
-// placed tells the repeat and the wave of a run, where there are several.
-func (v View) placed(r solve.Run, fact func(name, value string)) {
+// repeatAndWave tells the repeat and the wave of a run, where there are several.
+func (v View) repeatAndWave(r solve.Run, fact func(name, value string)) {
 	if v.repeated() {
 		fact("Repeat", strconv.Itoa(r.Experiment.Repeat))
 	}
-	if v.waved() {
+	if v.severalWaves() {
 		fact("Wave", fmt.Sprintf("%d of %d", r.Experiment.Wave, v.Solve.Plan.Waves()))
 	}
 }
 
-// on names the drivers of sandboxes: ", on e2b and local"; "" for none.
-func on(stays []solve.Stay) string {
+// onDrivers names the drivers of sandboxes: ", on e2b and local"; "" for none.
+func onDrivers(stays []solve.Stay) string {
 	var names []string
 	for _, s := range stays {
-		if name := code(s.Driver); !slices.Contains(names, name) {
+		if name := codeSpan(s.Driver); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -176,12 +176,12 @@ func on(stays []solve.Stay) string {
 
 func (v View) baseText() string {
 	base := v.Solve.Base
-	out := code(base.Branch)
+	out := codeSpan(base.Branch)
 	if v.Solve.Revision() {
-		out = code(v.Solve.Branch)
+		out = codeSpan(v.Solve.Branch)
 	}
 	if base.SHA != "" {
-		out += " at " + code(base.SHA[:min(len(base.SHA), 12)])
+		out += " at " + codeSpan(base.SHA[:min(len(base.SHA), 12)])
 	}
 	return out
 }
@@ -204,14 +204,14 @@ func (v View) why() string {
 	}
 	for i, n := range d.Ranking {
 		c, known := d.Against(n)
-		if !known || v.spared(n) {
+		if !known || v.neverStarted(n) {
 			continue
 		}
 		name := fmt.Sprintf("Against run %d", n)
 		if i == 1 {
 			name = fmt.Sprintf("**Against run %d, the runner-up**", n)
 		}
-		fmt.Fprintf(&b, "\n- %s: %s", name, sentence(Neutralise(v.against(c))))
+		fmt.Fprintf(&b, "\n- %s: %s", name, sentence(Sanitize(v.against(c))))
 	}
 	b.WriteString("\n")
 	if same := solve.Agreement(v.Runs, best.N); len(same) > 0 {
@@ -223,13 +223,13 @@ func (v View) why() string {
 // picked says who chose a champion that the rule did not, and what the rule says of the two.
 func (v View) picked(best solve.Run) string {
 	d := v.Solve.Decision
-	text := fmt.Sprintf("Run %d (%s) is the champion because %s picked it.", best.N, experimentText(best.Experiment), code(d.PickedBy))
+	text := fmt.Sprintf("Run %d (%s) is the champion because %s picked it.", best.N, experimentText(best.Experiment), codeSpan(d.PickedBy))
 	if d.First == best.N {
 		return text + " The rule names it, too."
 	}
 	for _, c := range d.Comparisons {
 		if c.Winner == d.First && c.Loser == best.N {
-			return text + fmt.Sprintf(" By the rule run %d ranks before it: %s", d.First, sentence(Neutralise(v.against(c))))
+			return text + fmt.Sprintf(" By the rule run %d ranks before it: %s", d.First, sentence(Sanitize(v.against(c))))
 		}
 	}
 	return text
@@ -257,7 +257,7 @@ func (v View) ruleText() string {
 	var b strings.Builder
 	b.WriteString("<details>\n<summary>The rule, and how to recompute the decision</summary>\n\n")
 	for i, words := range d.Rule {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, Neutralise(words))
+		fmt.Fprintf(&b, "%d. %s\n", i+1, Sanitize(words))
 	}
 	b.WriteString("\nExport the solve's record and run `yudai reduce --explain FILE`: it decides again from the record and prints every comparison.\n\n</details>\n")
 	return b.String()
@@ -275,7 +275,7 @@ func runList(numbers []int) string {
 func codeList(names []string, n, total int) string {
 	var b strings.Builder
 	for _, name := range names[:min(n, len(names))] {
-		b.WriteString("- " + code(name) + "\n")
+		b.WriteString("- " + codeSpan(name) + "\n")
 	}
 	if rest := max(total, len(names)) - min(n, len(names)); rest > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", rest)

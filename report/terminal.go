@@ -21,7 +21,7 @@ func Terminal(v View, width int) string {
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
 		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())
-		if text := v.andSaved(); text != "" {
+		if text := v.savedSentence(); text != "" {
 			say(text)
 		}
 	}
@@ -29,7 +29,7 @@ func Terminal(v View, width int) string {
 	b.WriteString("\n")
 	if !ok {
 		for _, r := range v.runs() {
-			if why := v.whyNot(r); why != "" && !v.spared(r.N) {
+			if why := v.whyNot(r); why != "" && !v.neverStarted(r.N) {
 				say(fmt.Sprintf("- run %d, %s: %s", r.N, v.stateText(r), solve.Clip(why, 300)))
 			}
 		}
@@ -38,7 +38,7 @@ func Terminal(v View, width int) string {
 	say(fmt.Sprintf("Why run %d:", best.N))
 	d := v.Solve.Decision
 	for _, n := range d.Ranking {
-		if c, known := d.Against(n); known && !v.spared(n) {
+		if c, known := d.Against(n); known && !v.neverStarted(n) {
 			say(fmt.Sprintf("- against run %d: %s", n, v.against(c)))
 		}
 	}

@@ -114,7 +114,7 @@ func (v View) headline() string {
 		return "Preparing the repository: clone, install, run its tests once."
 	case solve.StateRunning:
 		what := solve.Count(len(v.Runs), "experiment")
-		if v.waved() {
+		if v.severalWaves() {
 			what += fmt.Sprintf(", wave %d of %d", v.Solve.Wave, v.Solve.Plan.Waves())
 		}
 		return fmt.Sprintf("Running %s: %d ended, %d at work, %d waiting.", what, ended, working, waiting)
@@ -142,11 +142,11 @@ func (v View) headline() string {
 func (v View) reason() string {
 	switch s := v.Solve; {
 	case s.State == solve.StateCancelled && s.CancelWhy != "":
-		return "Stopped: " + sentence(Neutralise(solve.Clip(s.CancelWhy, 300)))
+		return "Stopped: " + sentence(Sanitize(solve.Clip(s.CancelWhy, 300)))
 	case s.State == solve.StateCancelled && s.CancelBy != "":
-		return "Stopped by " + code(s.CancelBy) + "."
+		return "Stopped by " + codeSpan(s.CancelBy) + "."
 	case s.State.Final() && s.State != solve.StateSolved && s.Reason != "":
-		return sentence(Neutralise(solve.Clip(strings.ReplaceAll(s.Reason, "\n", "; "), 500)))
+		return sentence(Sanitize(solve.Clip(strings.ReplaceAll(s.Reason, "\n", "; "), 500)))
 	default:
 		return ""
 	}
@@ -160,10 +160,10 @@ func RefusalText(v View) string { return reasons(v.Solve.Reason) }
 func reasons(reason string) string {
 	var lines []string
 	if first, rest, several := strings.Cut(reason, "\n"); several && strings.HasSuffix(first, ":") {
-		return Neutralise(solve.Clip(first, 500)) + "\n\n- " + strings.TrimPrefix(reasons(rest), "- ")
+		return Sanitize(solve.Clip(first, 500)) + "\n\n- " + strings.TrimPrefix(reasons(rest), "- ")
 	}
 	for line := range strings.Lines(reason) {
-		if line = Neutralise(solve.Clip(line, 500)); line != "" {
+		if line = Sanitize(solve.Clip(line, 500)); line != "" {
 			lines = append(lines, line)
 		}
 	}

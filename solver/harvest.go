@@ -113,11 +113,11 @@ func (w *worker) empty(ctx context.Context, cancelled bool) error {
 
 // candidate stores the patch and describes it.
 func (w *worker) candidate(ctx context.Context, diff []byte) (*solve.Candidate, error) {
-	changes, err := patch.ParsePatch(diff)
+	changes, err := patch.Parse(diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	flags, refused := patch.Inspect(changes, diff, w.settings(w.solve).Patch)
+	flags, refused := patch.Check(changes, diff, w.settings(w.solve).Patch)
 	sum := sha256.Sum256(diff)
 	c := &solve.Candidate{
 		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),

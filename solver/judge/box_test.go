@@ -114,7 +114,7 @@ func (b base) candidate(t *testing.T, script string) judge.Input {
 	if diff != "" {
 		diff += "\n"
 	}
-	changes, err := patch.ParsePatch([]byte(diff))
+	changes, err := patch.Parse([]byte(diff))
 	must(t, err)
 	return judge.Input{
 		Patch: []byte(diff), Changes: changes, Base: b.report, RequireFix: true,

@@ -132,9 +132,9 @@ func TestHarvestSpellsMovedLinksOut(t *testing.T) {
 	if strings.Contains(diff, "rename ") || !strings.Contains(diff, "new file mode 120000") || !strings.Contains(diff, "+../../x") {
 		t.Fatalf("patch = %s", diff)
 	}
-	changes, err := patch.ParsePatch([]byte(diff))
+	changes, err := patch.Parse([]byte(diff))
 	must(t, err)
-	if _, refused := patch.Inspect(changes, []byte(diff), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
+	if _, refused := patch.Check(changes, []byte(diff), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
 		t.Errorf("refused: %q", refused)
 	}
 }

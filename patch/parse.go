@@ -11,16 +11,16 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// MaxPatch is the largest patch [ParsePatch] reads at all, in bytes.
-const MaxPatch = 64 << 20
+// MaxBytes is the largest patch [Parse] reads at all, in bytes.
+const MaxBytes = 64 << 20
 
-// ParsePatch lists what a patch in git's own format changes, in the order of
+// Parse lists what a patch in git's own format changes, in the order of
 // the patch. A patch is foreign input: everything that git diff does not write
 // itself (text between files, headers without "diff --git", copies, one path
 // twice) is an error, so that no other program can read more in it than this one.
 // An empty patch is no change.
-func ParsePatch(patch []byte) ([]solve.FileChange, error) {
-	parsed, err := parse(patch)
+func Parse(patch []byte) ([]solve.FileChange, error) {
+	parsed, err := parseDiff(patch)
 	if err != nil {
 		return nil, fmt.Errorf("parse patch: %w", err)
 	}
@@ -41,9 +41,9 @@ func ParsePatch(patch []byte) ([]solve.FileChange, error) {
 	return out, nil
 }
 
-func parse(patch []byte) ([]*gitdiff.File, error) {
-	if len(patch) > MaxPatch {
-		return nil, fmt.Errorf("%d bytes is more than %d", len(patch), MaxPatch)
+func parseDiff(patch []byte) ([]*gitdiff.File, error) {
+	if len(patch) > MaxBytes {
+		return nil, fmt.Errorf("%d bytes is more than %d", len(patch), MaxBytes)
 	}
 	headers, err := scanPatch(patch)
 	if err != nil {

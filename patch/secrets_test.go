@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-func TestInspectFlagsSecrets(t *testing.T) {
+func TestCheckFlagsSecrets(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("a1B2", 9)
 	for line, want := range map[string]bool{
@@ -29,11 +29,11 @@ func TestInspectFlagsSecrets(t *testing.T) {
 			hunk = "@@ -1,2 +1 @@\n a\n"
 		}
 		text := []byte("diff --git a/x.env b/x.env\nindex 1111111..2222222 100644\n--- a/x.env\n+++ b/x.env\n" + hunk + line + "\n")
-		changes, err := patch.ParsePatch(text)
+		changes, err := patch.Parse(text)
 		if err != nil {
 			t.Fatal(line, err)
 		}
-		flags, refused := patch.Inspect(changes, text, solve.PatchRules{})
+		flags, refused := patch.Check(changes, text, solve.PatchRules{})
 		if got := slices.Contains(flags, "adds what looks like a secret: x.env"); got != want || refused != "" {
 			t.Errorf("%q: flags %q, refused %q", line, flags, refused)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/report"
 )
 
-func TestNeutralise(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	t.Parallel()
 	const z = "\u200b"
 	for in, want := range map[string]string{
@@ -31,7 +31,7 @@ func TestNeutralise(t *testing.T) {
 		"\xff":                                "\uFFFD",
 		"":                                    "",
 	} {
-		if got := report.Neutralise(in); got != want {
+		if got := report.Sanitize(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func harmless(t interface {
 	Fatalf(string, ...any)
 }, in string,
 ) {
-	out := report.Neutralise(in)
+	out := report.Sanitize(in)
 	if strings.ContainsAny(out, "\n\r") || strings.HasPrefix(out, "/yudai") {
 		t.Fatalf("%q became %q", in, out)
 	}
@@ -66,12 +66,12 @@ func harmless(t interface {
 }
 
 // Whatever comes in, one paragraph of plain text comes out.
-func TestNeutraliseProperties(t *testing.T) {
+func TestSanitizeProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) { harmless(t, foreign.Draw(t, "foreign")) })
 }
 
-func FuzzNeutralise(f *testing.F) {
+func FuzzSanitize(f *testing.F) {
 	f.Add("@octocat closes #1 <!-- x --> ![a](b)")
 	f.Fuzz(func(t *testing.T, in string) { harmless(t, in) })
 }

@@ -24,10 +24,10 @@ func (v View) cells(r solve.Run) []string {
 		latency = solve.FormatDuration(r.AgentTime)
 	}
 	out := []string{strconv.Itoa(r.N)}
-	if v.waved() {
+	if v.severalWaves() {
 		out = append(out, waveText(r.Experiment.Wave))
 	}
-	if v.mixed() {
+	if v.severalAgents() {
 		out = append(out, r.Experiment.Agent)
 	}
 	out = append(out, r.Experiment.Model, solve.TemperatureText(r.Experiment.Temperature), r.Experiment.Strategy)
@@ -40,10 +40,10 @@ func (v View) cells(r solve.Run) []string {
 // columns are those of the table; of the waves, the agents and the repeats only if there are several.
 func (v View) columns() []string {
 	out := []string{"Run"}
-	if v.waved() {
+	if v.severalWaves() {
 		out = append(out, "Wave")
 	}
-	if v.mixed() {
+	if v.severalAgents() {
 		out = append(out, "Agent")
 	}
 	out = append(out, "Model", "Temp", "Strategy")
@@ -53,11 +53,11 @@ func (v View) columns() []string {
 	return append(out, "State", "Tests", "Files", "Lines", "Latency", "Cost", "Why not")
 }
 
-// waved says whether the plan has more than one wave.
-func (v View) waved() bool { return v.Solve.Plan.Waves() > 1 }
+// severalWaves says whether the plan has more than one wave.
+func (v View) severalWaves() bool { return v.Solve.Plan.Waves() > 1 }
 
-// mixed says whether the plan has more than one agent.
-func (v View) mixed() bool {
+// severalAgents says whether the plan has more than one agent.
+func (v View) severalAgents() bool {
 	all := v.Solve.Plan.Experiments
 	return slices.ContainsFunc(all, func(x solve.Experiment) bool { return x.Agent != all[0].Agent })
 }
@@ -93,7 +93,7 @@ func (v View) runsTable() string {
 					cells[i] = codeCell(solve.Clip(c, 60))
 				}
 			case "Why not":
-				cells[i] = Neutralise(solve.Clip(c, 160))
+				cells[i] = Sanitize(solve.Clip(c, 160))
 			}
 		}
 		if cells[state] == "champion" {

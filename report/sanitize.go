@@ -13,11 +13,11 @@ import (
 // is invisible to people, and keeps a mention from being one.
 const zwsp = "\u200b"
 
-// Neutralise makes a foreign text safe to stand in Markdown that goes out under
+// Sanitize makes a foreign text safe to stand in Markdown that goes out under
 // our name: one line in which nothing is a mention, an issue reference, a
 // closing keyword's target, a link, an image, HTML, code, a heading or a table.
 // People read the same words as in the source.
-func Neutralise(s string) string {
+func Sanitize(s string) string {
 	s = solve.OneLine(s)
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
@@ -64,9 +64,9 @@ func onlyDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// code is a foreign text as a code span, in which GitHub acts on nothing. The
+// codeSpan is a foreign text as a code span, in which GitHub acts on nothing. The
 // text is cut at 200 characters. In a table it has to be a [codeCell].
-func code(s string) string {
+func codeSpan(s string) string {
 	s = solve.Clip(solve.OneLine(s), 200)
 	if s == "" {
 		return "—"
@@ -79,7 +79,7 @@ func code(s string) string {
 }
 
 // codeCell is a code span for a table, where a bare stroke would end the cell even inside the span.
-func codeCell(s string) string { return cell(code(s)) }
+func codeCell(s string) string { return cell(codeSpan(s)) }
 
 // cell keeps Markdown's strokes from ending a table's cell.
 func cell(markdown string) string { return strings.ReplaceAll(markdown, "|", `\|`) }
@@ -111,10 +111,10 @@ func longestRun(s string, of rune) int {
 	return longest
 }
 
-// plain makes a foreign text one line for places that are no Markdown: titles,
+// plainLine makes a foreign text one line for places that are no Markdown: titles,
 // commit messages. What GitHub would act on loses its sign: mentions, issue
 // numbers, addresses.
-func plain(s string) string {
+func plainLine(s string) string {
 	s = solve.OneLine(s)
 	s = webScheme().ReplaceAllString(s, "")
 	s = ghReference().ReplaceAllString(s, "$1 $2")

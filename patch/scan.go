@@ -13,7 +13,7 @@ import (
 // scanPatch walks through every line and counts the files. It accepts only the
 // lines that git diff writes, each where it may stand.
 func scanPatch(patch []byte) (files int, err error) {
-	s := patchScanner{}
+	s := scanner{}
 	for n, line := range bytes.SplitAfter(patch, []byte("\n")) {
 		if len(line) > 0 && !s.accept(strings.TrimSuffix(string(line), "\n")) {
 			return 0, fmt.Errorf("line %d is no part of a patch of git diff", n+1)
@@ -25,34 +25,34 @@ func scanPatch(patch []byte) (files int, err error) {
 	return s.files, nil
 }
 
-// patchScanner is where in a patch the next line stands.
-type patchScanner struct {
-	place      patchPlace
+// scanner is where in a patch the next line stands.
+type scanner struct {
+	position   position
 	old, added int64 // lines left of the hunk
 	files      int
 }
 
-type patchPlace int
+type position int
 
 const (
-	patchStart patchPlace = iota
+	patchStart position = iota
 	patchHeader
 	patchHunks
 	patchBinary
 )
 
-func (s *patchScanner) inHunk() bool { return s.old > 0 || s.added > 0 }
+func (s *scanner) inHunk() bool { return s.old > 0 || s.added > 0 }
 
-func (s *patchScanner) accept(line string) bool {
+func (s *scanner) accept(line string) bool {
 	if s.inHunk() {
 		return s.content(line)
 	}
 	if strings.HasPrefix(line, "diff --git ") {
-		s.place = patchHeader
+		s.position = patchHeader
 		s.files++
 		return readableHeader(line)
 	}
-	switch s.place {
+	switch s.position {
 	case patchHeader:
 		return s.header(line) || s.hunk(line)
 	case patchHunks:
@@ -64,9 +64,9 @@ func (s *patchScanner) accept(line string) bool {
 	}
 }
 
-func (s *patchScanner) header(line string) bool {
+func (s *scanner) header(line string) bool {
 	if line == "GIT binary patch" || strings.HasPrefix(line, "Binary files ") && strings.HasSuffix(line, " differ") {
-		s.place = patchBinary
+		s.position = patchBinary
 		return true
 	}
 	return readableHeader(line) && hasAnyPrefix(line,
@@ -81,7 +81,7 @@ func readableHeader(line string) bool {
 }
 
 // hunk reads the two line counts of "@@ -a,b +c,d @@".
-func (s *patchScanner) hunk(line string) bool {
+func (s *scanner) hunk(line string) bool {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	head, _, found := strings.Cut(rest, " @@")
 	before, after, both := strings.Cut(head, " +")
@@ -90,7 +90,7 @@ func (s *patchScanner) hunk(line string) bool {
 	}
 	old, okOld := hunkLines(before)
 	added, okAdded := hunkLines(after)
-	s.place, s.old, s.added = patchHunks, old, added
+	s.position, s.old, s.added = patchHunks, old, added
 	return okOld && okAdded
 }
 
@@ -106,7 +106,7 @@ func hunkLines(s string) (int64, bool) {
 }
 
 // content takes one line of a hunk.
-func (s *patchScanner) content(line string) bool {
+func (s *scanner) content(line string) bool {
 	switch {
 	case line == "" || line[0] == ' ':
 		s.old--

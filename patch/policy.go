@@ -11,13 +11,13 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Inspect judges a patch by what it touches; changes are what [ParsePatch] read
+// Check judges a patch by what it touches; changes are what [Parse] read
 // from it. flags are what people should look at before they merge; refused is
 // why the patch may not be published at all, "" if it may. Both quote paths
 // that the candidate chose: they are foreign text.
 //
 // A symlink that is only moved would carry no mode; package tree writes it as a new one.
-func Inspect(changes []solve.FileChange, patch []byte, rules solve.PatchRules) (flags []string, refused string) {
+func Check(changes []solve.FileChange, patch []byte, rules solve.PatchRules) (flags []string, refused string) {
 	if rules.MaxBytes > 0 && len(patch) > rules.MaxBytes {
 		return nil, fmt.Sprintf("the patch has %d bytes, more than %d (solver.patch.max_kib)", len(patch), rules.MaxBytes)
 	}
@@ -140,7 +140,7 @@ func linkTargets(changes []solve.FileChange, patch []byte) (map[string]string, e
 	if !slices.ContainsFunc(changes, func(c solve.FileChange) bool { return c.Mode == "120000" }) {
 		return nil, nil
 	}
-	parsed, err := parse(patch)
+	parsed, err := parseDiff(patch)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func PullTitle(v View) string { return solve.CutText(subject(v.Solve.Issue), Max
 // subject is "fix: " and the issue's title, cleaned and cut to 60 characters at
 // a word. What people wrote before a colon as kind of change is not repeated.
 func subject(issue solve.Issue) string {
-	title := plain(issue.Title)
+	title := plainLine(issue.Title)
 	title = regexp.MustCompile(`(?i)^\[?(?:fix|bug|bugfix|issue)\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`).ReplaceAllString(title, "")
 	title = strings.TrimLeft(title, "/ ")
 	if len([]rune(title)) > 60 {
@@ -44,15 +44,15 @@ func CommitMessage(v View) string {
 		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
 	}
 	if r, ok := v.champion(); ok {
-		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), solve.Clip(plain(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
-		if s := plain(r.Experiment.Strategy); s != "" {
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), solve.Clip(plainLine(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
+		if s := plainLine(r.Experiment.Strategy); s != "" {
 			b.WriteString(", strategy " + solve.Clip(s, 80))
 		}
 		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
 	}
 	b.WriteString("\n")
-	if t := v.Solve.Trigger; !t.Kind.Operator() && plain(t.Actor) != "" {
-		b.WriteString("Requested-by: " + solve.Clip(plain(t.Actor), 80) + "\n")
+	if t := v.Solve.Trigger; !t.Kind.Operator() && plainLine(t.Actor) != "" {
+		b.WriteString("Requested-by: " + solve.Clip(plainLine(t.Actor), 80) + "\n")
 	}
 	b.WriteString("Yudai-Solve: " + solve.MarkerWord(string(v.Solve.ID)) + "\n")
 	return b.String()
@@ -69,10 +69,10 @@ func PullBody(v View) string {
 	if s.Base.Branch != "" && s.Base.Branch == s.Repo.DefaultBranch {
 		word = "Fixes"
 	}
-	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Neutralise(solve.Clip(s.Issue.Title, 200))))
+	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Sanitize(solve.Clip(s.Issue.Title, 200))))
 	best, ok := v.champion()
 	if !ok {
-		return finish(b.String(), MaxBody)
+		return withinLimit(b.String(), MaxBody)
 	}
 	if s.Revision() {
 		paragraph(&b, "This is the scorecard of the last revision: it is compared with the pull request as it was before.")
@@ -80,7 +80,7 @@ func PullBody(v View) string {
 	paragraph(&b, v.facts(best))
 	if c := best.Candidate; c != nil {
 		for _, f := range c.Flags {
-			paragraph(&b, "**Look at this before you merge:** "+sentence(Neutralise(f)))
+			paragraph(&b, "**Look at this before you merge:** "+sentence(Sanitize(f)))
 		}
 		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
 			paragraph(&b, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
@@ -101,6 +101,6 @@ func PullBody(v View) string {
 		paragraph(&b, fence(s.Base.Test.Command))
 	}
 	paragraph(&b, v.ruleText())
-	paragraph(&b, v.askedBy()+" Solve "+code(string(s.ID))+".")
-	return finish(b.String(), MaxBody)
+	paragraph(&b, v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
+	return withinLimit(b.String(), MaxBody)
 }

@@ -25,7 +25,7 @@ func secretFiles(patch []byte) ([]string, error) {
 	if !secretShapes.Match(patch) {
 		return nil, nil
 	}
-	parsed, err := parse(patch)
+	parsed, err := parseDiff(patch)
 	if err != nil {
 		return nil, err
 	}
