@@ -66,7 +66,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv 
 	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = r.url, r.url, r.url+"/graphql"
 	// The emulator has no secondary limits, and people watch: no need to go slowly.
 	cfg.GitHub.Write.Interval, cfg.GitHub.Write.PerHour, cfg.GitHub.Write.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
-	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.Settle = 5*time.Second, 15*time.Second, 15*time.Second
+	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
 	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
 	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
 	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")

@@ -41,7 +41,7 @@ type App struct {
 	asApp *github.Client
 
 	mu       sync.Mutex
-	gates    map[int64]*gate // by installation; 0 is the App itself
+	backoffs map[int64]*limitBackoff // by installation; 0 is the App itself
 	clients  map[scope]*github.Client
 	evicts   map[int64]uint64 // by installation, see Evict
 	grants   map[int64]*github.InstallationPermissions
@@ -64,10 +64,10 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	a := &App{
 		cfg: cfg, id: secrets.AppID, key: key,
 		base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host},
-		gates:   map[int64]*gate{},
-		clients: map[scope]*github.Client{},
-		evicts:  map[int64]uint64{},
-		grants:  map[int64]*github.InstallationPermissions{},
+		backoffs: map[int64]*limitBackoff{},
+		clients:  map[scope]*github.Client{},
+		evicts:   map[int64]uint64{},
+		grants:   map[int64]*github.InstallationPermissions{},
 	}
 	if v4, err := url.Parse(cfg.V4APIURL); err == nil && v4.Host != "" {
 		a.hosts = append(a.hosts, v4.Host)
@@ -83,26 +83,26 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	return a, nil
 }
 
-// gate returns an installation's standing, made on first use.
-func (a *App) gate(installation int64) *gate {
+// backoff returns an installation's standing, made on first use.
+func (a *App) backoff(installation int64) *limitBackoff {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g := a.gates[installation]
+	g := a.backoffs[installation]
 	if g == nil {
-		g = &gate{now: a.now}
-		a.gates[installation] = g
+		g = &limitBackoff{now: a.now}
+		a.backoffs[installation] = g
 	}
 	return g
 }
 
-// guarded is the base transport with an installation's gate around it.
-func (a *App) guarded(installation int64) http.RoundTripper {
-	return &guard{next: a.base, gate: a.gate(installation), hosts: a.hosts}
+// limitedTransport is the base transport with an installation's gate around it.
+func (a *App) limitedTransport(installation int64) http.RoundTripper {
+	return &limitTransport{next: a.base, backoff: a.backoff(installation), hosts: a.hosts}
 }
 
 // signer signs requests with the App's own JWT.
 func (a *App) signer(installation int64) *ghinstallation.AppsTransport {
-	tr := ghinstallation.NewAppsTransportFromPrivateKey(a.guarded(installation), a.id, a.key)
+	tr := ghinstallation.NewAppsTransportFromPrivateKey(a.limitedTransport(installation), a.id, a.key)
 	tr.BaseURL = strings.TrimSuffix(a.api.String(), "/")
 	return tr
 }
@@ -148,7 +148,7 @@ func (a *App) evicted(installation int64) uint64 {
 // PausedUntil is when the present limit of an installation ends; a time in the
 // past if there is none.
 func (a *App) PausedUntil(installation int64) time.Time {
-	return a.gate(installation).pausedUntil()
+	return a.backoff(installation).pausedUntil()
 }
 
 // asAppDo calls GitHub as the App itself.

@@ -13,20 +13,20 @@ import (
 
 const (
 	// backoff between tries of a write that failed without GitHub naming a time.
-	firstBackoff   = time.Second
-	longestBackoff = 5 * time.Minute
+	firstRetryDelay   = time.Second
+	longestRetryDelay = 5 * time.Minute
 	// maxTries ends a write that GitHub answers with nothing but failures: five hours.
 	maxTries = 64
-	// maxEarly ends a write refused as if something just made did not exist: two minutes.
-	maxEarly = 8
+	// maxNotVisible ends a write refused as if something just made did not exist: two minutes.
+	maxNotVisible = 8
 	// commitPause is how long a pull request waits for a commit that is not stored yet.
 	commitPause = 5 * time.Second
 )
 
 // attempt is one try to write one claimed effect.
-type attempt struct {
+type writeTry struct {
 	w    *Writer
-	lane *lane
+	lane *installationQueue
 	e    solve.Effect
 	view report.View
 	// commit is the champion's, for a pull request.
@@ -42,8 +42,8 @@ type attempt struct {
 	made               int64  // the check run made last
 	failures           int    // with this try, if it failed; see fail
 	evictions          uint64 // of the installation's clients, when the try began
-	// verifying: nothing is claimed, see [Writer.verify].
-	verifying bool
+	// doubleChecking: nothing is claimed, see [Writer.verify].
+	doubleChecking bool
 }
 
 // tooLateError says that too little is left of the claim for another call.
@@ -54,30 +54,30 @@ type tooLateError struct {
 
 func (*tooLateError) Error() string { return "the claim ends too soon for another call" }
 
-// deadError ends an effect: writing it can never succeed. The reason may be shown.
-type deadError struct{ reason string }
+// permanentError ends an effect: writing it can never succeed. The reason may be shown.
+type permanentError struct{ reason string }
 
-func (e *deadError) Error() string { return e.reason }
+func (e *permanentError) Error() string { return e.reason }
 
-func dead(format string, args ...any) error {
-	return &deadError{reason: fmt.Sprintf(format, args...)}
+func permanent(format string, args ...any) error {
+	return &permanentError{reason: fmt.Sprintf(format, args...)}
 }
 
-// againError asks for another try after a while.
-type againError struct {
+// retryLaterError asks for another try after a while.
+type retryLaterError struct {
 	after  time.Duration
 	reason string
 }
 
-func (e *againError) Error() string { return e.reason }
+func (e *retryLaterError) Error() string { return e.reason }
 
 // write claims an effect, makes it and stores how it went.
-func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
-	a := &attempt{w: w, lane: l, evictions: w.app.evicted(l.installation)}
-	commitErr := a.readCommit(ctx, e) // before the claim, whose length depends on it
+func (w *Writer) write(ctx context.Context, l *installationQueue, e solve.Effect) {
+	t := &writeTry{w: w, lane: l, evictions: w.app.evicted(l.installation)}
+	commitErr := t.readCommit(ctx, e) // before the claim, whose length depends on it
 	now := w.app.now()
 	var err error
-	a.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(a.leaseTime()))
+	t.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(t.leaseTime()))
 	if err != nil {
 		// With the lease lost another node has it, or our own lease is over.
 		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
@@ -86,124 +86,124 @@ func (w *Writer) write(ctx context.Context, l *lane, e solve.Effect) {
 		sleep(ctx, tick)
 		return
 	}
-	a.unknown = !a.e.SentAt.IsZero()
-	a.doubtful = a.unknown
+	t.unknown = !t.e.SentAt.IsZero()
+	t.doubtful = t.unknown
 	var receipt solve.Receipt
 	switch {
 	case commitErr != nil:
 		err = commitErr
-	case a.unknown && now.Before(w.settled(a.e)):
-		err = &againError{after: w.settled(a.e).Sub(now), reason: a.e.Error}
+	case t.unknown && now.Before(w.settled(t.e)):
+		err = &retryLaterError{after: w.settled(t.e).Sub(now), reason: t.e.Error}
 	default:
-		receipt, err = a.send(ctx)
+		receipt, err = t.send(ctx)
 	}
-	if err := a.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
+	if err := t.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
 		// The claim runs out, and the next try looks the write up.
-		w.log(ctx, a.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg("effect's outcome not stored")
+		w.log(ctx, t.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg("effect's outcome not stored")
 	}
 }
 
 // readCommit reads the champion's commit, for a pull request.
-func (a *attempt) readCommit(ctx context.Context, e solve.Effect) error {
+func (t *writeTry) readCommit(ctx context.Context, e solve.Effect) error {
 	if e.Kind != solve.EffectPull {
 		return nil
 	}
-	data, err := a.w.store.Artifact(ctx, e.Solve, solve.CommitArtifact)
+	data, err := t.w.store.Artifact(ctx, e.Solve, solve.CommitArtifact)
 	if errors.Is(err, solve.ErrNotFound) {
-		return a.missingCommit(ctx, e)
+		return t.missingCommit(ctx, e)
 	}
 	if err != nil {
 		return fmt.Errorf("read the champion's commit: %w", err)
 	}
-	a.commit, err = solve.DecodeCommit(data)
+	t.commit, err = solve.DecodeCommit(data)
 	return err
 }
 
 // missingCommit waits while the solver may still store the commit.
-func (a *attempt) missingCommit(ctx context.Context, e solve.Effect) error {
-	s, err := a.w.store.Solve(ctx, e.Solve)
+func (t *writeTry) missingCommit(ctx context.Context, e solve.Effect) error {
+	s, err := t.w.store.Solve(ctx, e.Solve)
 	if err != nil && !errors.Is(err, solve.ErrNotFound) {
 		return fmt.Errorf("read solve: %w", err)
 	}
 	if err != nil || s.State.Final() {
-		return dead("the champion's commit is not stored, and its solve has ended")
+		return permanent("the champion's commit is not stored, and its solve has ended")
 	}
-	return &againError{after: commitPause, reason: "the champion's commit is not stored yet"}
+	return &retryLaterError{after: commitPause, reason: "the champion's commit is not stored yet"}
 }
 
 // leaseTime allows for the pace: a visible write may follow a git object of its
 // own. It is longer for a pull request: its commit may need many objects.
-func (a *attempt) leaseTime() time.Duration {
-	d := a.w.cfg.Lease + a.w.cfg.Interval
-	if objects := len(a.commit.Files); objects > 0 {
-		d += time.Duration(objects)*(a.w.cfg.Interval/4+time.Second) + 4*a.w.cfg.Interval
+func (t *writeTry) leaseTime() time.Duration {
+	d := t.w.cfg.Lease + t.w.cfg.Interval
+	if objects := len(t.commit.Files); objects > 0 {
+		d += time.Duration(objects)*(t.w.cfg.Interval/4+time.Second) + 4*t.w.cfg.Interval
 	}
 	return d
 }
 
 // send renders the newest state and writes it.
-func (a *attempt) send(ctx context.Context) (solve.Receipt, error) {
+func (t *writeTry) send(ctx context.Context) (solve.Receipt, error) {
 	var err error
-	a.view, err = a.w.view(ctx, a.e)
+	t.view, err = t.w.view(ctx, t.e)
 	if errors.Is(err, solve.ErrNotFound) {
-		return solve.Receipt{}, dead("its solve is gone")
+		return solve.Receipt{}, permanent("its solve is gone")
 	}
 	if err != nil {
-		return solve.Receipt{}, &againError{after: backoff(a.fail()), reason: Redact(err.Error())}
+		return solve.Receipt{}, &retryLaterError{after: retryDelay(t.fail()), reason: Redact(err.Error())}
 	}
-	switch a.e.Kind {
+	switch t.e.Kind {
 	case solve.EffectReact, solve.EffectDone:
-		return a.react(ctx)
+		return t.react(ctx)
 	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
-		return a.comment(ctx)
+		return t.comment(ctx)
 	case solve.EffectClaim:
-		return a.claim(ctx)
+		return t.claim(ctx)
 	case solve.EffectCheck, solve.EffectRun:
-		return a.check(ctx)
+		return t.check(ctx)
 	case solve.EffectPull:
-		return a.pull(ctx)
+		return t.pull(ctx)
 	case solve.EffectRelease:
-		return a.release(ctx)
+		return t.release(ctx)
 	default:
-		return solve.Receipt{}, dead("unknown kind of effect %q", a.e.Kind)
+		return solve.Receipt{}, permanent("unknown kind of effect %q", t.e.Kind)
 	}
 }
 
 // settle stores how the try went.
-func (a *attempt) settle(ctx context.Context, receipt solve.Receipt, err error) error {
-	now, store := a.w.app.now(), a.w.store
+func (t *writeTry) settle(ctx context.Context, receipt solve.Receipt, err error) error {
+	now, store := t.w.app.now(), t.w.store
 	if err == nil {
-		a.w.log(ctx, a.e).Debug().Msg("effect written")
-		if a.repeated {
-			a.w.verifyLater(a, now)
+		t.w.log(ctx, t.e).Debug().Msg("effect written")
+		if t.repeated {
+			t.w.checkLater(t, now)
 		}
-		a.w.memory.forget(a.e.Key)
-		return store.FinishEffect(ctx, a.e.Key, a.e.Token, a.e.Wanted, receipt, now, now)
+		t.w.memory.forget(t.e.Key)
+		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt, now, now)
 	}
-	due, reason := a.next(now, err)
+	due, reason := t.next(now, err)
 	if due.IsZero() {
-		a.w.log(ctx, a.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
-		a.w.memory.forget(a.e.Key)
-		return store.KillEffect(ctx, a.e.Key, a.e.Token, reason, now)
+		t.w.log(ctx, t.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
+		t.w.memory.forget(t.e.Key)
+		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason, now)
 	}
-	if a.unknown && !a.called.IsZero() {
-		due = later(due, a.called.Add(a.w.cfg.Settle)) // it can have lasted: what counts for the lists is its end
+	if t.unknown && !t.called.IsZero() {
+		due = later(due, t.called.Add(t.w.cfg.ListLag)) // it can have lasted: what counts for the lists is its end
 	}
-	a.w.log(ctx, a.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
-	if outcomeOf(err) == outcomeRights {
-		a.w.memory.hold(a.e.Key, due, a.evictions)
+	t.w.log(ctx, t.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
+	if outcomeOf(err) == outcomePermission {
+		t.w.memory.hold(t.e.Key, due, t.evictions)
 		due = now // for the store: the wait may end before its time
 	}
-	return store.RetryEffect(ctx, a.e.Key, a.e.Token, due, reason, a.unknown)
+	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due, reason, t.unknown)
 }
 
 // next decides when to try again; the zero time is never.
-func (a *attempt) next(now time.Time, err error) (time.Time, string) {
-	var gone *deadError
+func (t *writeTry) next(now time.Time, err error) (time.Time, string) {
+	var gone *permanentError
 	if errors.As(err, &gone) {
 		return time.Time{}, gone.reason
 	}
-	var again *againError
+	var again *retryLaterError
 	if errors.As(err, &again) {
 		return now.Add(again.after), again.reason
 	}
@@ -221,31 +221,31 @@ func (a *attempt) next(now time.Time, err error) (time.Time, string) {
 		errors.As(err, &limit)
 		return later(limit.RetryAt(), now), reason
 	case outcomeRefused:
-		return time.Time{}, refusal(err)
-	case outcomeEarly:
-		if a.fail() >= maxEarly {
+		return time.Time{}, refusalText(err)
+	case outcomeNotVisible:
+		if t.fail() >= maxNotVisible {
 			return time.Time{}, reason
 		}
 	default:
-		if a.fail() >= maxTries {
+		if t.fail() >= maxTries {
 			return time.Time{}, reason
 		}
 	}
-	return now.Add(backoff(a.fail())), reason
+	return now.Add(retryDelay(t.fail())), reason
 }
 
 // fail counts this try as a failure, once, and returns how many the effect has
 // had since it was written last or this process began. A limit is none, nor is
 // waiting for the lists or the pace: a write that GitHub puts off for
 // hours is neither dropped nor made to wait longer for it.
-func (a *attempt) fail() int {
-	if a.failures == 0 {
-		a.failures = a.w.memory.failed(a.e.Key)
+func (t *writeTry) fail() int {
+	if t.failures == 0 {
+		t.failures = t.w.memory.failed(t.e.Key)
 	}
-	return a.failures
+	return t.failures
 }
 
 // backoff follows the given failure, counted from 1.
-func backoff(failure int) time.Duration {
-	return min(firstBackoff<<min(max(failure-1, 0), 20), longestBackoff)
+func retryDelay(failure int) time.Duration {
+	return min(firstRetryDelay<<min(max(failure-1, 0), 20), longestRetryDelay)
 }

@@ -17,7 +17,7 @@ func TestBudgetGoesDownAndComesBack(t *testing.T) {
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 		w.cfg.Write.PerHour = 100
 		writer := w.newWriter("node-1")
-		if n := len(writer.Budget()); n != 0 {
+		if n := len(writer.WritesLeft()); n != 0 {
 			t.Errorf("%d installations before the first write", n)
 		}
 		for i := range 8 {
@@ -26,12 +26,12 @@ func TestBudgetGoesDownAndComesBack(t *testing.T) {
 		stop := w.runWriter(writer)
 		w.settle()
 		stop()
-		low := writer.Budget()[w.repo.Installation]
+		low := writer.WritesLeft()[w.repo.Installation]
 		if low < 1 || low > 4 { // ten at once, eight written within seconds
 			t.Errorf("%g are left of 10 after 8 writes", low)
 		}
 		<-time.After(time.Hour)
-		if n := writer.Budget()[w.repo.Installation]; n != 10 {
+		if n := writer.WritesLeft()[w.repo.Installation]; n != 10 {
 			t.Errorf("%g are left after an hour", n)
 		}
 	})
@@ -44,7 +44,7 @@ func TestLeftIsWhatGitHubSaid(t *testing.T) {
 	app := testApp(t, &answers{answer: func(req *http.Request) *http.Response {
 		return respond(req, 200, `{"permission":"write"}`, "X-RateLimit-Remaining", said[""])
 	}}, nil)
-	if n := len(app.Left()); n != 0 {
+	if n := len(app.RequestsLeft()); n != 0 {
 		t.Errorf("%d installations before the first answer", n)
 	}
 	for _, one := range []string{"4999", "17", "none"} { // an answer without the number changes nothing
@@ -53,7 +53,7 @@ func TestLeftIsWhatGitHubSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := app.Left(); !maps.Equal(got, map[int64]int{7: 17}) {
+	if got := app.RequestsLeft(); !maps.Equal(got, map[int64]int{7: 17}) {
 		t.Errorf("left %v", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // champion brings the champion's commit onto the solve's own branch and returns
 // it. The branch is only ever moved away from our own claim.
-func (a *attempt) champion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
-	head, err := a.branchHead(ctx)
+func (t *writeTry) champion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
 	switch {
 	case missing && pull != nil:
@@ -18,63 +18,63 @@ func (a *attempt) champion(ctx context.Context, claim string, pull *github.PullR
 	case err != nil && !missing:
 		return "", err
 	case err == nil && head != claim:
-		return a.moved(ctx, head, pull)
+		return t.moved(ctx, head, pull)
 	}
 	if !missing {
-		commit, err := a.commitOf(ctx, head)
-		if err != nil || isChampion(commit, a.view.Solve.ID) {
+		commit, err := t.commitOf(ctx, head)
+		if err != nil || isChampion(commit, t.view.Solve.ID) {
 			return head, err // the claim was adopted when the champion was on the branch already
 		}
 	}
-	tree, err := a.championTree(ctx)
+	tree, err := t.championTree(ctx)
 	if err != nil {
 		return "", err
 	}
 	if !missing {
-		return a.advance(ctx, claim, tree)
+		return t.advance(ctx, claim, tree)
 	}
-	sha, err := a.newCommit(ctx, a.message(), tree, a.commit.BaseSHA)
+	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
-	err = a.newBranch(ctx, sha)
-	if statusOf(err) == http.StatusUnprocessableEntity && says(err, "already exists") {
-		return "", &againError{after: tick, reason: "the branch is there, but was not seen"}
+	err = t.newBranch(ctx, sha)
+	if statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "already exists") {
+		return "", &retryLaterError{after: tick, reason: "the branch is there, but was not seen"}
 	}
-	return sha, a.explain(ctx, err)
+	return sha, t.explainRefusal(ctx, err)
 }
 
 // moved judges a branch that is no longer at the claim.
-func (a *attempt) moved(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
+func (t *writeTry) moved(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
 	if pull != nil {
 		return head, nil // people may add to a pull request
 	}
-	commit, err := a.commitOf(ctx, head)
+	commit, err := t.commitOf(ctx, head)
 	if err != nil {
 		return "", err
 	}
-	if !isChampion(commit, a.view.Solve.ID) {
-		return "", a.movedAway()
+	if !isChampion(commit, t.view.Solve.ID) {
+		return "", t.branchTaken()
 	}
 	return head, nil
 }
 
 // advance moves the branch to a commit of the tree on the champion's base. Where
 // that replaces what is there and a rule forbids it, the commit goes on top.
-func (a *attempt) advance(ctx context.Context, from, tree string) (string, error) {
-	sha, err := a.newCommit(ctx, a.message(), tree, a.commit.BaseSHA)
+func (t *writeTry) advance(ctx context.Context, from, tree string) (string, error) {
+	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
-	replaces := a.commit.BaseSHA != from
-	err = a.moveBranch(ctx, from, sha, replaces)
+	replaces := t.commit.BaseSHA != from
+	err = t.moveBranch(ctx, from, sha, replaces)
 	if err == nil || !replaces || outcomeOf(err) != outcomeRefused {
-		return sha, a.explain(ctx, err)
+		return sha, t.explainRefusal(ctx, err)
 	}
-	if sha, err = a.newCommit(ctx, a.message(), tree, from); err != nil {
+	if sha, err = t.newCommit(ctx, t.message(), tree, from); err != nil {
 		return "", err
 	}
-	return sha, a.explain(ctx, a.moveBranch(ctx, from, sha, false))
+	return sha, t.explainRefusal(ctx, t.moveBranch(ctx, from, sha, false))
 }
 
-func (a *attempt) message() string { return withTrailer(a.commit.Message, a.view.Solve.ID) }
+func (t *writeTry) message() string { return withTrailer(t.commit.Message, t.view.Solve.ID) }

@@ -25,34 +25,34 @@ type checkRun struct {
 }
 
 // check writes the solve's check run or one run's, on the claim commit.
-func (a *attempt) check(ctx context.Context) (solve.Receipt, error) {
-	sha, err := a.claimSHA(ctx)
+func (t *writeTry) check(ctx context.Context) (solve.Receipt, error) {
+	sha, err := t.reservationSHA(ctx)
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	receipt, err := put(ctx, a, a.singleCheck(a.checkRun(sha)))
+	receipt, err := put(ctx, t, t.singleCheck(t.checkRun(sha)))
 	if err != nil {
 		return receipt, err
 	}
-	return receipt, a.cardAfterwards(ctx, sha)
+	return receipt, t.scorecardAfterwards(ctx, sha)
 }
 
 // checkRun is the check run of the effect on the claim commit, as it is to be now.
-func (a *attempt) checkRun(sha string) checkRun {
-	s := a.view.Solve
+func (t *writeTry) checkRun(sha string) checkRun {
+	s := t.view.Solve
 	run := checkRun{
 		externalID: externalID(s.ID),
 		sha:        sha,
-		content:    report.CheckOf(a.view),
+		content:    report.CheckOf(t.view),
 		started:    s.Started,
 		ended:      s.Ended,
 	}
-	if a.e.Kind == solve.EffectRun {
-		run.externalID = fmt.Sprintf("%s/%d", externalID(s.ID), a.e.Run)
-		run.content = report.RunCheckOf(a.view, a.e.Run)
+	if t.e.Kind == solve.EffectRun {
+		run.externalID = fmt.Sprintf("%s/%d", externalID(s.ID), t.e.Run)
+		run.content = report.RunCheckOf(t.view, t.e.Run)
 		run.started, run.ended = time.Time{}, time.Time{}
-		for _, r := range a.view.Runs {
-			if r.N == a.e.Run {
+		for _, r := range t.view.Runs {
+			if r.N == t.e.Run {
 				run.started, run.ended = r.Started, r.Ended
 			}
 		}
@@ -65,38 +65,38 @@ func externalID(id solve.ID) string { return "yudai:" + string(id) }
 // headSuffix ends the external id of the scorecard on the champion's commit.
 const headSuffix = "/head"
 
-// claimSHA is the commit the claim made; an error if there is none and never will be.
-func (a *attempt) claimSHA(ctx context.Context) (string, error) {
-	claim, err := a.w.store.Effect(ctx, claimKey(a.e.Solve))
+// reservationSHA is the commit the claim made; an error if there is none and never will be.
+func (t *writeTry) reservationSHA(ctx context.Context) (string, error) {
+	claim, err := t.w.store.Effect(ctx, reservationKey(t.e.Solve))
 	if err != nil {
 		return "", fmt.Errorf("read claim: %w", err)
 	}
 	switch {
 	case claim.Receipt.SHA != "":
 		return claim.Receipt.SHA, nil
-	case claim.State == solve.EffectDead && a.view.Solve.Target() != nil:
-		return "", dead("%s", claim.Error)
+	case claim.State == solve.EffectDead && t.view.Solve.Target() != nil:
+		return "", permanent("%s", claim.Error)
 	case claim.State == solve.EffectDead:
-		return "", dead("there is no branch: %s", claim.Error)
+		return "", permanent("there is no branch: %s", claim.Error)
 	default:
-		return "", &againError{after: tick, reason: "the branch is not there yet"}
+		return "", &retryLaterError{after: tick, reason: "the branch is not there yet"}
 	}
 }
 
 // singleCheck is the check run as something to be shown once.
-func (a *attempt) singleCheck(run checkRun) single[*github.CheckRun] {
+func (t *writeTry) singleCheck(run checkRun) single[*github.CheckRun] {
 	return single[*github.CheckRun]{
-		find:    func(ctx context.Context) ([]*github.CheckRun, error) { return a.findChecks(ctx, run) },
-		create:  func(ctx context.Context) (*github.CheckRun, error) { return a.newCheck(ctx, run) },
-		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return a.editCheck(ctx, id, run) },
+		find:    func(ctx context.Context) ([]*github.CheckRun, error) { return t.findChecks(ctx, run) },
+		create:  func(ctx context.Context) (*github.CheckRun, error) { return t.newCheck(ctx, run) },
+		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return t.editCheck(ctx, id, run) },
 		current: func(*github.CheckRun) bool { return false },
 		receipt: checkReceipt,
-		remove:  func(ctx context.Context, extra *github.CheckRun) error { return a.supersede(ctx, extra, run) },
+		remove:  func(ctx context.Context, extra *github.CheckRun) error { return t.supersede(ctx, extra, run) },
 	}
 }
 
-func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun, error) {
-	repo, c := a.e.Repo, run.content
+func (t *writeTry) newCheck(ctx context.Context, run checkRun) (*github.CheckRun, error) {
+	repo, c := t.e.Repo, run.content
 	opts := github.CreateCheckRunOptions{
 		Name:        c.Name,
 		HeadSHA:     run.sha,
@@ -108,17 +108,17 @@ func (a *attempt) newCheck(ctx context.Context, run checkRun) (*github.CheckRun,
 		Output:      output(c),
 		Actions:     buttons(c),
 	}
-	made, err := get(ctx, a.create, "make a check run",
+	made, err := get(ctx, t.create, "make a check run",
 		func(ctx context.Context, c *github.Client) (*github.CheckRun, *github.Response, error) {
 			made, resp, err := c.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
 			return made, resp, whole(err, made.GetID() != 0, "check run")
 		})
-	a.made = made.GetID()
+	t.made = made.GetID()
 	return made, err
 }
 
-func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {
-	repo, c := a.e.Repo, run.content
+func (t *writeTry) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {
+	repo, c := t.e.Repo, run.content
 	change := checkChange{Actions: buttons(c), UpdateCheckRunOptions: github.UpdateCheckRunOptions{
 		Name:        c.Name,
 		ExternalID:  &run.externalID,
@@ -128,7 +128,7 @@ func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.
 		Output:      output(c),
 	}}
 	var edited github.CheckRun
-	err := a.keyed(ctx, "edit the check run", func(ctx context.Context, g *github.Client) error {
+	err := t.idempotent(ctx, "edit the check run", func(ctx context.Context, g *github.Client) error {
 		req, err := g.NewRequest(http.MethodPatch, fmt.Sprintf("repos/%s/%s/check-runs/%d", repo.Owner, repo.Name, id), change)
 		if err != nil {
 			return err
@@ -149,31 +149,31 @@ func (a *attempt) editCheck(ctx context.Context, id int64, run checkRun) (solve.
 const supersededTitle = "superseded"
 
 // supersede concludes a check run as not the one: check runs cannot be deleted.
-func (a *attempt) supersede(ctx context.Context, extra *github.CheckRun, run checkRun) error {
+func (t *writeTry) supersede(ctx context.Context, extra *github.CheckRun, run checkRun) error {
 	if extra.GetOutput().GetTitle() == supersededTitle {
 		return nil
 	}
-	run.ended = a.w.app.now()
+	run.ended = t.w.app.now()
 	run.content = report.Check{
 		Name: run.content.Name, Status: "completed", Conclusion: "neutral",
 		Title: supersededTitle, Summary: "Another check run of this name shows the solve.",
 	}
-	_, err := a.editCheck(ctx, extra.GetID(), run)
+	_, err := t.editCheck(ctx, extra.GetID(), run)
 	return err
 }
 
 // findChecks lists our check runs of the commit with the external id. The
 // scorecard counts as the solve's: both are on one commit if a claim was adopted
 // when the champion was on the branch already.
-func (a *attempt) findChecks(ctx context.Context, run checkRun) ([]*github.CheckRun, error) {
+func (t *writeTry) findChecks(ctx context.Context, run checkRun) ([]*github.CheckRun, error) {
 	if failpoint.Mutated(failpoint.NoLookup) {
 		return nil, nil
 	}
-	repo := a.e.Repo
-	found, err := list(ctx, a.read, "list check runs",
+	repo := t.e.Repo
+	found, err := list(ctx, t.read, "list check runs",
 		func(ctx context.Context, c *github.Client, page github.ListOptions) ([]*github.CheckRun, *github.Response, error) {
 			answer, resp, err := c.Checks.ListCheckRunsForRef(ctx, repo.Owner, repo.Name, run.sha, &github.ListCheckRunsOptions{
-				CheckName: &run.content.Name, Filter: github.String("all"), AppID: &a.w.app.id, ListOptions: page,
+				CheckName: &run.content.Name, Filter: github.String("all"), AppID: &t.w.app.id, ListOptions: page,
 			})
 			if err != nil {
 				return nil, resp, err

@@ -97,7 +97,7 @@ func (a *App) do(ctx context.Context, s scope, action string, do request) error 
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 	defer cancel()
 	err := a.try(ctx, s, action, do)
-	if ungranted(err) && a.learn(ctx, s.installation) == nil {
+	if asksTooMuch(err) && a.readGrants(ctx, s.installation) == nil {
 		err = a.try(ctx, s, action, do)
 	}
 	return err

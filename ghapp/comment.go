@@ -24,15 +24,15 @@ const (
 
 // react adds the reaction to the comment or the issue. GitHub keeps one of each
 // kind per account and answers 200 for the second, so nothing needs a look-up.
-func (a *attempt) react(ctx context.Context) (solve.Receipt, error) {
-	repo := a.e.Repo
+func (t *writeTry) react(ctx context.Context) (solve.Receipt, error) {
+	repo := t.e.Repo
 	var made *github.Reaction
-	err := a.keyed(ctx, "react", func(ctx context.Context, c *github.Client) (err error) {
-		if a.e.CommentID != 0 {
-			made, _, err = c.Reactions.CreateIssueCommentReaction(ctx, repo.Owner, repo.Name, a.e.CommentID, a.e.Text)
+	err := t.idempotent(ctx, "react", func(ctx context.Context, c *github.Client) (err error) {
+		if t.e.CommentID != 0 {
+			made, _, err = c.Reactions.CreateIssueCommentReaction(ctx, repo.Owner, repo.Name, t.e.CommentID, t.e.Text)
 			return err
 		}
-		made, _, err = c.Reactions.CreateIssueReaction(ctx, repo.Owner, repo.Name, a.e.Issue, a.e.Text)
+		made, _, err = c.Reactions.CreateIssueReaction(ctx, repo.Owner, repo.Name, t.e.Issue, t.e.Text)
 		return err
 	})
 	if err != nil {
@@ -43,24 +43,24 @@ func (a *attempt) react(ctx context.Context) (solve.Receipt, error) {
 
 // comment writes one of our comments: the progress, edited in place, the
 // result, or a reply.
-func (a *attempt) comment(ctx context.Context) (solve.Receipt, error) {
-	if err := a.nameChecks(ctx); err != nil {
+func (t *writeTry) comment(ctx context.Context) (solve.Receipt, error) {
+	if err := t.nameChecks(ctx); err != nil {
 		return solve.Receipt{}, err
 	}
-	return put(ctx, a, a.singleComment())
+	return put(ctx, t, t.singleComment())
 }
 
 // singleComment is the comment of the effect, as it is to be now.
-func (a *attempt) singleComment() single[*github.IssueComment] {
-	m, text := a.commentText()
+func (t *writeTry) singleComment() single[*github.IssueComment] {
+	m, text := t.commentText()
 	body := m.on(report.CutMarkdown(text, report.MaxComment, cutNote))
 	return single[*github.IssueComment]{
-		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return a.findComments(ctx, m) },
-		create:  func(ctx context.Context) (*github.IssueComment, error) { return a.postComment(ctx, body) },
-		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return a.editComment(ctx, id, body) },
+		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return t.findComments(ctx, m) },
+		create:  func(ctx context.Context) (*github.IssueComment, error) { return t.postComment(ctx, body) },
+		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return t.editComment(ctx, id, body) },
 		current: func(c *github.IssueComment) bool { return c.GetBody() == body },
 		receipt: commentReceipt,
-		remove:  a.deleteComment,
+		remove:  t.deleteComment,
 	}
 }
 
@@ -69,49 +69,49 @@ func commentReceipt(c *github.IssueComment) solve.Receipt {
 }
 
 // nameChecks tells a result where the check runs are.
-func (a *attempt) nameChecks(ctx context.Context) error {
-	if a.e.Kind != solve.EffectFinal {
+func (t *writeTry) nameChecks(ctx context.Context) error {
+	if t.e.Kind != solve.EffectFinal {
 		return nil
 	}
-	check, err := a.w.store.Effect(ctx, string(a.e.Solve)+"/"+string(solve.EffectCheck))
+	check, err := t.w.store.Effect(ctx, string(t.e.Solve)+"/"+string(solve.EffectCheck))
 	if errors.Is(err, solve.ErrNotFound) {
 		return nil
 	}
-	a.view.Checks = check.Receipt.URL
+	t.view.Checks = check.Receipt.URL
 	return err
 }
 
 // commentText renders the newest text and names its marker.
-func (a *attempt) commentText() (mark, string) {
-	switch a.e.Kind {
+func (t *writeTry) commentText() (mark, string) {
+	switch t.e.Kind {
 	case solve.EffectNotice:
-		return markOf(string(a.e.Solve), a.e.Kind), report.ProgressComment(a.view)
+		return markOf(string(t.e.Solve), t.e.Kind), report.ProgressComment(t.view)
 	case solve.EffectFinal:
-		return markOf(string(a.e.Solve), a.e.Kind), report.FinalComment(a.view)
+		return markOf(string(t.e.Solve), t.e.Kind), report.FinalComment(t.view)
 	default:
-		owner, _, _ := strings.Cut(a.e.Key, "/") // an ask has no solve
-		if a.e.Text == "" {
-			return markOf(owner, a.e.Kind), report.RefusalText(a.view)
+		owner, _, _ := strings.Cut(t.e.Key, "/") // an ask has no solve
+		if t.e.Text == "" {
+			return markOf(owner, t.e.Kind), report.RefusalText(t.view)
 		}
-		return markOf(owner, a.e.Kind), a.e.Text
+		return markOf(owner, t.e.Kind), t.e.Text
 	}
 }
 
-func (a *attempt) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
-	repo := a.e.Repo
-	made, err := get(ctx, a.create, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
-		made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, a.e.Issue, &github.IssueComment{Body: &body})
+func (t *writeTry) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
+	repo := t.e.Repo
+	made, err := get(ctx, t.create, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+		made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, t.e.Issue, &github.IssueComment{Body: &body})
 		return made, resp, whole(err, made.GetID() != 0, "comment")
 	})
-	if statusOf(err) == http.StatusForbidden && says(err, "locked") {
-		err = dead("the issue is locked")
+	if statusOf(err) == http.StatusForbidden && mentions(err, "locked") {
+		err = permanent("the issue is locked")
 	}
 	return made, err
 }
 
-func (a *attempt) editComment(ctx context.Context, id int64, body string) (solve.Receipt, error) {
-	repo := a.e.Repo
-	edited, err := get(ctx, a.keyed, "edit the comment",
+func (t *writeTry) editComment(ctx context.Context, id int64, body string) (solve.Receipt, error) {
+	repo := t.e.Repo
+	edited, err := get(ctx, t.idempotent, "edit the comment",
 		func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
 			return c.Issues.EditComment(ctx, repo.Owner, repo.Name, id, &github.IssueComment{Body: &body})
 		})
@@ -122,9 +122,9 @@ func (a *attempt) editComment(ctx context.Context, id int64, body string) (solve
 }
 
 // deleteComment deletes a second comment with the same marker.
-func (a *attempt) deleteComment(ctx context.Context, extra *github.IssueComment) error {
-	repo := a.e.Repo
-	err := a.keyed(ctx, "delete a second comment", func(ctx context.Context, c *github.Client) error {
+func (t *writeTry) deleteComment(ctx context.Context, extra *github.IssueComment) error {
+	repo := t.e.Repo
+	err := t.idempotent(ctx, "delete a second comment", func(ctx context.Context, c *github.Client) error {
 		_, err := c.Issues.DeleteComment(ctx, repo.Owner, repo.Name, extra.GetID())
 		return err
 	})
@@ -158,22 +158,22 @@ func (m mark) on(text string) string {
 
 // findComments lists the comments of the issue that carry the marker and were
 // written by our bot: anybody can copy a marker.
-func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComment, error) {
+func (t *writeTry) findComments(ctx context.Context, m mark) ([]*github.IssueComment, error) {
 	if failpoint.Mutated(failpoint.NoLookup) {
 		return nil, nil
 	}
-	who, err := a.w.app.Identity(ctx)
+	who, err := t.w.app.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repo, opts := a.e.Repo, github.IssueListCommentsOptions{}
-	if since := a.since(); !since.IsZero() {
+	repo, opts := t.e.Repo, github.IssueListCommentsOptions{}
+	if since := t.since(); !since.IsZero() {
 		opts.Since = &since
 	}
-	found, err := list(ctx, a.read, "list comments",
+	found, err := list(ctx, t.read, "list comments",
 		func(ctx context.Context, c *github.Client, page github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
 			opts.ListOptions = page
-			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, a.e.Issue, &opts)
+			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, t.e.Issue, &opts)
 		})
 	return slices.DeleteFunc(found, func(c *github.IssueComment) bool {
 		return !m.in(c.GetBody()) || !strings.EqualFold(c.GetUser().GetLogin(), who.Bot)
@@ -181,13 +181,13 @@ func (a *attempt) findComments(ctx context.Context, m mark) ([]*github.IssueComm
 }
 
 // since is the earliest time one of our comments for the effect can be from.
-func (a *attempt) since() time.Time {
-	at := a.view.Solve.Created
-	if a.e.Solve == "" {
-		if !a.e.SentAt.IsZero() {
+func (t *writeTry) since() time.Time {
+	at := t.view.Solve.Created
+	if t.e.Solve == "" {
+		if !t.e.SentAt.IsZero() {
 			return time.Time{} // an ask does not say when it came, and a store that was restored forgot
 		}
-		at = a.w.app.now()
+		at = t.w.app.now()
 	}
 	return at.Add(-skew).UTC().Truncate(time.Second)
 }

@@ -97,7 +97,7 @@ func TestDeletedCommentIsMadeAnew(t *testing.T) {
 		s, stop := w.progress("d0000000000000000001")
 		first := w.store.given(s.ID, solve.EffectNotice, 0).Receipt.ID
 		must(t, w.hub.DeleteComment("octo/hello", first, "ada"))
-		pass(w.cfg.Write.Settle)
+		pass(w.cfg.Write.ListLag)
 		s.State = solve.StateRunning
 		w.store.put(s, solve.EventBaseReady)
 		w.settle()
@@ -133,7 +133,7 @@ func TestAForeignMarkerIsNotAdopted(t *testing.T) {
 // after a creation whose answer was lost: the second one that follows sees the
 // first right after it was made.
 func (w *world) lateDouble(kind solve.EffectKind, path string) {
-	w.hub.SetLag(w.cfg.Write.Settle + 4*time.Second)
+	w.hub.SetLag(w.cfg.Write.ListLag + 4*time.Second)
 	w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: path + "$"})
 	w.store.sending = func(e solve.Effect) {
 		if e.Tries == 2 && e.Kind == kind {
@@ -186,7 +186,7 @@ func TestDoubleIsLookedForOnceMore(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
-				w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+				w.hub.SetLag(w.cfg.Write.ListLag + 20*time.Second)
 				w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: path + "$"})
 				w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultServerError, Method: "GET", Path: path + "$", Nth: 3, Count: 2})
 				_, stop := w.progress(id1)
@@ -217,7 +217,7 @@ func TestDoubleIsLookedForOnceMore(t *testing.T) {
 func TestSecondNeutralCheckRunIsSuperseded(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
-		w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+		w.hub.SetLag(w.cfg.Write.ListLag + 20*time.Second)
 		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultSecondary429, Method: "POST", Path: "/check-runs$", Retry: time.Minute})
 		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "/check-runs$", Nth: 2})
 		stop := w.write("node-1")

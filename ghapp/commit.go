@@ -12,8 +12,8 @@ import (
 // trailer is the line by which a commit says to which solve it belongs.
 const trailer = "Yudai-Solve: "
 
-// claimSubject begins the message of a claim commit, and of no champion's.
-const claimSubject = "yudai: claim for #"
+// reservationSubject begins the message of a claim commit, and of no champion's.
+const reservationSubject = "yudai: claim for #"
 
 func hasTrailer(message string, id solve.ID) bool {
 	for line := range strings.Lines(message) {
@@ -52,25 +52,25 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// isClaim says whether a commit is the claim of the solve.
-func isClaim(c *github.Commit, id solve.ID) bool {
-	return hasTrailer(c.GetMessage(), id) && strings.HasPrefix(c.GetMessage(), claimSubject)
+// isReservation says whether a commit is the claim of the solve.
+func isReservation(c *github.Commit, id solve.ID) bool {
+	return hasTrailer(c.GetMessage(), id) && strings.HasPrefix(c.GetMessage(), reservationSubject)
 }
 
 // isChampion says whether a commit is the champion's of the solve.
 func isChampion(c *github.Commit, id solve.ID) bool {
-	return hasTrailer(c.GetMessage(), id) && !isClaim(c, id)
+	return hasTrailer(c.GetMessage(), id) && !isReservation(c, id)
 }
 
-func (a *attempt) commitOf(ctx context.Context, sha string) (*github.Commit, error) {
-	return readCommit(ctx, a.read, a.e.Repo, sha)
+func (t *writeTry) commitOf(ctx context.Context, sha string) (*github.Commit, error) {
+	return readCommit(ctx, t.read, t.e.Repo, sha)
 }
 
 // newCommit leaves author, committer and signature out: GitHub then signs the
 // commit as the App's.
-func (a *attempt) newCommit(ctx context.Context, message, tree, parent string) (string, error) {
-	repo := a.e.Repo
-	return a.object(ctx, "commit "+tree+" on "+parent, "commit", func(ctx context.Context, c *github.Client) (string, error) {
+func (t *writeTry) newCommit(ctx context.Context, message, tree, parent string) (string, error) {
+	repo := t.e.Repo
+	return t.object(ctx, "commit "+tree+" on "+parent, "commit", func(ctx context.Context, c *github.Client) (string, error) {
 		commit, _, err := c.Git.CreateCommit(ctx, repo.Owner, repo.Name, &github.Commit{
 			Message: &message,
 			Tree:    &github.Tree{SHA: &tree},

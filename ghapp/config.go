@@ -11,16 +11,16 @@ import (
 type Config struct {
 	// WebURL is where people and git go, V3APIURL the REST API, V4APIURL GraphQL.
 	// Enterprise Server: https://HOST, https://HOST/api/v3, https://HOST/api/graphql.
-	WebURL   string      `yaml:"web_url"`
-	V3APIURL string      `yaml:"v3_api_url"`
-	V4APIURL string      `yaml:"v4_api_url"`
-	App      AppConfig   `yaml:"app"`
-	Write    WriteConfig `yaml:"write"`
-	Heal     HealConfig  `yaml:"heal"`
+	WebURL   string         `yaml:"web_url"`
+	V3APIURL string         `yaml:"v3_api_url"`
+	V4APIURL string         `yaml:"v4_api_url"`
+	App      AppConfig      `yaml:"app"`
+	Write    WriteConfig    `yaml:"write"`
+	Recovery RecoveryConfig `yaml:"heal"`
 }
 
-// HealConfig says how often what was missed is looked for.
-type HealConfig struct {
+// RecoveryConfig says how often what was missed is looked for.
+type RecoveryConfig struct {
 	// Every is the time between two looks at GitHub's delivery log and at our own
 	// progress comments; 0 heals nothing at all.
 	Every time.Duration `yaml:"every"`
@@ -51,9 +51,9 @@ type WriteConfig struct {
 	PerHour int `yaml:"per_hour"`
 	// ProgressEvery is the least time between two edits of one comment or check run.
 	ProgressEvery time.Duration `yaml:"progress_every"`
-	// Settle is how long GitHub's lists may lag: only after it is a write of
+	// ListLag is how long GitHub's lists may lag: only after it is a write of
 	// unknown outcome looked up. Measured: a lag above it doubles comments.
-	Settle time.Duration `yaml:"settle"`
+	ListLag time.Duration `yaml:"settle"`
 	// Lease is how long a claimed effect belongs to its writer.
 	Lease time.Duration `yaml:"lease"`
 	// Timeout bounds each request.
@@ -74,11 +74,11 @@ func DefaultConfig() Config {
 			Interval:      2 * time.Second,
 			PerHour:       400,
 			ProgressEvery: 10 * time.Second,
-			Settle:        30 * time.Second,
+			ListLag:       30 * time.Second,
 			Lease:         30 * time.Second,
 			Timeout:       10 * time.Second,
 		},
-		Heal: HealConfig{Every: 5 * time.Minute, Window: maxWindow, ScanEvery: 6 * time.Hour},
+		Recovery: RecoveryConfig{Every: 5 * time.Minute, Window: maxWindow, ScanEvery: 6 * time.Hour},
 	}
 }
 
@@ -107,10 +107,10 @@ func (c Config) Validate(report func(key, problem string)) {
 		}
 	}
 	c.Write.validate(report)
-	c.Heal.validate(report)
+	c.Recovery.validate(report)
 }
 
-func (c HealConfig) validate(report func(key, problem string)) {
+func (c RecoveryConfig) validate(report func(key, problem string)) {
 	for _, d := range []struct {
 		key   string
 		value time.Duration
@@ -140,7 +140,7 @@ func (c WriteConfig) validate(report func(key, problem string)) {
 	if c.Lease < 2*c.Timeout {
 		report("write.lease", "must be at least twice write.timeout: a call must end before its claim does")
 	}
-	if c.Settle < 3*c.Timeout {
+	if c.ListLag < 3*c.Timeout {
 		report("write.settle", "must be at least three times write.timeout: a lost call must have ended and be listed before it is looked up")
 	}
 }

@@ -61,9 +61,9 @@ func TestValidateReportsEveryBadKey(t *testing.T) {
 		App:      ghapp.AppConfig{IntegrationID: -1},
 		Write: ghapp.WriteConfig{
 			Interval: -1, PerHour: 9, ProgressEvery: -1,
-			Timeout: 10 * time.Second, Lease: 19 * time.Second, Settle: 29 * time.Second,
+			Timeout: 10 * time.Second, Lease: 19 * time.Second, ListLag: 29 * time.Second,
 		},
-		Heal: ghapp.HealConfig{Every: time.Millisecond, Window: time.Second, ScanEvery: -1},
+		Recovery: ghapp.RecoveryConfig{Every: time.Millisecond, Window: time.Second, ScanEvery: -1},
 	}
 	var keys []string
 	c.Validate(func(key, _ string) { keys = append(keys, key) })

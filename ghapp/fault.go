@@ -42,7 +42,7 @@ func (e *callError) Public() string {
 		return "yudai is suspended on this repository"
 	case e.uninstalled():
 		return "yudai is not installed on this repository"
-	case e.lacksRight() && e.needs != "":
+	case e.lacksPermission() && e.needs != "":
 		return "yudai was not granted the permission " + e.needs
 	case e.noToken && e.status != 0:
 		return "yudai is not installed on this repository, is suspended, or was not granted its permissions"
@@ -70,9 +70,9 @@ func (e *callError) uninstalled() bool {
 		e.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(e.text), "not accessible"))
 }
 
-// lacksRight says that the App was not granted what the call needs. Its owner may
+// lacksPermission says that the App was not granted what the call needs. Its owner may
 // have asked for it already, and the account has to accept that.
-func (e *callError) lacksRight() bool {
+func (e *callError) lacksPermission() bool {
 	text := strings.ToLower(e.text)
 	return e.status == http.StatusForbidden && strings.Contains(text, "not accessible by integration") ||
 		e.noToken && e.status == http.StatusUnprocessableEntity && strings.Contains(text, "not granted")
@@ -94,8 +94,8 @@ func wrap(action string, err error) error {
 			e.text = fmt.Sprintf("get an installation token: %d %s", e.status, drain(token.Response))
 		}
 	}
-	if e.lacksRight() {
-		if e.needs = neededRights(err); e.needs != "" {
+	if e.lacksPermission() {
+		if e.needs = neededPermissions(err); e.needs != "" {
 			e.text += " (needs " + e.needs + ")"
 		}
 	}
@@ -105,9 +105,9 @@ func wrap(action string, err error) error {
 	return e
 }
 
-// neededRights are the rights a refused call would have taken, such as
+// neededPermissions are the rights a refused call would have taken, such as
 // "checks=write", "" if the answer does not tell.
-func neededRights(err error) string {
+func neededPermissions(err error) string {
 	var answer *github.ErrorResponse
 	if !errors.As(err, &answer) || answer.Response == nil {
 		return ""
@@ -117,7 +117,7 @@ func neededRights(err error) string {
 }
 
 // refusal is the reason with which a refused call ends its effect.
-func refusal(err error) string {
+func refusalText(err error) string {
 	var e *callError
 	if errors.As(err, &e) && e.uninstalled() {
 		return e.Public()
@@ -149,7 +149,7 @@ func statusOf(err error) int {
 
 // says tells whether GitHub's refusal contains one of the words, in its message
 // or its details, whatever their case.
-func says(err error, words ...string) bool {
+func mentions(err error, words ...string) bool {
 	var answer *github.ErrorResponse
 	if !errors.As(err, &answer) {
 		return false
@@ -171,16 +171,16 @@ func says(err error, words ...string) bool {
 type outcome int
 
 const (
-	// outcomeLost: no answer, or one that says nothing: it may have been done.
-	outcomeLost outcome = iota
+	// outcomeUnknown: no answer, or one that says nothing: it may have been done.
+	outcomeUnknown outcome = iota
 	// outcomeLimited: refused for a while, not done.
 	outcomeLimited
-	// outcomeEarly: refused, perhaps only because GitHub does not see a new object yet.
-	outcomeEarly
-	// outcomeLater: not done, and nothing says that it never can be.
-	outcomeLater
-	// outcomeRights: not done; the App was not granted the right, or is suspended.
-	outcomeRights
+	// outcomeNotVisible: refused, perhaps only because GitHub does not see a new object yet.
+	outcomeNotVisible
+	// outcomeNotDone: not done, and nothing says that it never can be.
+	outcomeNotDone
+	// outcomePermission: not done; the App was not granted the right, or is suspended.
+	outcomePermission
 	// outcomeRefused: not done, and repeating it cannot help.
 	outcomeRefused
 )
@@ -193,23 +193,23 @@ func outcomeOf(err error) outcome {
 	}
 	var call *callError
 	if !errors.As(err, &call) {
-		return outcomeLost
+		return outcomeUnknown
 	}
 	if call.noToken && (call.status == 0 || call.status >= 500 || call.status == http.StatusUnauthorized) {
-		return outcomeLater
+		return outcomeNotDone
 	}
 	switch s := call.status; {
 	case s == 0 || s >= 500 || s == http.StatusRequestTimeout:
-		return outcomeLost
-	case call.suspended(), call.lacksRight():
-		return outcomeRights
+		return outcomeUnknown
+	case call.suspended(), call.lacksPermission():
+		return outcomePermission
 	case s == http.StatusUnauthorized:
-		return outcomeLater
-	case s == http.StatusConflict && !says(err, "empty"):
-		return outcomeLater
+		return outcomeNotDone
+	case s == http.StatusConflict && !mentions(err, "empty"):
+		return outcomeNotDone
 	case s == http.StatusNotFound && !call.noToken,
-		s == http.StatusUnprocessableEntity && says(err, "does not exist", "no commit found", "not found", "invalid head"):
-		return outcomeEarly
+		s == http.StatusUnprocessableEntity && mentions(err, "does not exist", "no commit found", "not found", "invalid head"):
+		return outcomeNotVisible
 	default:
 		return outcomeRefused
 	}

@@ -36,8 +36,8 @@ func (f *frozen) RoundTrip(req *http.Request) (*http.Response, error) {
 // freeze asks for a comment whose creation is made longer after its announcement
 // than lists lag, and they lag for nearly as long as the writer allows for.
 func (w *world) freeze(f *frozen) {
-	w.hub.SetLag(w.cfg.Write.Settle - 5*time.Second)
-	f.next, f.sleep = w.traffic, w.cfg.Write.Settle+10*time.Second
+	w.hub.SetLag(w.cfg.Write.ListLag - 5*time.Second)
+	f.next, f.sleep = w.traffic, w.cfg.Write.ListLag+10*time.Second
 	w.app = w.newApp(f)
 	w.store.want(w.reply("ask-1", "hello"))
 }

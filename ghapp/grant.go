@@ -22,23 +22,23 @@ func (a *App) try(ctx context.Context, s scope, action string, do request) error
 		return nil
 	}
 	err = wrap(action, err)
-	if outcomeOf(err) == outcomeRights {
+	if outcomeOf(err) == outcomePermission {
 		a.drop(s, c)
-		a.unlearn(s.installation)
+		a.forgetGrants(s.installation)
 	}
 	return err
 }
 
-// ungranted says that GitHub gives no token at all, because the scope asks for a
+// asksTooMuch says that GitHub gives no token at all, because the scope asks for a
 // right that the account has not granted.
-func ungranted(err error) bool {
+func asksTooMuch(err error) bool {
 	var e *callError
-	return errors.As(err, &e) && e.noToken && e.lacksRight()
+	return errors.As(err, &e) && e.noToken && e.lacksPermission()
 }
 
-// learn asks what the account granted: tokens then ask for no more, so that one
+// readGrants asks what the account granted: tokens then ask for no more, so that one
 // right that waits to be accepted holds up only what needs it.
-func (a *App) learn(ctx context.Context, installation int64) error {
+func (a *App) readGrants(ctx context.Context, installation int64) error {
 	in, err := a.installation(ctx, installation)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (a *App) learn(ctx context.Context, installation int64) error {
 	return nil
 }
 
-// unlearn forgets it: the account may have granted more.
-func (a *App) unlearn(installation int64) {
+// forgetGrants forgets it: the account may have granted more.
+func (a *App) forgetGrants(installation int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.grants, installation)

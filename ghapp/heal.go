@@ -12,8 +12,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Logged is a delivery in GitHub's own log, without its payload.
-type Logged struct {
+// LoggedDelivery is a delivery in GitHub's own log, without its payload.
+type LoggedDelivery struct {
 	// ID is of the attempt that was logged last.
 	ID                  int64
 	GUID, Event, Action string
@@ -26,8 +26,8 @@ type Logged struct {
 
 // Deliveries reads GitHub's log of the App's deliveries back to since and returns
 // those whose kind is wanted, the oldest first, each once however often it was sent.
-func (a *App) Deliveries(ctx context.Context, since time.Time, wanted func(event, action string) bool) ([]Logged, error) {
-	found := map[string]Logged{}
+func (a *App) Deliveries(ctx context.Context, since time.Time, wanted func(event, action string) bool) ([]LoggedDelivery, error) {
+	found := map[string]LoggedDelivery{}
 	opts := &github.ListCursorOptions{PerPage: perPage}
 	for {
 		var page []*github.HookDelivery
@@ -56,11 +56,11 @@ func (a *App) Deliveries(ctx context.Context, since time.Time, wanted func(event
 }
 
 // note adds an attempt to what is known of its delivery. Newer attempts come first.
-func note(found map[string]Logged, row *github.HookDelivery) {
+func note(found map[string]LoggedDelivery, row *github.HookDelivery) {
 	guid := strings.ToLower(row.GetGUID())
 	d, again := found[guid]
 	if !again {
-		d = Logged{ID: row.GetID(), GUID: guid, Event: row.GetEvent(), Action: row.GetAction()}
+		d = LoggedDelivery{ID: row.GetID(), GUID: guid, Event: row.GetEvent(), Action: row.GetAction()}
 	}
 	if at := row.GetDeliveredAt().Time; !again || at.Before(d.At) {
 		d.At = at
@@ -71,12 +71,12 @@ func note(found map[string]Logged, row *github.HookDelivery) {
 	found[guid] = d
 }
 
-func byAge(found map[string]Logged) []Logged {
-	out := make([]Logged, 0, len(found))
+func byAge(found map[string]LoggedDelivery) []LoggedDelivery {
+	out := make([]LoggedDelivery, 0, len(found))
 	for _, d := range found {
 		out = append(out, d)
 	}
-	slices.SortFunc(out, func(a, b Logged) int {
+	slices.SortFunc(out, func(a, b LoggedDelivery) int {
 		if c := a.At.Compare(b.At); c != 0 {
 			return c
 		}

@@ -261,18 +261,18 @@ func TestClaimSince(t *testing.T) {
 		w.claims(id)
 		_, err := w.hub.CommitFiles("octo/hello", "ai/other", "a person's", map[string]string{"x": "y"})
 		must(t, err)
-		heads, err := w.app.Heads(t.Context(), w.repo, "ai/fix-")
+		heads, err := w.app.BranchHeads(t.Context(), w.repo, "ai/fix-")
 		must(t, err)
 		if len(heads) != 5 {
 			t.Fatalf("branches %v", heads)
 		}
 		for _, h := range heads {
-			since, err := w.app.ClaimSince(t.Context(), w.repo, h.SHA, id)
+			since, err := w.app.ReservedSince(t.Context(), w.repo, h.SHA, id)
 			must(t, err)
 			if ours := h.Name == "ai/fix-claim"; ours == since.IsZero() {
 				t.Errorf("%s is a claim since %v", h.Name, since)
 			}
-			since, err = w.app.ClaimSince(t.Context(), w.repo, h.SHA, "d1a2b3c4d5e6f7g8h9i1")
+			since, err = w.app.ReservedSince(t.Context(), w.repo, h.SHA, "d1a2b3c4d5e6f7g8h9i1")
 			must(t, err)
 			if !since.IsZero() {
 				t.Errorf("%s is another solve's claim", h.Name)
@@ -282,7 +282,7 @@ func TestClaimSince(t *testing.T) {
 		must(t, err)
 		none := w.repo
 		none.ID, none.Name = empty.ID, "empty"
-		if heads, err := w.app.Heads(t.Context(), none, "ai/fix-"); len(heads) != 0 || err != nil {
+		if heads, err := w.app.BranchHeads(t.Context(), none, "ai/fix-"); len(heads) != 0 || err != nil {
 			t.Errorf("an empty repository: %v, %v", heads, err)
 		}
 	})
@@ -292,7 +292,7 @@ func TestRemoveStray(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
 		w.claims("d1a2b3c4d5e6f7g8h9i0")
-		heads, err := w.app.Heads(t.Context(), w.repo, "ai/fix-")
+		heads, err := w.app.BranchHeads(t.Context(), w.repo, "ai/fix-")
 		must(t, err)
 		writer := w.newWriter("n")
 		for _, h := range heads {
@@ -301,10 +301,10 @@ func TestRemoveStray(t *testing.T) {
 				must(t, err)
 			}
 			for range 2 { // the second finds nothing to do
-				must(t, writer.RemoveStray(t.Context(), w.repo, h))
+				must(t, writer.DeleteOrphanBranch(t.Context(), w.repo, h))
 			}
 		}
-		left, err := w.app.Heads(t.Context(), w.repo, "ai/")
+		left, err := w.app.BranchHeads(t.Context(), w.repo, "ai/")
 		must(t, err)
 		if len(left) != 1 || left[0].Name != "ai/fix-changed" {
 			t.Errorf("left are %v", left)

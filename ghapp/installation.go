@@ -48,7 +48,7 @@ func (a *App) Suspended(ctx context.Context, id int64) (bool, error) {
 
 // Repos are the repositories of an installation that can be written to.
 func (a *App) Repos(ctx context.Context, installation int64) ([]solve.Repo, error) {
-	found, err := list(ctx, a.in(patrolScope(installation)), "list the repositories",
+	found, err := list(ctx, a.in(allReposScope(installation)), "list the repositories",
 		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.Repository, *github.Response, error) {
 			answer, resp, err := c.Apps.ListRepos(ctx, &opts)
 			if err != nil {
@@ -71,42 +71,42 @@ func repoOf(installation int64, r *github.Repository) solve.Repo {
 	}
 }
 
-// Standing is how the App is registered and where it is installed, as GitHub has it now.
-type Standing struct {
+// AppStatus is how the App is registered and where it is installed, as GitHub has it now.
+type AppStatus struct {
 	Name, HTMLURL string
 	// Permissions are levels by name, "issues": "write".
-	Permissions map[string]string
-	Events      []string
-	Installs    []Install
+	Permissions   map[string]string
+	Events        []string
+	Installations []InstallationStatus
 }
 
-// Install is one installation: an account that let the App in.
-type Install struct {
+// InstallationStatus is one installation: an account that let the App in.
+type InstallationStatus struct {
 	Account     string
 	Suspended   bool
 	Permissions map[string]string
 }
 
-// Standing asks GitHub, each time.
-func (a *App) Standing(ctx context.Context) (Standing, error) {
+// Status asks GitHub, each time.
+func (a *App) Status(ctx context.Context) (AppStatus, error) {
 	app, err := a.registered(ctx)
 	if err != nil {
-		return Standing{}, err
+		return AppStatus{}, err
 	}
 	found, err := a.installations(ctx)
 	if err != nil {
-		return Standing{}, err
+		return AppStatus{}, err
 	}
-	s := Standing{Name: app.GetName(), HTMLURL: app.GetHTMLURL(), Events: app.Events}
+	s := AppStatus{Name: app.GetName(), HTMLURL: app.GetHTMLURL(), Events: app.Events}
 	if s.Permissions, err = levels(app.GetPermissions()); err != nil {
-		return Standing{}, err
+		return AppStatus{}, err
 	}
 	for _, in := range found {
-		one := Install{Account: in.GetAccount().GetLogin(), Suspended: in.SuspendedAt != nil}
+		one := InstallationStatus{Account: in.GetAccount().GetLogin(), Suspended: in.SuspendedAt != nil}
 		if one.Permissions, err = levels(in.GetPermissions()); err != nil {
-			return Standing{}, err
+			return AppStatus{}, err
 		}
-		s.Installs = append(s.Installs, one)
+		s.Installations = append(s.Installations, one)
 	}
 	return s, nil
 }

@@ -9,19 +9,19 @@ import (
 )
 
 // lane is one installation's serial line of writes.
-type lane struct {
+type installationQueue struct {
 	installation int64
-	pace         *pace
+	limiter      *rateLimiter
 	busy         bool          // a goroutine drains it
 	heard        chan struct{} // somebody waits for our reaction
 }
 
-func newLane(installation int64, p *pace) *lane {
-	return &lane{installation: installation, pace: p, heard: make(chan struct{}, 1)}
+func newQueue(installation int64, p *rateLimiter) *installationQueue {
+	return &installationQueue{installation: installation, limiter: p, heard: make(chan struct{}, 1)}
 }
 
-// nudge ends the present wait of a lane that is busy if a reaction is due.
-func (l *lane) nudge(due []solve.Effect) {
+// wake ends the present wait of a lane that is busy if a reaction is due.
+func (l *installationQueue) wake(due []solve.Effect) {
 	if !slices.ContainsFunc(due, isReaction) {
 		return
 	}
@@ -33,7 +33,7 @@ func (l *lane) nudge(due []solve.Effect) {
 
 // pause waits, but not for longer than until a reaction is due; false means that
 // ctx ended first.
-func (l *lane) pause(ctx context.Context, d time.Duration) bool {
+func (l *installationQueue) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -48,8 +48,8 @@ func (l *lane) pause(ctx context.Context, d time.Duration) bool {
 func isReaction(e solve.Effect) bool { return e.Kind == solve.EffectReact }
 
 // hear writes the reactions that are due while another write waits for its turn:
-// people learn within moments that they were heard.
-func (w *Writer) hear(ctx context.Context, l *lane) {
+// people readGrants within moments that they were heard.
+func (w *Writer) writeReactions(ctx context.Context, l *installationQueue) {
 	for ctx.Err() == nil {
 		due, err := w.store.DueEffects(ctx, w.app.now())
 		if err != nil {
@@ -57,7 +57,7 @@ func (w *Writer) hear(ctx context.Context, l *lane) {
 		}
 		mine := slices.DeleteFunc(byInstallation(due)[l.installation], func(e solve.Effect) bool { return !isReaction(e) })
 		e, ok := w.choose(ctx, l, mine)
-		if !ok || l.pace.ready(w.app.now(), classReact).After(w.app.now()) {
+		if !ok || l.limiter.ready(w.app.now(), classReaction).After(w.app.now()) {
 			return
 		}
 		w.write(ctx, l, e)

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// firstPause follows a limit that names no time; it doubles up to longestPause
+	// firstBackoff follows a limit that names no time; it doubles up to longestBackoff
 	// while GitHub keeps refusing.
-	firstPause   = time.Minute
-	longestPause = time.Hour
+	firstBackoff   = time.Minute
+	longestBackoff = time.Hour
 	// maxLimitBody is how much of a refusal is read to see whether it is a limit.
 	maxLimitBody = 64 << 10
 )
@@ -43,7 +43,7 @@ func (e *LimitError) RetryAfter() time.Duration { return e.after }
 
 // gate is one installation's standing with GitHub. While it is limited, calls
 // fail without being made: GitHub bans integrations that go on.
-type gate struct {
+type limitBackoff struct {
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -55,59 +55,59 @@ type gate struct {
 }
 
 // open returns the limit that still holds, or nil.
-func (g *gate) open() *LimitError {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.now()
-	if !now.Before(g.until) {
+func (b *limitBackoff) open() *LimitError {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	if !now.Before(b.until) {
 		return nil
 	}
-	return &LimitError{at: g.until, after: g.until.Sub(now), message: g.message}
+	return &LimitError{at: b.until, after: b.until.Sub(now), message: b.message}
 }
 
 // pausedUntil is when the present limit ends; the past if there is none.
-func (g *gate) pausedUntil() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.until
+func (b *limitBackoff) pausedUntil() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.until
 }
 
 // limited notes a refusal and returns its error. The rule is GitHub's: Retry-After
 // if sent; else the reset time if nothing remains; else a minute, then doubling.
 // https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
-func (g *gate) limited(h http.Header, message string) *LimitError {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.now()
+func (b *limitBackoff) limited(h http.Header, message string) *LimitError {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
 	at, named := namedTime(h, now)
 	if named {
-		g.strikes = 0
+		b.strikes = 0
 	} else {
-		at = now.Add(min(firstPause<<min(g.strikes, 10), longestPause))
-		g.strikes++
+		at = now.Add(min(firstBackoff<<min(b.strikes, 10), longestBackoff))
+		b.strikes++
 	}
-	if at.After(g.until) {
-		g.until, g.message = at, message
+	if at.After(b.until) {
+		b.until, b.message = at, message
 	}
 	return &LimitError{at: at, after: at.Sub(now), message: message}
 }
 
 // saw notes how many requests GitHub says are left.
-func (g *gate) saw(h http.Header) {
+func (b *limitBackoff) saw(h http.Header) {
 	n, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	if err != nil {
 		return
 	}
-	g.mu.Lock()
-	g.left, g.told = n, true
-	g.mu.Unlock()
+	b.mu.Lock()
+	b.left, b.told = n, true
+	b.mu.Unlock()
 }
 
 // passed notes an answer that was no limit.
-func (g *gate) passed() {
-	g.mu.Lock()
-	g.strikes = 0
-	g.mu.Unlock()
+func (b *limitBackoff) passed() {
+	b.mu.Lock()
+	b.strikes = 0
+	b.mu.Unlock()
 }
 
 func namedTime(h http.Header, now time.Time) (time.Time, bool) {
@@ -138,29 +138,29 @@ func later(a, b time.Time) time.Time {
 // guard is the innermost transport: it sees token requests too. It refuses other
 // hosts, since the layers above it add the token to whatever they are
 // redirected to, and turns limits into [LimitError].
-type guard struct {
-	next  http.RoundTripper
-	gate  *gate
-	hosts []string
+type limitTransport struct {
+	next    http.RoundTripper
+	backoff *limitBackoff
+	hosts   []string
 }
 
 // RoundTrip makes one request.
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !g.known(req.URL.Host) {
+func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !t.known(req.URL.Host) {
 		closeBody(req.Body)
 		return nil, fmt.Errorf("refuse to send a token to %s", req.URL.Host)
 	}
-	if err := g.gate.open(); err != nil {
+	if err := t.backoff.open(); err != nil {
 		closeBody(req.Body)
 		return nil, err
 	}
-	resp, err := g.next.RoundTrip(req)
+	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	g.gate.saw(resp.Header)
+	t.backoff.saw(resp.Header)
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
-		g.gate.passed()
+		t.backoff.passed()
 		return resp, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLimitBody))
@@ -170,14 +170,14 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	message := messageOf(body)
 	if isLimit(resp, string(body)) {
-		return nil, g.gate.limited(resp.Header, message)
+		return nil, t.backoff.limited(resp.Header, message)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
-func (g *guard) known(host string) bool {
-	for _, h := range g.hosts {
+func (t *limitTransport) known(host string) bool {
+	for _, h := range t.hosts {
 		if strings.EqualFold(h, host) {
 			return true
 		}

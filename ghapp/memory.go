@@ -7,12 +7,12 @@ import (
 
 // memory is what a writer knows of effects between their tries. A restart
 // forgets it, which costs requests and time, never a double.
-type memory struct {
+type retryMemory struct {
 	mu   sync.Mutex
-	seen map[string]*recollection // by effect
+	seen map[string]*effectMemory // by effect
 }
 
-type recollection struct {
+type effectMemory struct {
 	failures int
 	// objects are the git objects made so far: a pace slower than a claim would make
 	// them again with every try.
@@ -22,20 +22,20 @@ type recollection struct {
 	evictions uint64
 }
 
-func newMemory() *memory { return &memory{seen: map[string]*recollection{}} }
+func newRetryMemory() *retryMemory { return &retryMemory{seen: map[string]*effectMemory{}} }
 
 // of needs the lock.
-func (m *memory) of(key string) *recollection {
+func (m *retryMemory) of(key string) *effectMemory {
 	r := m.seen[key]
 	if r == nil {
-		r = &recollection{objects: map[string]string{}}
+		r = &effectMemory{objects: map[string]string{}}
 		m.seen[key] = r
 	}
 	return r
 }
 
 // failed counts one more failure of an effect.
-func (m *memory) failed(key string) int {
+func (m *retryMemory) failed(key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(key)
@@ -44,7 +44,7 @@ func (m *memory) failed(key string) int {
 }
 
 // object is a git object made by an earlier try, "" if it was not.
-func (m *memory) object(key, name string) string {
+func (m *retryMemory) object(key, name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r := m.seen[key]; r != nil {
@@ -53,7 +53,7 @@ func (m *memory) object(key, name string) string {
 	return ""
 }
 
-func (m *memory) keep(key, name, sha string) {
+func (m *retryMemory) keep(key, name, sha string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.of(key).objects[name] = sha
@@ -61,14 +61,14 @@ func (m *memory) keep(key, name, sha string) {
 
 // hold lets an effect that lacks a right wait until a time, or until the
 // installation's clients are forgotten once more: its owner changed something.
-func (m *memory) hold(key string, until time.Time, evictions uint64) {
+func (m *retryMemory) hold(key string, until time.Time, evictions uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(key)
 	r.until, r.evictions = until, evictions
 }
 
-func (m *memory) held(key string, now time.Time, evictions uint64) bool {
+func (m *retryMemory) held(key string, now time.Time, evictions uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.seen[key]
@@ -76,7 +76,7 @@ func (m *memory) held(key string, now time.Time, evictions uint64) bool {
 }
 
 // forget ends the memory of an effect: it was written, or given up.
-func (m *memory) forget(key string) {
+func (m *retryMemory) forget(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.seen, key)

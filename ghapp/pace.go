@@ -9,21 +9,21 @@ import (
 type class int
 
 const (
-	// classFirst: results, pull requests, first answers.
-	classFirst class = iota
+	// classResult: results, pull requests, first answers.
+	classResult class = iota
 	// classProgress: edits that show how a solve goes; they leave a reserve for the others.
 	classProgress
 	// classObject: git objects, which nobody is told of, close behind each other.
 	classObject
-	// classReact: the sign that somebody was heard, at once.
-	classReact
+	// classReaction: the sign that somebody was heard, at once.
+	classReaction
 )
 
 // pace bounds the writes of one installation: a least distance between two, and
 // a token bucket. Its size and refill together never exceed per_hour in any hour.
 // Every request that makes, changes or deletes something takes a token: GitHub does
 // not say which of them it counts as content, so all of them do, git objects too.
-type pace struct {
+type rateLimiter struct {
 	interval time.Duration
 	size     float64
 	perSec   float64
@@ -34,9 +34,9 @@ type pace struct {
 	last   time.Time // of any write
 }
 
-func newPace(interval time.Duration, perHour int, now time.Time) *pace {
+func newRateLimiter(interval time.Duration, perHour int, now time.Time) *rateLimiter {
 	size := max(1, float64(perHour)/10)
-	return &pace{
+	return &rateLimiter{
 		interval: interval,
 		size:     size,
 		perSec:   (float64(perHour) - size) / time.Hour.Seconds(),
@@ -46,7 +46,7 @@ func newPace(interval time.Duration, perHour int, now time.Time) *pace {
 }
 
 // ready is the earliest time at which a write of the class may be made.
-func (p *pace) ready(now time.Time, c class) time.Time {
+func (p *rateLimiter) ready(now time.Time, c class) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fill(now)
@@ -60,9 +60,9 @@ func (p *pace) ready(now time.Time, c class) time.Time {
 }
 
 // reserve is what a write of the class leaves in the bucket for more urgent ones.
-func (p *pace) reserve(c class) float64 {
+func (p *rateLimiter) reserve(c class) float64 {
 	switch c {
-	case classReact:
+	case classReaction:
 		return 0
 	case classProgress:
 		return p.size / 2
@@ -72,9 +72,9 @@ func (p *pace) reserve(c class) float64 {
 }
 
 // distance is the least time between a write of the class and the one before it.
-func (p *pace) distance(c class) time.Duration {
+func (p *rateLimiter) distance(c class) time.Duration {
 	switch c {
-	case classReact:
+	case classReaction:
 		return 0
 	case classObject:
 		return p.interval / 4
@@ -84,7 +84,7 @@ func (p *pace) distance(c class) time.Duration {
 }
 
 // take counts a write.
-func (p *pace) take(now time.Time) {
+func (p *rateLimiter) take(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fill(now)
@@ -92,7 +92,7 @@ func (p *pace) take(now time.Time) {
 	p.tokens--
 }
 
-func (p *pace) fill(now time.Time) {
+func (p *rateLimiter) fill(now time.Time) {
 	if gone := now.Sub(p.at); gone > 0 {
 		p.tokens = min(p.size, p.tokens+gone.Seconds()*p.perSec)
 		p.at = now

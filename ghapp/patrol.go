@@ -10,13 +10,13 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// patrolScope reads in all repositories of an installation: a token for each of
+// allReposScope reads in all repositories of an installation: a token for each of
 // them would cost as much as what is read there.
-func patrolScope(installation int64) scope { return scope{installation: installation, all: true} }
+func allReposScope(installation int64) scope { return scope{installation: installation, all: true} }
 
 // Labelled are the open issues of a repository that carry a label, without pull requests.
 func (a *App) Labelled(ctx context.Context, repo solve.Repo, label string) ([]solve.Issue, error) {
-	found, err := list(ctx, a.in(patrolScope(repo.Installation)), "list labelled issues",
+	found, err := list(ctx, a.in(allReposScope(repo.Installation)), "list labelled issues",
 		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.Issue, *github.Response, error) {
 			return c.Issues.ListByRepo(ctx, repo.Owner, repo.Name, &github.IssueListByRepoOptions{
 				State: "open", Labels: []string{label}, Direction: "asc", ListOptions: opts,
@@ -34,7 +34,7 @@ func (a *App) Labelled(ctx context.Context, repo solve.Repo, label string) ([]so
 // LabelledBy tells which person put a label on an issue last, and when. The login
 // is "" if it was a program, or if GitHub does not know any more.
 func (a *App) LabelledBy(ctx context.Context, repo solve.Repo, number int, label string) (login string, at time.Time, err error) {
-	found, err := list(ctx, a.in(patrolScope(repo.Installation)), "read the issue's events",
+	found, err := list(ctx, a.in(allReposScope(repo.Installation)), "read the issue's events",
 		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.IssueEvent, *github.Response, error) {
 			return c.Issues.ListIssueEvents(ctx, repo.Owner, repo.Name, number, &opts)
 		})
@@ -57,7 +57,7 @@ func (a *App) Answered(ctx context.Context, repo solve.Repo, number int, since t
 		return false, err
 	}
 	since = since.UTC().Truncate(time.Second)
-	found, err := list(ctx, a.in(patrolScope(repo.Installation)), "list comments",
+	found, err := list(ctx, a.in(allReposScope(repo.Installation)), "list comments",
 		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
 			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, number, &github.IssueListCommentsOptions{Since: &since, ListOptions: opts})
 		})

@@ -14,17 +14,17 @@ import (
 // pull makes the champion's commit, moves the solve's branch to it and opens the
 // one pull request, with a completed check run beside it. Every step looks at
 // what is there first, so a try that was cut is gone on with.
-func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
-	if len(a.commit.Files) == 0 {
-		return solve.Receipt{}, dead("the champion changes nothing")
+func (t *writeTry) pull(ctx context.Context) (solve.Receipt, error) {
+	if len(t.commit.Files) == 0 {
+		return solve.Receipt{}, permanent("the champion changes nothing")
 	}
-	claim, err := a.claimSHA(ctx)
+	claim, err := t.reservationSHA(ctx)
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	place := a.newPull
-	if a.view.Solve.Target() != nil {
-		place = a.target
+	place := t.putOnNewPull
+	if t.view.Solve.Target() != nil {
+		place = t.target
 	}
 	pull, head, err := place(ctx, claim)
 	if err != nil {
@@ -34,33 +34,33 @@ func (a *attempt) pull(ctx context.Context) (solve.Receipt, error) {
 	if head == claim {
 		return receipt, nil // the solve's own check run is on the champion already
 	}
-	if err := a.scorecard(ctx, receipt); err != nil {
+	if err := t.scorecard(ctx, receipt); err != nil {
 		return solve.Receipt{}, err
 	}
 	return receipt, nil
 }
 
-// newPull puts the champion on the solve's own branch and opens the pull request.
-func (a *attempt) newPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
-	pull, err := a.findPull(ctx)
+// putOnNewPull puts the champion on the solve's own branch and opens the pull request.
+func (t *writeTry) putOnNewPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+	pull, err := t.findPull(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := a.champion(ctx, claim, pull)
+	head, err := t.champion(ctx, claim, pull)
 	if err != nil {
 		return nil, "", err
 	}
 	if pull == nil {
-		pull, err = a.openPull(ctx)
+		pull, err = t.openPull(ctx)
 	}
 	return pull, head, err
 }
 
 // findPull returns the pull request of the solve's branch, an open one first.
 // A closed or merged one counts: a second is never opened.
-func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
-	repo, branch := a.e.Repo, a.view.Solve.Branch
-	list, err := get(ctx, a.read, "list pull requests",
+func (t *writeTry) findPull(ctx context.Context) (*github.PullRequest, error) {
+	repo, branch := t.e.Repo, t.view.Solve.Branch
+	list, err := get(ctx, t.read, "list pull requests",
 		func(ctx context.Context, c *github.Client) ([]*github.PullRequest, *github.Response, error) {
 			return c.PullRequests.List(ctx, repo.Owner, repo.Name, &github.PullRequestListOptions{
 				State: "all", Head: repo.Owner + ":" + branch, ListOptions: github.ListOptions{PerPage: 100},
@@ -80,18 +80,18 @@ func (a *attempt) findPull(ctx context.Context) (*github.PullRequest, error) {
 }
 
 // pullBody is the pull request's text as it is to be, with its marker.
-func (a *attempt) pullBody() string {
-	body := report.CutMarkdown(report.PullBody(a.view), report.MaxBody, cutNote)
-	return markOf(string(a.e.Solve), a.e.Kind).on(body)
+func (t *writeTry) pullBody() string {
+	body := report.CutMarkdown(report.PullBody(t.view), report.MaxBody, cutNote)
+	return markOf(string(t.e.Solve), t.e.Kind).on(body)
 }
 
 // openPull opens the pull request. GitHub allows one open pull request per
 // branch; its refusal of a second leads to the first.
-func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
-	s, repo := a.view.Solve, a.e.Repo
-	body := a.pullBody()
-	title := report.CutMarkdown(report.PullTitle(a.view), report.MaxTitle, "")
-	made, err := get(ctx, a.create, "open the pull request",
+func (t *writeTry) openPull(ctx context.Context) (*github.PullRequest, error) {
+	s, repo := t.view.Solve, t.e.Repo
+	body := t.pullBody()
+	title := report.CutMarkdown(report.PullTitle(t.view), report.MaxTitle, "")
+	made, err := get(ctx, t.create, "open the pull request",
 		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
 			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
 				Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch,
@@ -103,16 +103,16 @@ func (a *attempt) openPull(ctx context.Context) (*github.PullRequest, error) {
 		return made, nil
 	case statusOf(err) != http.StatusUnprocessableEntity:
 		return nil, err
-	case says(err, "already exists"):
-		pull, lookErr := a.findPull(ctx)
+	case mentions(err, "already exists"):
+		pull, lookErr := t.findPull(ctx)
 		if lookErr == nil && pull == nil {
-			return nil, &againError{after: a.w.cfg.Settle, reason: "the pull request is there, but not listed yet"}
+			return nil, &retryLaterError{after: t.w.cfg.ListLag, reason: "the pull request is there, but not listed yet"}
 		}
 		return pull, lookErr
-	case says(err, "no commits between"):
-		return nil, dead("the champion changes nothing against %s", s.Base.Branch)
-	case says(err, "base") && !says(err, "head"):
-		return nil, dead("the base branch %s is gone", s.Base.Branch)
+	case mentions(err, "no commits between"):
+		return nil, permanent("the champion changes nothing against %s", s.Base.Branch)
+	case mentions(err, "base") && !mentions(err, "head"):
+		return nil, permanent("the base branch %s is gone", s.Base.Branch)
 	default:
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func TestSecondScorecardIsSuperseded(t *testing.T) {
 			Title: github.String("by hand"), Head: &s.Branch, Base: github.String("main")})
 		must(t, err)
 		pass(2 * time.Minute) // it is listed
-		w.hub.SetLag(w.cfg.Write.Settle + 20*time.Second)
+		w.hub.SetLag(w.cfg.Write.ListLag + 20*time.Second)
 		w.hub.Inject(githubsim.Fault{Kind: githubsim.FaultLostAnswer, Method: "POST", Path: "/check-runs$"})
 		before := w.hub.Requests("POST", "/check-runs")
 		stop := w.write("node-2")

@@ -179,7 +179,7 @@ func (a *App) Repo(ctx context.Context, owner, name string) (solve.Repo, error) 
 // such branch, solve.ErrNoCommit if there is no commit at all.
 func (a *App) Branch(ctx context.Context, repo solve.Repo, name string) (string, error) {
 	sha, err := a.ref(ctx, readScope(repo), repo, name)
-	if statusOf(err) == http.StatusConflict && says(err, "empty") {
+	if statusOf(err) == http.StatusConflict && mentions(err, "empty") {
 		return "", fmt.Errorf("read branch %s of %s: %w", name, repo, solve.ErrNoCommit)
 	}
 	return sha, err

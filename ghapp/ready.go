@@ -14,7 +14,7 @@ import (
 )
 
 // choose returns the first effect, by priority and age, that may be written now.
-func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve.Effect, bool) {
+func (w *Writer) choose(ctx context.Context, l *installationQueue, due []solve.Effect) (solve.Effect, bool) {
 	now := w.app.now()
 	if now.Before(w.app.PausedUntil(l.installation)) {
 		return solve.Effect{}, false
@@ -38,11 +38,11 @@ func (w *Writer) choose(ctx context.Context, l *lane, due []solve.Effect) (solve
 func classOf(e solve.Effect) class {
 	switch {
 	case isReaction(e):
-		return classReact
+		return classReaction
 	case e.Priority >= solve.Priority(solve.EffectNotice):
 		return classProgress
 	default:
-		return classFirst
+		return classResult
 	}
 }
 
@@ -55,8 +55,8 @@ func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool
 	if e.Solve == "" {
 		return true, nil
 	}
-	if needsClaim(e.Kind) {
-		claim, err := w.store.Effect(ctx, claimKey(e.Solve))
+	if needsReservation(e.Kind) {
+		claim, err := w.store.Effect(ctx, reservationKey(e.Solve))
 		if errors.Is(err, solve.ErrNotFound) {
 			return false, nil
 		}
@@ -95,16 +95,16 @@ func (w *Writer) settled(e solve.Effect) time.Time {
 	if e.SentAt.IsZero() || failpoint.Mutated(failpoint.NoSettle) {
 		return time.Time{}
 	}
-	return later(e.SentAt, w.began).Add(w.cfg.Settle)
+	return later(e.SentAt, w.began).Add(w.cfg.ListLag)
 }
 
-func needsClaim(k solve.EffectKind) bool {
+func needsReservation(k solve.EffectKind) bool {
 	return k == solve.EffectCheck || k == solve.EffectRun || k == solve.EffectPull
 }
 
-// claimKey is the key of the effect whose receipt names the commit that carries
+// reservationKey is the key of the effect whose receipt names the commit that carries
 // the check runs.
-func claimKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
+func reservationKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
 
 // finished says whether what the effect shows will not change any more.
 func finished(v report.View, e solve.Effect) bool {

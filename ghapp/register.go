@@ -44,7 +44,7 @@ func Redeem(ctx context.Context, cfg Config, opts Options, code string) (answer 
 		now = time.Now
 	}
 	c := github.NewClient(&http.Client{
-		Transport:     &guard{next: failpoint.Transport("github", base), gate: &gate{now: now}, hosts: []string{api.Host}},
+		Transport:     &limitTransport{next: failpoint.Transport("github", base), backoff: &limitBackoff{now: now}, hosts: []string{api.Host}},
 		CheckRedirect: sameMethod,
 	})
 	c.BaseURL, c.UserAgent = api, userAgent+" (setup)"

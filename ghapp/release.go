@@ -12,14 +12,14 @@ import (
 
 // release deletes the branch of a solve that ended without a pull request, as
 // long as nothing but the claim is on it. What somebody put there stays.
-func (a *attempt) release(ctx context.Context) (solve.Receipt, error) {
-	s := a.view.Solve
+func (t *writeTry) release(ctx context.Context) (solve.Receipt, error) {
+	s := t.view.Solve
 	if s.Branch == "" || s.Target() != nil || !s.State.Final() || s.State == solve.StateSolved {
 		return solve.Receipt{}, nil
 	}
-	sha, err := a.branchHead(ctx)
+	sha, err := t.branchHead(ctx)
 	if statusOf(err) == http.StatusNotFound {
-		if a.fail() < 2 {
+		if t.fail() < 2 {
 			return solve.Receipt{}, err // made moments ago: GitHub may not see it everywhere yet
 		}
 		return solve.Receipt{}, nil
@@ -27,27 +27,27 @@ func (a *attempt) release(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	head, err := a.commitOf(ctx, sha)
-	if err != nil || !isClaim(head, s.ID) {
+	head, err := t.commitOf(ctx, sha)
+	if err != nil || !isReservation(head, s.ID) {
 		return solve.Receipt{}, err
 	}
-	err = a.deleteBranch(ctx, sha)
+	err = t.deleteBranch(ctx, sha)
 	switch {
 	case err == nil:
 		return solve.Receipt{SHA: sha}, nil
-	case errors.As(err, new(*movedError)):
+	case errors.As(err, new(*branchMovedError)):
 		return solve.Receipt{}, nil
-	case statusOf(err) == http.StatusUnprocessableEntity && says(err, "does not exist"):
+	case statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "does not exist"):
 		return solve.Receipt{SHA: sha}, nil
 	default:
-		return solve.Receipt{}, a.explain(ctx, err)
+		return solve.Receipt{}, t.explainRefusal(ctx, err)
 	}
 }
 
 // released says whether nothing else of the solve is to be written that needs its
 // branch: a check run is on a commit that only the branch names.
 func (w *Writer) released(ctx context.Context, id solve.ID) (bool, error) {
-	keys := []string{claimKey(id), string(id) + "/" + string(solve.EffectPull), string(id) + "/" + string(solve.EffectCheck)}
+	keys := []string{reservationKey(id), string(id) + "/" + string(solve.EffectPull), string(id) + "/" + string(solve.EffectCheck)}
 	for n := 1; n <= solve.MaxRunChecks; n++ {
 		keys = append(keys, string(id)+"/"+string(solve.EffectRun)+"/"+strconv.Itoa(n))
 	}

@@ -28,7 +28,7 @@ func (a *App) RepoConfig(ctx context.Context, repo solve.Repo, sha string) (name
 	// A token that opens one repository would get 404 for every other, so this one reads
 	// the files of all.
 	file := path.Base(solve.RepoConfigFile)
-	data, err = a.content(ctx, patrolScope(repo.Installation), repo.Owner, ownerRepo, file, "")
+	data, err = a.content(ctx, allReposScope(repo.Installation), repo.Owner, ownerRepo, file, "")
 	return repo.Owner + "/" + ownerRepo + "/" + file, data, err
 }
 
@@ -39,7 +39,7 @@ func (a *App) content(ctx context.Context, s scope, owner, name, file, sha strin
 		answer, _, _, err = c.Repositories.GetContents(ctx, owner, name, file, &github.RepositoryContentGetOptions{Ref: sha})
 		return err
 	})
-	if statusOf(err) == http.StatusForbidden && s.all && !says(err, "suspended") {
+	if statusOf(err) == http.StatusForbidden && s.all && !mentions(err, "suspended") {
 		return nil, fmt.Errorf("read %s of %s/%s: not ours to read: %w", file, owner, name, solve.ErrNotFound)
 	}
 	if err != nil {

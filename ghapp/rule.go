@@ -11,9 +11,9 @@ import (
 	"github.com/yudai-dev/yudai/report"
 )
 
-// ruleWords are the rules of a repository that can refuse a branch or a commit of
+// ruleTexts are the rules of a repository that can refuse a branch or a commit of
 // ours, and what GitHub's refusal says of each.
-var ruleWords = []struct{ rule, words string }{
+var ruleTexts = []struct{ rule, words string }{
 	{"creation", "creations being restricted"},
 	{"update", "cannot update this protected ref"},
 	{"deletion", "cannot delete this"},
@@ -34,40 +34,40 @@ var ruleWords = []struct{ rule, words string }{
 
 // explain asks which rules hold for the branch once GitHub has refused it: asked
 // before, the answer would not tell whether the App may bypass them.
-func (a *attempt) explain(ctx context.Context, refused error) error {
+func (t *writeTry) explainRefusal(ctx context.Context, refused error) error {
 	if refused == nil || outcomeOf(refused) != outcomeRefused {
 		return refused
 	}
-	branch := a.view.Solve.Branch
-	if says(refused, "protected branch") {
-		return dead("branch %s is protected: %s", branch, messageIn(refused))
+	branch := t.view.Solve.Branch
+	if mentions(refused, "protected branch") {
+		return permanent("branch %s is protected: %s", branch, refusalMessage(refused))
 	}
-	repo := a.e.Repo
-	rules, err := get(ctx, a.read, "read branch rules",
+	repo := t.e.Repo
+	rules, err := get(ctx, t.read, "read branch rules",
 		func(ctx context.Context, c *github.Client) ([]*github.RepositoryRule, *github.Response, error) {
 			return c.Repositories.GetRulesForBranch(ctx, repo.Owner, repo.Name, branch)
 		})
 	if err != nil {
 		return refused // the refusal says more than the failed question
 	}
-	r := guilty(rules, refused)
+	r := refusingRule(rules, refused)
 	switch {
 	case r == nil:
 		return refused
 	case r.Type == "creation":
-		return dead("creation blocked: a rule of the repository forbids branch %s; let the App bypass it or choose another branch template", branch)
+		return permanent("creation blocked: a rule of the repository forbids branch %s; let the App bypass it or choose another branch template", branch)
 	default:
-		return dead("branch %s breaks the repository's rule %s%s: %s; let the App bypass it or change the rule",
-			branch, r.Type, patternOf(r), messageIn(refused))
+		return permanent("branch %s breaks the repository's rule %s%s: %s; let the App bypass it or change the rule",
+			branch, r.Type, patternOf(r), refusalMessage(refused))
 	}
 }
 
-// guilty is the rule that a refusal speaks of. One that names none of them is put
+// refusingRule is the rule that a refusal speaks of. One that names none of them is put
 // down to the rules that branches of ours meet most.
-func guilty(rules []*github.RepositoryRule, refused error) *github.RepositoryRule {
-	for _, known := range ruleWords {
+func refusingRule(rules []*github.RepositoryRule, refused error) *github.RepositoryRule {
+	for _, known := range ruleTexts {
 		for _, r := range rules {
-			if r.Type == known.rule && says(refused, known.words) {
+			if r.Type == known.rule && mentions(refused, known.words) {
 				return r
 			}
 		}
@@ -90,8 +90,8 @@ func patternOf(r *github.RepositoryRule) string {
 	return " (" + strings.ReplaceAll(p.Operator, "_", " ") + " " + report.CutMarkdown(p.Pattern, 100, "") + ")"
 }
 
-// messageIn is GitHub's own sentence in a refusal, on one line.
-func messageIn(err error) string {
+// refusalMessage is GitHub's own sentence in a refusal, on one line.
+func refusalMessage(err error) string {
 	var answer *github.ErrorResponse
 	if !errors.As(err, &answer) {
 		return "no message"

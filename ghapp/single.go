@@ -22,18 +22,18 @@ type single[T interface{ GetID() int64 }] struct {
 }
 
 // put edits the one that the receipt names, or finds it, or creates it.
-func put[T interface{ GetID() int64 }](ctx context.Context, a *attempt, s single[T]) (solve.Receipt, error) {
-	if a.e.Receipt.ID != 0 {
-		r, err := s.edit(ctx, a.e.Receipt.ID)
+func put[T interface{ GetID() int64 }](ctx context.Context, t *writeTry, s single[T]) (solve.Receipt, error) {
+	if t.e.Receipt.ID != 0 {
+		r, err := s.edit(ctx, t.e.Receipt.ID)
 		if statusOf(err) != http.StatusNotFound {
 			return r, err
 		}
-		if a.w.app.now().Before(a.e.Done.Add(a.w.cfg.Settle)) {
+		if t.w.app.now().Before(t.e.Done.Add(t.w.cfg.ListLag)) {
 			return r, err // made moments ago: GitHub may not see it everywhere yet
 		}
-		a.unknown = true // deleted, or made anew by a try that was cut: look first
+		t.unknown = true // deleted, or made anew by a try that was cut: look first
 	}
-	if a.unknown {
+	if t.unknown {
 		found, err := s.find(ctx)
 		if err != nil {
 			return solve.Receipt{}, err
@@ -41,7 +41,7 @@ func put[T interface{ GetID() int64 }](ctx context.Context, a *attempt, s single
 		if len(found) > 0 {
 			return s.keepOldest(ctx, found)
 		}
-		a.unknown = false
+		t.unknown = false
 	}
 	made, err := s.create(ctx)
 	if err != nil {

@@ -25,8 +25,8 @@ func (a *App) SetHookSecret(ctx context.Context, secret Secret) error {
 	})
 }
 
-// Attempt is GitHub's record of one try to deliver a webhook.
-type Attempt struct {
+// HookDelivery is GitHub's record of one try to deliver a webhook.
+type HookDelivery struct {
 	ID          int64
 	GUID, Event string
 	At          time.Time
@@ -36,10 +36,10 @@ type Attempt struct {
 }
 
 // OK says whether the webhook was taken.
-func (d Attempt) OK() bool { return d.Code >= 200 && d.Code < 300 }
+func (d HookDelivery) OK() bool { return d.Code >= 200 && d.Code < 300 }
 
-// Attempts are the newest tries to deliver a webhook, newest first, at most n.
-func (a *App) Attempts(ctx context.Context, n int) ([]Attempt, error) {
+// HookDeliveries are the newest tries to deliver a webhook, newest first, at most n.
+func (a *App) HookDeliveries(ctx context.Context, n int) ([]HookDelivery, error) {
 	all, err := get(ctx, a.asAppDo, "list the webhooks' deliveries",
 		func(ctx context.Context, c *github.Client) ([]*github.HookDelivery, *github.Response, error) {
 			return c.Apps.ListHookDeliveries(ctx, &github.ListCursorOptions{PerPage: n})
@@ -47,17 +47,17 @@ func (a *App) Attempts(ctx context.Context, n int) ([]Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Attempt, len(all))
+	out := make([]HookDelivery, len(all))
 	for i, d := range all {
-		out[i] = Attempt{
+		out[i] = HookDelivery{
 			ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), At: d.GetDeliveredAt().Time, Code: d.GetStatusCode(), Status: d.GetStatus(),
 		}
 	}
 	return out, nil
 }
 
-// TryAgain asks GitHub to deliver a webhook once more.
-func (a *App) TryAgain(ctx context.Context, d Attempt) error {
+// Redeliver asks GitHub to deliver a webhook once more.
+func (a *App) Redeliver(ctx context.Context, d HookDelivery) error {
 	return a.asAppDo(ctx, "ask for a delivery once more", func(ctx context.Context, c *github.Client) error {
 		_, _, err := c.Apps.RedeliverHookDelivery(ctx, d.ID)
 		if accepted := (&github.AcceptedError{}); errors.As(err, &accepted) { // how the library says 202

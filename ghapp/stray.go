@@ -12,39 +12,39 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Head is a branch and the commit it points to.
-type Head struct{ Name, SHA string }
+// BranchHead is a branch and the commit it points to.
+type BranchHead struct{ Name, SHA string }
 
-// Heads are the branches of a repository whose names begin with the prefix.
-func (a *App) Heads(ctx context.Context, repo solve.Repo, prefix string) ([]Head, error) {
+// BranchHeads are the branches of a repository whose names begin with the prefix.
+func (a *App) BranchHeads(ctx context.Context, repo solve.Repo, prefix string) ([]BranchHead, error) {
 	const heads = "refs/heads/"
-	refs, err := list(ctx, a.in(patrolScope(repo.Installation)), "list branches",
+	refs, err := list(ctx, a.in(allReposScope(repo.Installation)), "list branches",
 		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.Reference, *github.Response, error) {
 			return c.Git.ListMatchingRefs(ctx, repo.Owner, repo.Name, &github.ReferenceListOptions{Ref: "heads/" + prefix, ListOptions: opts})
 		})
-	if statusOf(err) == http.StatusConflict && says(err, "empty") {
+	if statusOf(err) == http.StatusConflict && mentions(err, "empty") {
 		return nil, nil
 	}
-	var out []Head
+	var out []BranchHead
 	for _, ref := range refs {
 		if name, ok := strings.CutPrefix(ref.GetRef(), heads+prefix); ok {
-			out = append(out, Head{Name: prefix + name, SHA: ref.GetObject().GetSHA()})
+			out = append(out, BranchHead{Name: prefix + name, SHA: ref.GetObject().GetSHA()})
 		}
 	}
 	return out, err
 }
 
-// ClaimSince says when a commit was made as the claim of a solve; the zero time if it is
+// ReservedSince says when a commit was made as the claim of a solve; the zero time if it is
 // not. A claim is a commit without changes that our bot made and that names its
 // solve: whatever somebody has put on a branch is not one.
-func (a *App) ClaimSince(ctx context.Context, repo solve.Repo, sha string, id solve.ID) (time.Time, error) {
+func (a *App) ReservedSince(ctx context.Context, repo solve.Repo, sha string, id solve.ID) (time.Time, error) {
 	who, err := a.Identity(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
-	reader := a.in(patrolScope(repo.Installation))
+	reader := a.in(allReposScope(repo.Installation))
 	c, err := readCommit(ctx, reader, repo, sha)
-	if err != nil || !isClaim(c, id) || !strings.EqualFold(c.GetAuthor().GetName(), who.Bot) || len(c.Parents) != 1 {
+	if err != nil || !isReservation(c, id) || !strings.EqualFold(c.GetAuthor().GetName(), who.Bot) || len(c.Parents) != 1 {
 		return time.Time{}, err
 	}
 	parent, err := readCommit(ctx, reader, repo, c.Parents[0].GetSHA())
@@ -65,8 +65,8 @@ func readCommit(ctx context.Context, call caller, repo solve.Repo, sha string) (
 	return commit, err
 }
 
-// deleteHead deletes a branch if it is still at a commit; else it is a [movedError].
-func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h Head) error {
+// deleteHead deletes a branch if it is still at a commit; else it is a [branchMovedError].
+func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
 	err := headStill(ctx, c, repo, h)
 	if err == nil {
 		_, err = c.Git.DeleteRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
@@ -76,34 +76,34 @@ func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h Head) 
 
 // headStill looks right before a change at what the change would overwrite: the wait
 // for the write rate may have been long, and GitHub's interface has no condition.
-func headStill(ctx context.Context, c *github.Client, repo solve.Repo, h Head) error {
+func headStill(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
 	ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
 	if err == nil && ref.GetObject().GetSHA() != h.SHA {
-		return &movedError{}
+		return &branchMovedError{}
 	}
 	return err
 }
 
-// RemoveStray deletes a branch that still points to where it did, in its installation's
+// DeleteOrphanBranch deletes a branch that still points to where it did, in its installation's
 // turn: like every visible write it counts for the hour, and what people wait for goes first.
-func (w *Writer) RemoveStray(ctx context.Context, repo solve.Repo, h Head) error {
+func (w *Writer) DeleteOrphanBranch(ctx context.Context, repo solve.Repo, h BranchHead) error {
 	l := w.lane(repo.Installation)
 	for {
 		now := w.app.now()
-		wait := l.pace.ready(now, classProgress).Sub(now)
-		if wait <= 0 && w.occupy(l) {
+		wait := l.limiter.ready(now, classProgress).Sub(now)
+		if wait <= 0 && w.acquire(l) {
 			break
 		}
 		if !sleep(ctx, min(max(wait, tick/10), tick)) {
 			return context.Cause(ctx)
 		}
 	}
-	defer w.leave(l)
-	l.pace.take(w.app.now())
+	defer w.release(l)
+	l.limiter.take(w.app.now())
 	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the stray branch "+h.Name, func(ctx context.Context, c *github.Client) error {
 		return deleteHead(ctx, c, repo, h)
 	})
-	if statusOf(err) == http.StatusNotFound || errors.As(err, new(*movedError)) {
+	if statusOf(err) == http.StatusNotFound || errors.As(err, new(*branchMovedError)) {
 		return nil
 	}
 	return err

@@ -16,25 +16,25 @@ const maxBehind = 10
 // target puts the champion on the branch of the open pull request that the solve
 // goes on with, and brings the pull request's text up to date. The title stays:
 // people may have changed it, and it tells of the same issue.
-func (a *attempt) target(ctx context.Context, claim string) (*github.PullRequest, string, error) {
-	pull, err := readPull(ctx, a.read, a.e.Repo, a.view.Solve.Target().Number)
+func (t *writeTry) target(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+	pull, err := readPull(ctx, t.read, t.e.Repo, t.view.Solve.Target().Number)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := a.ontoTarget(ctx, claim, pull)
+	head, err := t.moveOpenPull(ctx, claim, pull)
 	if err != nil {
 		return nil, "", err
 	}
 	if pull.GetState() != "open" {
 		return pull, head, nil
 	}
-	return pull, head, a.refreshPull(ctx, pull)
+	return pull, head, t.refreshPull(ctx, pull)
 }
 
-// ontoTarget returns the champion's commit, which is on the branch then. The
+// moveOpenPull returns the champion's commit, which is on the branch then. The
 // branch is only ever moved away from the commit that the solve started from.
-func (a *attempt) ontoTarget(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
-	head, err := a.branchHead(ctx)
+func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
 	if err != nil && !missing {
 		return "", err
@@ -43,45 +43,45 @@ func (a *attempt) ontoTarget(ctx context.Context, claim string, pull *github.Pul
 		head = pull.GetHead().GetSHA() // closed or merged, and the branch deleted
 	}
 	if head != claim {
-		ours, err := a.below(ctx, head)
+		ours, err := t.below(ctx, head)
 		switch {
 		case err != nil:
 			return "", err
 		case ours != "":
 			return ours, nil // a try that was cut put it there
 		case !missing:
-			return "", a.movedAway()
+			return "", t.branchTaken()
 		}
 	}
 	switch {
 	case pull.GetState() != "open":
-		return "", dead("pull request #%d was closed; nothing was changed", pull.GetNumber())
+		return "", permanent("pull request #%d was closed; nothing was changed", pull.GetNumber())
 	case missing:
 		return "", err // an open pull request has a branch: GitHub does not show it for a moment
 	}
-	tree, err := a.championTree(ctx)
+	tree, err := t.championTree(ctx)
 	if err != nil {
 		return "", err
 	}
-	now, err := a.commitOf(ctx, head)
+	now, err := t.commitOf(ctx, head)
 	if err != nil {
 		return "", err
 	}
 	if now.GetTree().GetSHA() == tree {
 		return head, nil // the champion is what it was
 	}
-	return a.advance(ctx, claim, tree)
+	return t.advance(ctx, claim, tree)
 }
 
 // below looks for the champion's commit at the head and some way below it; "" if
 // it is not there.
-func (a *attempt) below(ctx context.Context, sha string) (string, error) {
+func (t *writeTry) below(ctx context.Context, sha string) (string, error) {
 	for range maxBehind {
-		commit, err := a.commitOf(ctx, sha)
+		commit, err := t.commitOf(ctx, sha)
 		if err != nil {
 			return "", err
 		}
-		if isChampion(commit, a.view.Solve.ID) {
+		if isChampion(commit, t.view.Solve.ID) {
 			return sha, nil
 		}
 		if len(commit.Parents) == 0 {
@@ -94,15 +94,15 @@ func (a *attempt) below(ctx context.Context, sha string) (string, error) {
 
 // refreshPull replaces a text of ours. One whose marker is gone is somebody
 // else's by now. The champion is on the branch already: a refusal is only logged.
-func (a *attempt) refreshPull(ctx context.Context, pull *github.PullRequest) error {
-	body := a.pullBody()
+func (t *writeTry) refreshPull(ctx context.Context, pull *github.PullRequest) error {
+	body := t.pullBody()
 	if _, _, ours := solve.FindMarker(pull.GetBody()); !ours || pull.GetBody() == body {
 		return nil
 	}
-	repo := a.e.Repo
-	err := a.keyed(ctx, "edit the pull request", func(ctx context.Context, c *github.Client) error {
+	repo := t.e.Repo
+	err := t.idempotent(ctx, "edit the pull request", func(ctx context.Context, c *github.Client) error {
 		_, _, err := c.PullRequests.Edit(ctx, repo.Owner, repo.Name, pull.GetNumber(), &github.PullRequest{Body: &body})
 		return err
 	})
-	return a.tolerate(ctx, err, "pull request's text refused")
+	return t.tolerate(ctx, err, "pull request's text refused")
 }

@@ -17,21 +17,21 @@ const maxInline = 512 << 10
 
 // championTree makes the champion's tree through the Git Data API: it keeps file
 // modes and needs no git credentials anywhere.
-func (a *attempt) championTree(ctx context.Context) (string, error) {
-	base, err := a.commitOf(ctx, a.commit.BaseSHA)
+func (t *writeTry) championTree(ctx context.Context) (string, error) {
+	base, err := t.commitOf(ctx, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
 	var entries []*github.TreeEntry
-	for _, f := range a.commit.Files {
-		entry, err := a.treeEntry(ctx, f)
+	for _, f := range t.commit.Files {
+		entry, err := t.treeEntry(ctx, f)
 		if err != nil {
 			return "", err
 		}
 		entries = append(entries, entry)
 	}
-	repo := a.e.Repo
-	return a.object(ctx, "tree", "tree", func(ctx context.Context, c *github.Client) (string, error) {
+	repo := t.e.Repo
+	return t.object(ctx, "tree", "tree", func(ctx context.Context, c *github.Client) (string, error) {
 		tree, _, err := c.Git.CreateTree(ctx, repo.Owner, repo.Name, base.GetTree().GetSHA(), entries)
 		return tree.GetSHA(), err
 	})
@@ -39,7 +39,7 @@ func (a *attempt) championTree(ctx context.Context) (string, error) {
 
 // treeEntry puts text into the tree itself and makes a blob of everything that
 // JSON would not carry as it is.
-func (a *attempt) treeEntry(ctx context.Context, f solve.CommitFile) (*github.TreeEntry, error) {
+func (t *writeTry) treeEntry(ctx context.Context, f solve.CommitFile) (*github.TreeEntry, error) {
 	entry := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: github.String("blob")}
 	if f.Mode == "" {
 		entry.Mode = github.String("100644")
@@ -52,8 +52,8 @@ func (a *attempt) treeEntry(ctx context.Context, f solve.CommitFile) (*github.Tr
 		entry.Content = &text
 		return entry, nil
 	}
-	repo := a.e.Repo
-	sha, err := a.object(ctx, "blob "+f.Path, "blob", func(ctx context.Context, c *github.Client) (string, error) {
+	repo := t.e.Repo
+	sha, err := t.object(ctx, "blob "+f.Path, "blob", func(ctx context.Context, c *github.Client) (string, error) {
 		blob, _, err := c.Git.CreateBlob(ctx, repo.Owner, repo.Name, &github.Blob{
 			Content: github.String(base64.StdEncoding.EncodeToString(f.Data)), Encoding: github.String("base64"),
 		})

@@ -10,52 +10,52 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// doubt is an effect that was made again because it was not found, and has to be
+// doubleCheck is an effect that was made again because it was not found, and has to be
 // looked for once more: GitHub's lists may have lagged longer than they should.
-type doubt struct {
+type doubleCheck struct {
 	key   string
 	check int64 // the check run that a pull request's effect made
 	due   time.Time
 	tries int
 }
 
-// maxVerify ends the looking for a double that GitHub does not let us look for.
-const maxVerify = 5
+// maxDoubleChecks ends the looking for a double that GitHub does not let us look for.
+const maxDoubleChecks = 5
 
-// verifyLater looks for a double when lists had as much time again. It is kept in
+// checkLater looks for a double when lists had as much time again. It is kept in
 // memory only: what it guards against takes a lost answer and a late list already.
-func (w *Writer) verifyLater(a *attempt, now time.Time) {
+func (w *Writer) checkLater(t *writeTry, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.doubts = append(w.doubts, doubt{key: a.e.Key, check: a.made, due: now.Add(w.cfg.Settle)})
+	w.doubleChecks = append(w.doubleChecks, doubleCheck{key: t.e.Key, check: t.made, due: now.Add(w.cfg.ListLag)})
 }
 
-// startVerifying looks at what is due, each in its installation's line.
-func (w *Writer) startVerifying(ctx context.Context, lanes *sync.WaitGroup) {
+// startDoubleChecks looks at what is due, each in its installation's line.
+func (w *Writer) startDoubleChecks(ctx context.Context, lanes *sync.WaitGroup) {
 	now := w.app.now()
 	w.mu.Lock()
-	var due, rest []doubt
-	for _, d := range w.doubts {
+	var due, rest []doubleCheck
+	for _, d := range w.doubleChecks {
 		if now.Before(d.due) {
 			rest = append(rest, d)
 		} else {
 			due = append(due, d)
 		}
 	}
-	w.doubts = rest
+	w.doubleChecks = rest
 	w.mu.Unlock()
 	for _, d := range due {
 		lanes.Go(func() {
 			again, err := w.verify(ctx, d)
 			if err != nil {
-				again = d.tries < maxVerify
+				again = d.tries < maxDoubleChecks
 				w.log(ctx, solve.Effect{Key: d.key}).Warn().Str(logkey.Error, Redact(err.Error())).Msg("double not looked for")
 				d.tries++
 			}
 			if again && ctx.Err() == nil {
 				d.due = w.app.now().Add(tick)
 				w.mu.Lock()
-				w.doubts = append(w.doubts, d)
+				w.doubleChecks = append(w.doubleChecks, d)
 				w.mu.Unlock()
 			}
 		})
@@ -64,7 +64,7 @@ func (w *Writer) startVerifying(ctx context.Context, lanes *sync.WaitGroup) {
 
 // verify removes what stands beside the one that the effect's receipt names.
 // again says that this is not the moment: the effect is being written.
-func (w *Writer) verify(ctx context.Context, d doubt) (again bool, err error) {
+func (w *Writer) verify(ctx context.Context, d doubleCheck) (again bool, err error) {
 	e, err := w.store.Effect(ctx, d.key)
 	if err != nil {
 		return false, fmt.Errorf("read effect: %w", err)
@@ -74,22 +74,22 @@ func (w *Writer) verify(ctx context.Context, d doubt) (again bool, err error) {
 		return false, nil
 	}
 	now := w.app.now()
-	if e.State == solve.EffectSending || now.Before(w.app.PausedUntil(l.installation)) || !w.occupy(l) {
+	if e.State == solve.EffectSending || now.Before(w.app.PausedUntil(l.installation)) || !w.acquire(l) {
 		return true, nil
 	}
-	defer w.leave(l)
-	a := &attempt{w: w, lane: l, e: e, verifying: true}
-	a.e.Until = now.Add(a.leaseTime())
-	if a.view, err = w.view(ctx, e); err != nil {
+	defer w.release(l)
+	t := &writeTry{w: w, lane: l, e: e, doubleChecking: true}
+	t.e.Until = now.Add(t.leaseTime())
+	if t.view, err = w.view(ctx, e); err != nil {
 		return false, err
 	}
 	switch e.Kind {
 	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
-		return false, a.singleComment().removeDoubles(ctx, e.Receipt.ID)
+		return false, t.singleComment().removeDoubles(ctx, e.Receipt.ID)
 	case solve.EffectCheck, solve.EffectRun:
-		return false, a.singleCheck(a.checkRun(e.Receipt.SHA)).removeDoubles(ctx, e.Receipt.ID)
+		return false, t.singleCheck(t.checkRun(e.Receipt.SHA)).removeDoubles(ctx, e.Receipt.ID)
 	case solve.EffectPull:
-		return false, a.singleCheck(a.headRun(e.Receipt)).removeDoubles(ctx, d.check)
+		return false, t.singleCheck(t.scorecardRun(e.Receipt)).removeDoubles(ctx, d.check)
 	default:
 		return false, nil
 	}

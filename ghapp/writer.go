@@ -42,16 +42,16 @@ type Writer struct {
 	node  string
 	began time.Time
 
-	memory *memory
+	memory *retryMemory
 
-	mu     sync.Mutex
-	lanes  map[int64]*lane // by installation
-	doubts []doubt         // what was made again
+	mu           sync.Mutex
+	lanes        map[int64]*installationQueue // by installation
+	doubleChecks []doubleCheck                // what was made again
 }
 
 // NewWriter makes a writer. node names this process in claims.
 func NewWriter(app *App, store EffectStore, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*lane{}, memory: newMemory()}
+	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*installationQueue{}, memory: newRetryMemory()}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not
@@ -67,7 +67,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		if err := w.start(ctx, &lanes, idle); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Error().Str(logkey.Error, Redact(err.Error())).Msg("effects cannot be read")
 		}
-		w.startVerifying(ctx, &lanes)
+		w.startDoubleChecks(ctx, &lanes)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -89,17 +89,17 @@ func (w *Writer) start(ctx context.Context, lanes *sync.WaitGroup, idle chan<- s
 	}
 	for installation, effects := range byInstallation(due) {
 		l := w.lane(installation)
-		if !w.occupy(l) {
-			l.nudge(effects)
+		if !w.acquire(l) {
+			l.wake(effects)
 			continue
 		}
 		if _, ok := w.choose(ctx, l, effects); !ok {
-			w.leave(l)
+			w.release(l)
 			continue
 		}
 		lanes.Go(func() {
 			w.drain(ctx, l)
-			w.leave(l)
+			w.release(l)
 			select {
 			case idle <- struct{}{}:
 			default:
@@ -117,18 +117,18 @@ func byInstallation(due []solve.Effect) map[int64][]solve.Effect {
 	return out
 }
 
-func (w *Writer) lane(installation int64) *lane {
+func (w *Writer) lane(installation int64) *installationQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.lanes[installation]
 	if l == nil {
-		l = newLane(installation, newPace(w.cfg.Interval, w.cfg.PerHour, w.app.now()))
+		l = newQueue(installation, newRateLimiter(w.cfg.Interval, w.cfg.PerHour, w.app.now()))
 		w.lanes[installation] = l
 	}
 	return l
 }
 
-func (w *Writer) occupy(l *lane) bool {
+func (w *Writer) acquire(l *installationQueue) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.busy {
@@ -138,7 +138,7 @@ func (w *Writer) occupy(l *lane) bool {
 	return true
 }
 
-func (w *Writer) leave(l *lane) {
+func (w *Writer) release(l *installationQueue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.busy = false
@@ -146,7 +146,7 @@ func (w *Writer) leave(l *lane) {
 
 // drain writes one effect after the other until none can be written. It looks
 // again before each, so that what became more important meanwhile goes first.
-func (w *Writer) drain(ctx context.Context, l *lane) {
+func (w *Writer) drain(ctx context.Context, l *installationQueue) {
 	for ctx.Err() == nil {
 		due, err := w.store.DueEffects(ctx, w.app.now())
 		if err != nil {
@@ -157,7 +157,7 @@ func (w *Writer) drain(ctx context.Context, l *lane) {
 			return
 		}
 		now := w.app.now()
-		if wait := l.pace.ready(now, classOf(e)).Sub(now); wait > 0 {
+		if wait := l.limiter.ready(now, classOf(e)).Sub(now); wait > 0 {
 			if !l.pause(ctx, min(wait, tick)) {
 				return
 			}

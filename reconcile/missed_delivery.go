@@ -58,7 +58,7 @@ func (r *Reconciler) missedDeliveries(ctx context.Context) (looked bool, err err
 
 // deliverAll delivers what was missed and returns until when the log is finished. A delivery
 // that fails does not hold up the others: its installation may be suspended for days.
-func (r *Reconciler) deliverAll(ctx context.Context, missed []ghapp.Logged, until time.Time) (time.Time, error) {
+func (r *Reconciler) deliverAll(ctx context.Context, missed []ghapp.LoggedDelivery, until time.Time) (time.Time, error) {
 	if len(missed) > maxReads {
 		missed = missed[:maxReads]
 		until = missed[maxReads-1].At
@@ -85,7 +85,7 @@ func (r *Reconciler) deliverAll(ctx context.Context, missed []ghapp.Logged, unti
 }
 
 // unknown returns the deliveries that neither the store nor this process has seen.
-func (r *Reconciler) unknown(ctx context.Context, log []ghapp.Logged) ([]ghapp.Logged, error) {
+func (r *Reconciler) unknown(ctx context.Context, log []ghapp.LoggedDelivery) ([]ghapp.LoggedDelivery, error) {
 	var guids []string
 	for _, d := range log {
 		if _, known := r.seen[d.GUID]; !known && handlers.ValidGUID(d.GUID) {
@@ -100,7 +100,7 @@ func (r *Reconciler) unknown(ctx context.Context, log []ghapp.Logged) ([]ghapp.L
 	for _, guid := range unknown {
 		fresh[guid] = true
 	}
-	var out []ghapp.Logged
+	var out []ghapp.LoggedDelivery
 	for _, d := range log {
 		if fresh[d.GUID] {
 			out = append(out, d)
@@ -120,7 +120,7 @@ func (r *Reconciler) forget(since time.Time) {
 
 // deliver gives a delivery to the handlers. If they refuse it, it is not read again: its
 // payload will not change.
-func (r *Reconciler) deliver(ctx context.Context, d ghapp.Logged, payload []byte) error {
+func (r *Reconciler) deliver(ctx context.Context, d ghapp.LoggedDelivery, payload []byte) error {
 	err := handlers.Deliver(ctx, r.Handlers(staleFilter{r, d}), d.Event, d.GUID, payload)
 	if !errors.Is(err, handlers.ErrPanic) && !errors.Is(err, handlers.ErrPayload) {
 		return err

@@ -26,7 +26,7 @@ var idInName = regexp.MustCompile(`(?:^|[^0-9a-v])([0-9a-v]{20})(?:$|[^0-9a-v])`
 // know the solve, or it ended without a pull request.
 func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 	prefix, _, _ := strings.Cut(r.Branch, "{")
-	heads, err := r.App.Heads(ctx, repo, prefix)
+	heads, err := r.App.BranchHeads(ctx, repo, prefix)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 		orphan, err := r.isOrphan(ctx, repo, head, solve.ID(m[1]))
 		if err == nil && orphan {
 			zerolog.Ctx(ctx).Info().Str(logkey.Repo, repo.String()).Str(logkey.SolveID, m[1]).Str(logkey.SHA, head.SHA).Msg("orphan branch found, deleting it")
-			err = r.Writer.RemoveStray(ctx, repo, head)
+			err = r.Writer.DeleteOrphanBranch(ctx, repo, head)
 		}
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 
 // isOrphan says whether a branch holds nothing but the claim of a solve that does not need
 // it any more.
-func (r *Reconciler) isOrphan(ctx context.Context, repo solve.Repo, head ghapp.Head, id solve.ID) (bool, error) {
+func (r *Reconciler) isOrphan(ctx context.Context, repo solve.Repo, head ghapp.BranchHead, id solve.ID) (bool, error) {
 	s, err := r.Store.Solve(ctx, id)
 	unknown := errors.Is(err, solve.ErrNotFound)
 	switch {
@@ -63,6 +63,6 @@ func (r *Reconciler) isOrphan(ctx context.Context, repo solve.Repo, head ghapp.H
 	if err != nil || slices.ContainsFunc(live, func(s solve.Solve) bool { return s.Repo.ID == repo.ID && s.Branch == head.Name }) {
 		return false, err
 	}
-	since, err := r.App.ClaimSince(ctx, repo, head.SHA, id)
+	since, err := r.App.ReservedSince(ctx, repo, head.SHA, id)
 	return err == nil && !since.IsZero() && time.Since(since) >= orphanAge, err
 }

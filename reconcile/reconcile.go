@@ -49,7 +49,7 @@ type Store interface {
 // that somebody deleted, labels without a solve, orphan branches. Nothing waits for it, and
 // what it cannot do now it tries again at its next turn. All exported fields are required.
 type Reconciler struct {
-	Config ghapp.HealConfig
+	Config ghapp.RecoveryConfig
 	Lag    time.Duration // how long GitHub may not show what was just written
 	App    *ghapp.App
 	Store  Store

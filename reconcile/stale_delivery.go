@@ -18,7 +18,7 @@ import (
 // event. It checks whether what the delivery asks for still makes sense, and stores it.
 type staleFilter struct {
 	r *Reconciler
-	d ghapp.Logged
+	d ghapp.LoggedDelivery
 }
 
 // slack allows for clocks that differ from GitHub's.

@@ -248,7 +248,7 @@ func (d *doctor) standing(ctx context.Context, app *ghapp.App) []Finding {
 	unknown := func(what string, err error) Finding {
 		return Finding{Bad, what, "GitHub does not tell: " + ghapp.Redact(err.Error()), "ask again in a moment"}
 	}
-	now, err := app.Standing(ctx)
+	now, err := app.Status(ctx)
 	if err != nil {
 		return []Finding{unknown("rights", err)}
 	}
@@ -258,7 +258,7 @@ func (d *doctor) standing(ctx context.Context, app *ghapp.App) []Finding {
 		return append(found, unknown("webhook", err))
 	}
 	found = append(found, hookOf(has, d.cfg.Server.PublicURL))
-	all, err := app.Attempts(ctx, 20)
+	all, err := app.HookDeliveries(ctx, 20)
 	if err != nil {
 		return append(found, unknown("deliveries", err))
 	}

@@ -24,21 +24,21 @@ type stateSource interface {
 	Commits() int64
 }
 
-// standing is what the installations' standing with GitHub is read from.
-type standing interface {
-	Left() map[int64]int
+// requestLimits tells how many requests each installation has left.
+type requestLimits interface {
+	RequestsLeft() map[int64]int
 }
 
-// budget is what the writer's room is read from.
-type budget interface {
-	Budget() map[int64]float64
+// writeLimits tells how many writes each installation has left.
+type writeLimits interface {
+	WritesLeft() map[int64]float64
 }
 
 // stateMetrics are read when somebody looks.
 type stateMetrics struct {
 	store  stateSource
-	app    standing
-	writer budget
+	app    requestLimits
+	writer writeLimits
 
 	mu     sync.Mutex
 	census census
@@ -91,10 +91,10 @@ func (s *stateMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for id, n := range s.writer.Budget() {
+	for id, n := range s.writer.WritesLeft() {
 		gauge(d.writesLeft, n, strconv.FormatInt(id, 10))
 	}
-	for id, n := range s.app.Left() {
+	for id, n := range s.app.RequestsLeft() {
 		name := strconv.FormatInt(id, 10)
 		if id == 0 {
 			name = "app"

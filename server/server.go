@@ -129,7 +129,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		})
 	}
 	s.reconciler = &reconcile.Reconciler{
-		Config: s.cfg.GitHub.Heal, Lag: s.cfg.GitHub.Write.Settle, App: app, Store: s.store, Writer: s.writer,
+		Config: s.cfg.GitHub.Recovery, Lag: s.cfg.GitHub.Write.ListLag, App: app, Store: s.store, Writer: s.writer,
 		Handlers: events, Labels: s.cfg.labels(), Branch: s.cfg.Solver.Branch,
 	}
 	s.ready = &readiness{store: s.store, engine: s.engine}

@@ -126,7 +126,7 @@ func (s *Setup) look(ctx context.Context, app *ghapp.App) []Finding {
 		return []Finding{s.unknown(ctx, "App", err)}
 	}
 	found := []Finding{{Good, "App", who.Slug + " answers to its new key", ""}}
-	now, err := app.Standing(ctx)
+	now, err := app.Status(ctx)
 	if err != nil {
 		return append(found, s.unknown(ctx, "rights", err))
 	}
@@ -159,7 +159,7 @@ func (s *Setup) testDelivery(ctx context.Context, app *ghapp.App) Finding {
 	if !d.seen.IsZero() {
 		return Finding{Good, "delivery", "GitHub's webhook arrived here at " + d.seen.UTC().Format("15:04:05 MST") + ", its signature is right", ""}
 	}
-	all, err := app.Attempts(ctx, 20)
+	all, err := app.HookDeliveries(ctx, 20)
 	if err != nil {
 		return s.unknown(ctx, "delivery", err)
 	}
@@ -178,7 +178,7 @@ func (s *Setup) testDelivery(ctx context.Context, app *ghapp.App) Finding {
 }
 
 // askAgain has GitHub deliver its newest ping once more, else the newest of all.
-func (s *Setup) askAgain(ctx context.Context, app *ghapp.App, all []ghapp.Attempt) error {
+func (s *Setup) askAgain(ctx context.Context, app *ghapp.App, all []ghapp.HookDelivery) error {
 	pick := all[0]
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].Event == "ping" {
@@ -188,7 +188,7 @@ func (s *Setup) askAgain(ctx context.Context, app *ghapp.App, all []ghapp.Attemp
 	s.mu.Lock()
 	s.delivery.asked = time.Now().Add(-time.Second) // GitHub's clock may be a little behind
 	s.mu.Unlock()
-	return app.TryAgain(ctx, pick)
+	return app.Redeliver(ctx, pick)
 }
 
 // checkAgain is the button that forgets the last test and asks for another.

@@ -13,7 +13,7 @@ import (
 // GitHub has of the App, against the manifest. Each says what to do.
 
 // rightsOf compares what the App may and hears with the manifest.
-func rightsOf(now ghapp.Standing) []Finding {
+func rightsOf(now ghapp.AppStatus) []Finding {
 	want := NewManifest("")
 	where := "on GitHub, open the App's settings, Permissions & events, "
 	var found []Finding
@@ -48,13 +48,13 @@ func lacking(have, want map[string]string) []string {
 }
 
 // installsOf says where the App is installed, and which account has not granted everything.
-func installsOf(now ghapp.Standing) []Finding {
-	if len(now.Installs) == 0 {
+func installsOf(now ghapp.AppStatus) []Finding {
+	if len(now.Installations) == 0 {
 		return []Finding{{Bad, "installed", "on no account yet", "install it: " + now.HTMLURL + "/installations/new"}}
 	}
 	var names []string
 	var found []Finding
-	for _, in := range now.Installs {
+	for _, in := range now.Installations {
 		names = append(names, in.Account)
 		if in.Suspended {
 			found = append(found, Finding{Warn, "installed", in.Account + " has the App suspended", "an owner of " + in.Account + " can let it go on, in the account's settings"})
@@ -89,7 +89,7 @@ func hookOf(has, publicURL string) Finding {
 }
 
 // deliveriesOf says whether the newest webhooks reached a server.
-func deliveriesOf(all []ghapp.Attempt) Finding {
+func deliveriesOf(all []ghapp.HookDelivery) Finding {
 	if len(all) == 0 {
 		return Finding{Warn, "deliveries", "GitHub has sent no webhook in the last days", "comment `/yudai help` on an issue, then look again"}
 	}
@@ -111,7 +111,7 @@ func deliveriesOf(all []ghapp.Attempt) Finding {
 }
 
 // answerOf is what GitHub got for a webhook.
-func answerOf(a ghapp.Attempt) string {
+func answerOf(a ghapp.HookDelivery) string {
 	if a.Code == 0 {
 		return a.Status
 	}
@@ -119,7 +119,7 @@ func answerOf(a ghapp.Attempt) string {
 }
 
 // fixOf says what to do about a webhook that failed.
-func fixOf(a ghapp.Attempt) string {
+func fixOf(a ghapp.HookDelivery) string {
 	switch {
 	case a.Code == 400:
 		return "the secret does not fit: set the webhook's secret in the App's settings to the one that yudai reads"

@@ -202,7 +202,7 @@ func (p place) settle(w *world) {
 	w.cfg.Sandbox.Records, w.cfg.Solver.SweepEvery = filepath.Join(w.dir, "records"), time.Second
 	w.cfg.Sandbox.Docker.ProxyDir = filepath.Join(w.dir, "proxies")
 	limits := &w.cfg.GitHub.Write
-	limits.Timeout, limits.Lease, limits.Settle = 5*time.Second, 15*time.Second, 15*time.Second
+	limits.Timeout, limits.Lease, limits.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
 	w.cfg.Solver.LeaseTime = 20 * time.Second
 	p.use(w)
 }

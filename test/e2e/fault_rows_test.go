@@ -24,7 +24,7 @@ func creations() []endpoint {
 // listRows are lists and objects that lag behind what was done.
 func listRows() []faultRow {
 	lag := func(part float64) func(*world) {
-		return func(w *world) { w.hub.SetLag(time.Duration(part * float64(w.cfg.GitHub.Write.Settle))) }
+		return func(w *world) { w.hub.SetLag(time.Duration(part * float64(w.cfg.GitHub.Write.ListLag))) }
 	}
 	out := []faultRow{
 		{name: "lists/lag", before: lag(25. / 30)},

@@ -99,8 +99,8 @@ func (r faultRow) world(t *testing.T) (*world, *txtar.Archive) {
 	w.github = http.DefaultTransport // faults need not fit GitHub's description
 	w.cfg.Solver.Defaults.Models = []string{model}
 	limits := &w.cfg.GitHub.Write // of the defaults, all cut alike
-	limits.Timeout, limits.Lease, limits.Settle = 1500*time.Millisecond, 4500*time.Millisecond, 4500*time.Millisecond
-	w.cfg.GitHub.Heal.ScanEvery = 0 // or the walk would meet faults that are meant for the solve
+	limits.Timeout, limits.Lease, limits.ListLag = 1500*time.Millisecond, 4500*time.Millisecond, 4500*time.Millisecond
+	w.cfg.GitHub.Recovery.ScanEvery = 0 // or the walk would meet faults that are meant for the solve
 	w.cfg.Solver.SweepEvery, w.cfg.Solver.LeaseTime = time.Second, 20*time.Second
 	return w, a
 }
@@ -114,7 +114,7 @@ func hidden(late bool) func(*world, *server.Server) {
 		w.hub.SetLag(time.Hour)
 		w.poll(3*time.Minute, func() bool { return w.extras() > 0 })
 		seen := time.Now()
-		w.poll(time.Minute, func() bool { return time.Since(seen) > w.cfg.GitHub.Write.Settle/3 })
+		w.poll(time.Minute, func() bool { return time.Since(seen) > w.cfg.GitHub.Write.ListLag/3 })
 		w.hub.SetLag(0)
 	}
 }

@@ -33,7 +33,7 @@ func healing(t *testing.T) (*world, *txtar.Archive) {
 	a, _ := load(t, "02_command")
 	w := newWorld(t, a)
 	w.cfg.Solver.Defaults.Models = []string{"careful"}
-	w.cfg.GitHub.Heal.Every, w.cfg.GitHub.Heal.ScanEvery = 300*time.Millisecond, 0
+	w.cfg.GitHub.Recovery.Every, w.cfg.GitHub.Recovery.ScanEvery = 300*time.Millisecond, 0
 	w.openIssue(a)
 	return w, a
 }
@@ -326,7 +326,7 @@ func TestManyMissedDeliveries(t *testing.T) {
 func TestHealingTurnedOff(t *testing.T) {
 	t.Parallel()
 	w, _ := healing(t)
-	w.cfg.GitHub.Heal.Every, w.cfg.GitHub.Heal.ScanEvery = 0, time.Second
+	w.cfg.GitHub.Recovery.Every, w.cfg.GitHub.Recovery.ScanEvery = 0, time.Second
 	requests := w.counted()
 	w.label(w.issue)
 	w.must(w.hub.AwaitIdle(t.Context()))

@@ -51,7 +51,7 @@ func storm(t *testing.T, seed uint64) {
 			w.hub.Disturb(githubsim.Disturbance{Kind: kind, Nth: 1 + dice.IntN(6), Count: 1 + dice.IntN(3), Delay: 200 * time.Millisecond})
 		}
 	}
-	w.hub.SetLag(time.Duration(dice.Float64() * 25 / 30 * float64(w.cfg.GitHub.Write.Settle)))
+	w.hub.SetLag(time.Duration(dice.Float64() * 25 / 30 * float64(w.cfg.GitHub.Write.ListLag)))
 	w.hub.SetFreshMiss(dice.IntN(2) == 0)
 	srv, stop := w.serve()
 	w.openIssue(a)

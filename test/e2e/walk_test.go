@@ -114,7 +114,7 @@ func TestStrayBranches(t *testing.T) {
 	t.Parallel()
 	w, _ := healing(t)
 	w.counted()
-	w.cfg.GitHub.Heal.ScanEvery = 300 * time.Millisecond
+	w.cfg.GitHub.Recovery.ScanEvery = 300 * time.Millisecond
 	over, fresh, waits := w.past()
 	unknown, young := solve.ID(xid.New().String()), solve.ID(xid.New().String())
 	w.holdPermissions() // what waits goes on waiting
@@ -153,7 +153,7 @@ func TestForgottenLabels(t *testing.T) {
 	t.Parallel()
 	w, _ := healing(t)
 	w.counted()
-	w.cfg.GitHub.Heal.ScanEvery = 300 * time.Millisecond
+	w.cfg.GitHub.Recovery.ScanEvery = 300 * time.Millisecond
 	full := w.repo.FullName()
 	w.hub.CreateUser("otto") // may read
 	w.hub.CreateBot("robot[bot]")
@@ -237,7 +237,7 @@ func TestDeletedComment(t *testing.T) {
 				}
 				w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "issue_comment", Action: "deleted", Count: -1})
 			}
-			w.cfg.GitHub.Write.Timeout, w.cfg.GitHub.Write.Lease, w.cfg.GitHub.Write.Settle = 300*time.Millisecond, time.Second, time.Second
+			w.cfg.GitHub.Write.Timeout, w.cfg.GitHub.Write.Lease, w.cfg.GitHub.Write.ListLag = 300*time.Millisecond, time.Second, time.Second
 			full := w.repo.FullName()
 			srv, stop := w.serve()
 			// The solve lives until its pull request can be opened.

@@ -132,7 +132,7 @@ func (w *world) build(key *rsa.PrivateKey) {
 		write.Lease = 2 * write.Timeout // the least allowed, so that only the time to settle covers the lag
 	}
 	if w.mut == mutSettle {
-		write.Settle = 2*write.Timeout + time.Second
+		write.ListLag = 2*write.Timeout + time.Second
 	}
 	w.secrets = ghapp.Secrets{
 		AppID: w.app.ID, WebhookSecret: ghapp.NewSecret(w.app.WebhookSecret), PrivateKey: ghapp.NewSecret(string(w.app.PrivateKeyPEM)),
