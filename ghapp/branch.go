@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // branchMovedError says that a branch is not where it was when this try began.
@@ -71,4 +73,26 @@ func (t *writeTry) pickHint() string {
 		return ""
 	}
 	return fmt.Sprintf("; run %d can be put there with the comment: /yudai pick %d", d.Champion, d.Champion)
+}
+
+// BranchHead is a branch and the commit it points to.
+type BranchHead struct{ Name, SHA string }
+
+// deleteHead deletes a branch if it is still at a commit; else it is a [branchMovedError].
+func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
+	err := headStill(ctx, c, repo, h)
+	if err == nil {
+		_, err = c.Git.DeleteRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
+	}
+	return err
+}
+
+// headStill looks right before a change at what the change would overwrite: the wait
+// for the write rate may have been long, and GitHub's interface has no condition.
+func headStill(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
+	ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
+	if err == nil && ref.GetObject().GetSHA() != h.SHA {
+		return &branchMovedError{}
+	}
+	return err
 }

@@ -21,6 +21,7 @@ type scope struct {
 }
 
 func readScope(r solve.Repo) scope { return scope{installation: r.Installation, repo: r.ID} }
+
 func writeScope(r solve.Repo) scope {
 	return scope{installation: r.Installation, repo: r.ID, write: true}
 }
@@ -109,3 +110,7 @@ func (a *App) in(s scope) caller {
 }
 
 func isUnauthorized(err error) bool { return err != nil && statusOf(err) == http.StatusUnauthorized }
+
+// allReposScope reads in all repositories of an installation: a token for each of
+// them would cost as much as what is read there.
+func allReposScope(installation int64) scope { return scope{installation: installation, all: true} }

@@ -79,3 +79,14 @@ func (t *writeTry) newCommit(ctx context.Context, message, tree, parent string) 
 		return commit.GetSHA(), err
 	})
 }
+
+// readCommit reads a commit with its tree.
+func readCommit(ctx context.Context, call caller, repo solve.Repo, sha string) (*github.Commit, error) {
+	commit, err := get(ctx, call, "read commit "+sha, func(ctx context.Context, c *github.Client) (*github.Commit, *github.Response, error) {
+		return c.Git.GetCommit(ctx, repo.Owner, repo.Name, sha)
+	})
+	if err == nil && (commit.GetSHA() == "" || commit.GetTree().GetSHA() == "") {
+		err = malformed("commit")
+	}
+	return commit, err
+}

@@ -12,9 +12,6 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// BranchHead is a branch and the commit it points to.
-type BranchHead struct{ Name, SHA string }
-
 // BranchHeads are the branches of a repository whose names begin with the prefix.
 func (a *App) BranchHeads(ctx context.Context, repo solve.Repo, prefix string) ([]BranchHead, error) {
 	const heads = "refs/heads/"
@@ -52,36 +49,6 @@ func (a *App) ReservedSince(ctx context.Context, repo solve.Repo, sha string, id
 		return time.Time{}, err
 	}
 	return c.GetCommitter().GetDate().Time, nil
-}
-
-// readCommit reads a commit with its tree.
-func readCommit(ctx context.Context, call caller, repo solve.Repo, sha string) (*github.Commit, error) {
-	commit, err := get(ctx, call, "read commit "+sha, func(ctx context.Context, c *github.Client) (*github.Commit, *github.Response, error) {
-		return c.Git.GetCommit(ctx, repo.Owner, repo.Name, sha)
-	})
-	if err == nil && (commit.GetSHA() == "" || commit.GetTree().GetSHA() == "") {
-		err = malformed("commit")
-	}
-	return commit, err
-}
-
-// deleteHead deletes a branch if it is still at a commit; else it is a [branchMovedError].
-func deleteHead(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
-	err := headStill(ctx, c, repo, h)
-	if err == nil {
-		_, err = c.Git.DeleteRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
-	}
-	return err
-}
-
-// headStill looks right before a change at what the change would overwrite: the wait
-// for the write rate may have been long, and GitHub's interface has no condition.
-func headStill(ctx context.Context, c *github.Client, repo solve.Repo, h BranchHead) error {
-	ref, _, err := c.Git.GetRef(ctx, repo.Owner, repo.Name, "heads/"+h.Name)
-	if err == nil && ref.GetObject().GetSHA() != h.SHA {
-		return &branchMovedError{}
-	}
-	return err
 }
 
 // DeleteOrphanBranch deletes a branch that still points to where it did, in its installation's

@@ -9,7 +9,6 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
-	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -105,16 +104,3 @@ func needsReservation(k solve.EffectKind) bool {
 // reservationKey is the key of the effect whose receipt names the commit that carries
 // the check runs.
 func reservationKey(id solve.ID) string { return string(id) + "/" + string(solve.EffectClaim) }
-
-// finished says whether what the effect shows will not change any more.
-func finished(v report.View, e solve.Effect) bool {
-	if e.Kind != solve.EffectRun {
-		return v.Solve.State.Final()
-	}
-	for _, r := range v.Runs {
-		if r.N == e.Run {
-			return r.State.Final()
-		}
-	}
-	return false
-}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-github/v66/github"
-
-	"github.com/yudai-dev/yudai/solve"
 )
 
 // LoggedDelivery is a delivery in GitHub's own log, without its payload.
@@ -99,16 +97,4 @@ func (a *App) Payload(ctx context.Context, id int64) ([]byte, error) {
 		return nil, malformed("payload")
 	}
 	return *answer.Request.RawPayload, nil
-}
-
-// CommentGone says whether a comment is not there any more.
-func (a *App) CommentGone(ctx context.Context, repo solve.Repo, id int64) (bool, error) {
-	err := a.do(ctx, readScope(repo), "read a comment", func(ctx context.Context, c *github.Client) error {
-		_, _, err := c.Issues.GetComment(ctx, repo.Owner, repo.Name, id)
-		return err
-	})
-	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusGone {
-		return true, nil
-	}
-	return false, err
 }

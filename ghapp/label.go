@@ -10,10 +10,6 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// allReposScope reads in all repositories of an installation: a token for each of
-// them would cost as much as what is read there.
-func allReposScope(installation int64) scope { return scope{installation: installation, all: true} }
-
 // Labelled are the open issues of a repository that carry a label, without pull requests.
 func (a *App) Labelled(ctx context.Context, repo solve.Repo, label string) ([]solve.Issue, error) {
 	found, err := list(ctx, a.in(allReposScope(repo.Installation)), "list labelled issues",
@@ -48,24 +44,4 @@ func (a *App) LabelledBy(ctx context.Context, repo solve.Repo, number int, label
 		}
 	}
 	return login, at, err
-}
-
-// Answered says whether an issue has a comment of ours from since or later.
-func (a *App) Answered(ctx context.Context, repo solve.Repo, number int, since time.Time) (bool, error) {
-	who, err := a.Identity(ctx)
-	if err != nil {
-		return false, err
-	}
-	since = since.UTC().Truncate(time.Second)
-	found, err := list(ctx, a.in(allReposScope(repo.Installation)), "list comments",
-		func(ctx context.Context, c *github.Client, opts github.ListOptions) ([]*github.IssueComment, *github.Response, error) {
-			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, number, &github.IssueListCommentsOptions{Since: &since, ListOptions: opts})
-		})
-	for _, c := range found {
-		_, _, marked := solve.FindMarker(c.GetBody())
-		if marked && strings.EqualFold(c.GetUser().GetLogin(), who.Bot) && !c.GetCreatedAt().Before(since) {
-			return true, nil
-		}
-	}
-	return false, err
 }
