@@ -74,7 +74,7 @@ func (c Metered) Watch(s *bolt.Store, left map[int64]int, writes map[int64]float
 type fixedLeft map[int64]int
 type fixedBudget map[int64]float64
 
-func (f fixedLeft) RequestsLeft() map[int64]int         { return f }
+func (f fixedLeft) RequestsLeft() map[int64]int     { return f }
 func (f fixedBudget) WritesLeft() map[int64]float64 { return f }
 
 // Readiness is the handler of /readyz.
