@@ -20,13 +20,11 @@ const (
 
 // Config of the native agent.
 type Config struct {
-	// Mode is how a model gives its commands: tools or text.
+	// How the model gives a command: tools (a function call) or text (a fenced block, for models without function calls).
 	Mode string `yaml:"mode"`
-	// MaxFormatErrors ends a run after so many replies in a row that are not in
-	// the format; 0 is no limit.
+	// A run ends after this many replies in a row without a command; 0 is no limit.
 	MaxFormatErrors int `yaml:"max_format_errors"`
-	// KeepOutput is how many bytes of each command's output the transcript keeps
-	// beside what the model saw; 0 is none.
+	// How many bytes of each command's output the transcript keeps beside what the model saw; 0 keeps none.
 	KeepOutput int `yaml:"keep_output"`
 }
 

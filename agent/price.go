@@ -9,13 +9,14 @@ import (
 // Price of a model in US dollars per million tokens. The zero Price means
 // unknown: calls then cost nothing in our books, and no money limit stops them.
 type Price struct {
+	// Input tokens that were not cached.
 	Input float64 `yaml:"input"`
-	// CachedInput is for tokens read from the provider's cache; 0 is the price of Input.
+	// Tokens read from the provider's cache; 0 is the price of input.
 	CachedInput float64 `yaml:"cached_input"`
-	// CacheWrite is for tokens written to it; 0 is 1.25 times Input, what both
-	// Anthropic and OpenAI ask.
+	// Tokens written to the cache; 0 is 1.25 times input.
 	CacheWrite float64 `yaml:"cache_write"`
-	Output     float64 `yaml:"output"`
+	// Tokens of the reply.
+	Output float64 `yaml:"output"`
 }
 
 // Tokens of one call, in four disjoint classes.

@@ -9,54 +9,64 @@ import (
 
 // Config is the section "github" of config.yml.
 type Config struct {
-	// WebURL is where people and git go, V3APIURL the REST API, V4APIURL GraphQL.
-	// Enterprise Server: https://HOST, https://HOST/api/v3, https://HOST/api/graphql.
-	WebURL   string         `yaml:"web_url"`
-	V3APIURL string         `yaml:"v3_api_url"`
-	V4APIURL string         `yaml:"v4_api_url"`
-	App      AppConfig      `yaml:"app"`
-	Write    WriteConfig    `yaml:"write"`
+	// The address of GitHub for people and git. Enterprise Server: https://HOST.
+	WebURL string `yaml:"web_url"`
+	// The address of the REST API. Enterprise Server: https://HOST/api/v3.
+	V3APIURL string `yaml:"v3_api_url"`
+	// The address of the GraphQL API. Enterprise Server: https://HOST/api/graphql.
+	V4APIURL string `yaml:"v4_api_url"`
+	// The App and its secrets.
+	App AppConfig `yaml:"app"`
+	// How fast yudai writes comments, checks, branches and commits, for each installation. GitHub allows about 80 writes a minute
+	// and 500 an hour, and bans Apps that exceed this for long.
+	Write WriteConfig `yaml:"write"`
+	// How yudai recovers what it missed: webhooks that never arrived, labels without a solve, progress comments that somebody
+	// deleted, orphan branches.
 	Recovery RecoveryConfig `yaml:"heal"`
 }
 
 // RecoveryConfig says how often what was missed is looked for.
 type RecoveryConfig struct {
-	// Every is the time between two looks at GitHub's delivery log and at our own
-	// progress comments; 0 heals nothing at all.
+	// How often yudai reads GitHub's delivery log and checks its progress comments, also at the start; 1s or more, 0 recovers
+	// nothing.
 	Every time.Duration `yaml:"every"`
-	// Window is how far back the first look at the delivery log goes. GitHub keeps three days.
+	// How far back the first look at the delivery log goes, 1m to 72h: GitHub keeps three days. Later looks go back to the
+	// previous one.
 	Window time.Duration `yaml:"window"`
-	// ScanEvery is the time between two walks through all repositories, for labels and
-	// branches; 0 makes none.
+	// How often yudai scans all repositories for labelled issues without a solve and for orphan branches, also at the start; 1s or
+	// more, 0 is never.
 	ScanEvery time.Duration `yaml:"scan_every"`
 }
 
 // AppConfig names the App and where its secrets are found. The environment
 // wins over the file.
 type AppConfig struct {
-	// IntegrationID is the App's id; GITHUB_APP_INTEGRATION_ID overrides it.
-	IntegrationID     int64  `yaml:"integration_id"`
-	WebhookSecretEnv  string `yaml:"webhook_secret_env"`
+	// The App's id, from its settings page; 0 is none. The variable GITHUB_APP_INTEGRATION_ID overrides it.
+	IntegrationID int64 `yaml:"integration_id"`
+	// The environment variable that holds the webhook's secret. Without a secret nothing starts.
+	WebhookSecretEnv string `yaml:"webhook_secret_env"`
+	// A file that holds the webhook's secret, read if the variable is empty; "" is none.
 	WebhookSecretFile string `yaml:"webhook_secret_file"`
-	PrivateKeyEnv     string `yaml:"private_key_env"`
-	PrivateKeyFile    string `yaml:"private_key_file"`
+	// The environment variable that holds the App's private key in PEM; \n may stand for line ends.
+	PrivateKeyEnv string `yaml:"private_key_env"`
+	// A file that holds the private key, read if the variable is empty; "" is none.
+	PrivateKeyFile string `yaml:"private_key_file"`
 }
 
 // WriteConfig paces the writes of one installation and bounds each of them.
 type WriteConfig struct {
-	// Interval is the least time between two writes that people see; reactions do not
-	// wait for it.
+	// The shortest time between two writes. A reaction does not wait for it, and the parts of a commit wait for a quarter of it.
 	Interval time.Duration `yaml:"interval"`
-	// PerHour is the most writes of all kinds in any hour. GitHub allows about 500.
+	// The most writes in any hour, 10 or more. A tenth of them may come at once.
 	PerHour int `yaml:"per_hour"`
-	// ProgressEvery is the least time between two edits of one comment or check run.
+	// The shortest time between two updates of one comment or check run. Changes in between are merged into one update.
 	ProgressEvery time.Duration `yaml:"progress_every"`
-	// ListLag is how long GitHub's lists may lag: only after it is a write of
-	// unknown outcome looked up. Measured: a lag above it doubles comments.
+	// How long GitHub's lists may lag behind a write; at least three times timeout. If the outcome of a write is unknown, yudai
+	// waits this long before it looks the write up and perhaps repeats it.
 	ListLag time.Duration `yaml:"settle"`
-	// Lease is how long a claimed effect belongs to its writer.
+	// How long a write belongs to the process that took it; at least twice timeout.
 	Lease time.Duration `yaml:"lease"`
-	// Timeout bounds each request.
+	// The limit of each request to GitHub.
 	Timeout time.Duration `yaml:"timeout"`
 }
 

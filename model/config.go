@@ -26,47 +26,47 @@ const (
 
 // Config is the list of models and how hard a call is tried.
 type Config struct {
-	// Attempts is how often one call is tried before its run ends.
+	// How often one call is tried before its run ends.
 	Attempts int `yaml:"attempts"`
-	// RetryWait is the first wait between attempts; it doubles up to RetryMax. A
-	// provider's Retry-After goes first.
+	// The first wait between two tries; it doubles each time. A Retry-After of the provider takes precedence.
 	RetryWait time.Duration `yaml:"retry_wait"`
-	RetryMax  time.Duration `yaml:"retry_max"`
-	// Models in the order of preference, the last tie-break of the reducer.
+	// The longest wait between two tries.
+	RetryMax time.Duration `yaml:"retry_max"`
+	// The models in the order of preference, which is the last tie-break between equal candidates. The built-in prices are list
+	// prices of November 2026; they change.
 	Models []Entry `yaml:"models"`
 }
 
 // Entry is one model.
 type Entry struct {
-	// Name is what people write in models=...; it is unique.
-	Name     string `yaml:"name"`
-	Provider string `yaml:"provider"` // openai, anthropic, scripted or roulette
-	// Model is the provider's own name; empty is Name.
+	// What people write in models=...; it must be unique. Required.
+	Name string `yaml:"name"`
+	// openai (or any server that offers chat completions), anthropic, scripted or roulette. Required.
+	Provider string `yaml:"provider"`
+	// The provider's own name for the model; "" is the same as name.
 	Model string `yaml:"model"`
-	// BaseURL is another server than the provider's own; for openai it includes /v1.
-	// A server with base_url gets no key unless one is named.
+	// Another server than the provider's own, such as http://127.0.0.1:11434/v1. For openai it includes /v1.
 	BaseURL string `yaml:"base_url"`
-	// APIKeyEnv names the environment variable with the key; empty is the
-	// provider's usual one, or none with base_url.
+	// The environment variable that holds the key; "" is OPENAI_API_KEY or ANTHROPIC_API_KEY, or no key if base_url is set.
 	APIKeyEnv string `yaml:"api_key_env"`
-	// APIKeyFile is a file that holds the key; it goes before the variable.
+	// A file that holds the key; it takes precedence over the variable.
 	APIKeyFile string `yaml:"api_key_file"`
-	// Temperature says what the model does with one: accepted, ignored or
-	// refused; empty is the built-in table.
-	Temperature string      `yaml:"temperature"`
-	Price       agent.Price `yaml:"price"`
-	// MaxTokens is the longest reply; 0 is the server's limit, for anthropic 16384.
+	// What the model does with a temperature: accepted, ignored or refused; "" uses the built-in table.
+	Temperature string `yaml:"temperature"`
+	// US dollars per million tokens. If all are 0, the price is unknown and no money limit applies.
+	Price agent.Price `yaml:"price"`
+	// The longest reply in tokens; 0 is the server's limit, for anthropic 16384.
 	MaxTokens int `yaml:"max_tokens"`
-	// ReasoningEffort is sent to openai models if set (none, low, medium, high).
+	// none, low, medium or high, for openai only; "" sends none.
 	ReasoningEffort string `yaml:"reasoning_effort"`
-	// Timeout ends one attempt; 0 is 10 minutes.
+	// The limit of one try; 0 is 10m.
 	Timeout time.Duration `yaml:"timeout"`
-	// Script is the file of a scripted model.
+	// The file that a scripted model plays.
 	Script string `yaml:"script"`
-	// Members are the models of a roulette, by name.
+	// The models of a roulette, which asks one of them at each step, at random. Only the agent mini can use a roulette.
 	Members []string `yaml:"members"`
-	// APIs are those by which agents reach it through the gateway: chat, responses,
-	// messages. Empty is what the provider is known to offer, see [Set.APIs].
+	// The APIs by which agents may call it: chat, responses, messages; [] is chat and responses for openai, chat with base_url,
+	// and messages for anthropic.
 	APIs []string `yaml:"apis"`
 }
 

@@ -44,10 +44,14 @@ func CheckPath(p string) error {
 // HostLimits are the limits of one sandbox in config.yml, for drivers that impose
 // them themselves: they hold for a Spec that asks for nothing else.
 type HostLimits struct {
-	MemoryMiB int64   `yaml:"memory_mib"`
-	CPUs      float64 `yaml:"cpus"`
-	Processes int     `yaml:"processes"`
-	DiskMiB   int64   `yaml:"disk_mib"`
+	// Memory of all its processes together, in MiB.
+	MemoryMiB int64 `yaml:"memory_mib"`
+	// Processor cores; fractions are possible.
+	CPUs float64 `yaml:"cpus"`
+	// Processes and threads.
+	Processes int `yaml:"processes"`
+	// Data written beyond the base, in MiB.
+	DiskMiB int64 `yaml:"disk_mib"`
 }
 
 // MaxMiB is a pebibyte, the most of a size in MiB: more is a slip of the hand, and

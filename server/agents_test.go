@@ -56,7 +56,7 @@ func TestAgentsByName(t *testing.T) {
 	if got := server.AgentNames(cfg); !slices.Equal(got, command.Builtin()) {
 		t.Errorf("agents are %v, built in are %v", got, command.Builtin())
 	}
-	for _, file := range []string{"../docs/agents.md", "../config.yml"} {
+	for _, file := range []string{"../docs/agents.md", "../docs/configuration.md"} {
 		page, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -128,7 +128,7 @@ func (c Config) writeAppFile(s appSettings, name string) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", appFile, err)
 	}
-	head := fmt.Sprintf("# The GitHub App %q, registered by yudai's set-up. The keys mean what they mean in\n"+
+	head := fmt.Sprintf("# The GitHub App %q, registered by yudai's set-up. The keys are those of\n"+
 		"# config.yml; relative names of files start here. It is not read if config.yml or\n"+
 		"# GITHUB_APP_INTEGRATION_ID name an App.\n", name)
 	return keep(c.AppFile(), append([]byte(head), text...))

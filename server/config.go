@@ -37,38 +37,58 @@ const maxConfig = 1 << 20
 const minToken = 16
 
 // Config is the whole configuration: each section belongs to the package that reads
-// it. config.yml in the repository's root is its manual and equals [Default].
+// it. The comment above a field is the meaning of its key in docs/configuration.md.
 type Config struct {
-	Server   Listen          `yaml:"server"`
-	GitHub   ghapp.Config    `yaml:"github"`
-	Store    bolt.Config     `yaml:"store"`
-	Models   model.Config    `yaml:"models"`
-	Solver   solver.Config   `yaml:"solver"`
-	Agent    agent.Config    `yaml:"agent"`
-	Agents   command.Config  `yaml:"agents"`
+	// What listens, and for whom.
+	Server Listen `yaml:"server"`
+	// The GitHub App, and how it writes.
+	GitHub ghapp.Config `yaml:"github"`
+	// The embedded database.
+	Store bolt.Config `yaml:"store"`
+	// The models that experiments may use.
+	Models model.Config `yaml:"models"`
+	// How an issue is solved.
+	Solver solver.Config `yaml:"solver"`
+	// The agent mini, which asks the model for commands and runs them in the sandbox.
+	Agent agent.Config `yaml:"agent"`
+	// Agents that are separate programs. They live in the sandbox and call their model through the gateway, which holds the keys
+	// and counts the money. docs/agents.md tells what each needs.
+	Agents command.Config `yaml:"agents"`
+	// The agent swe-agent: SWE-agent 1.1, which runs beside yudai and works on the sandbox from there. It is not part of yudai;
+	// docs/agents.md tells how to install it.
 	SWEAgent sweagent.Config `yaml:"swe_agent"`
-	Gateway  gateway.Config  `yaml:"gateway"`
-	Sandbox  drivers.Config  `yaml:"sandbox"`
+	// How those agents reach their models (see docs/gateway.md). Each run has its own token and address, which work for its one
+	// model, its limits and its time.
+	Gateway gateway.Config `yaml:"gateway"`
+	// Where the code of repositories and agents runs.
+	Sandbox drivers.Config `yaml:"sandbox"`
 }
 
 // Listen is the section "server": what listens, and for whom.
 type Listen struct {
-	// Address is host:port; port 0 takes a free one.
+	// Where the server listens, host:port; port 0 takes a free one. Webhooks arrive at /api/github/hook, and /docs describes the
+	// REST API.
 	Address string `yaml:"address"`
-	// PublicURL is where people and GitHub reach this server, "" if it is not known.
+	// The URL at which people and GitHub reach this server, such as https://yudai.example.org; "" if there is none. Links use it,
+	// and `yudai setup` and `yudai doctor` use it for the webhook.
 	PublicURL string `yaml:"public_url"`
-	// Label asks for a solve when it is put on an issue.
+	// The label that asks for a solve when somebody puts it on an issue.
 	Label string `yaml:"label"`
-	// ReviseOnReview lets a review that requests changes of our pull request start a revision.
+	// Whether a review that requests changes to a pull request of yudai starts a revision, as the comment /yudai revise does. A
+	// revision is a solve and costs money. The reviewer needs write permission.
 	ReviseOnReview bool `yaml:"revise_on_review"`
-	// APITokenEnv and APITokenFile say where the token of the REST API is found; the
-	// environment wins. Without a token the API refuses everything.
-	APITokenEnv  string `yaml:"api_token_env"`
+	// The environment variable that holds the token of the REST API, 16 characters or more. With the token one can ask for a solve
+	// in every repository where the App is installed. Without a token the API is off.
+	APITokenEnv string `yaml:"api_token_env"`
+	// A file that holds the token, read if the variable is empty; "" is none.
 	APITokenFile string `yaml:"api_token_file"`
-	// Metrics are served at /metrics, or only at MetricsAddress (host:port) if that is set.
-	Metrics        bool   `yaml:"metrics"`
+	// Whether Prometheus metrics are served at /metrics. They hold no names of repositories and no secrets, but do not let a proxy
+	// publish them.
+	Metrics bool `yaml:"metrics"`
+	// A separate address for metrics, host:port. If it is set, /metrics is served there, with /healthz and /readyz, and not at
+	// server.address; "" is none.
 	MetricsAddress string `yaml:"metrics_address"`
-	// ShutdownTimeout is how long open requests may take after the stop signal.
+	// How long open requests may take to end after the stop signal.
 	ShutdownTimeout time.Duration `yaml:"shutdown_timeout"`
 }
 

@@ -6,14 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/yudai-dev/yudai/server"
 )
@@ -30,106 +27,6 @@ func withoutClock() cmp.Option {
 		f, _ := p.Index(-2).Type().FieldByName(field.Name())
 		return f.Tag.Get("yaml") == "-"
 	}, cmp.Ignore())
-}
-
-func TestManualEqualsTheDefaults(t *testing.T) {
-	t.Parallel()
-	cfg, err := server.Load("../config.yml", noEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(server.Default(), cfg, cmpopts.EquateEmpty(), withoutClock()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// The manual names every key, with a comment above it or on its line.
-func TestManualExplainsEveryKey(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../config.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	explained := explainedKeys(string(data))
-	for _, key := range keysOf(reflect.TypeFor[server.Config](), "") {
-		if said, ok := explained[key]; !ok {
-			t.Errorf("config.yml does not have %s", key)
-		} else if !said {
-			t.Errorf("config.yml does not explain %s", key)
-		}
-		delete(explained, key)
-	}
-	for key := range explained {
-		if !strings.HasPrefix(key, "solver.strategies.") {
-			t.Errorf("config.yml explains %s, which is no key", key)
-		}
-	}
-}
-
-// keysOf lists the dotted keys of a configuration struct; elements of lists of
-// structs are joined with "-".
-func keysOf(typ reflect.Type, path string) (keys []string) {
-	for i := range typ.NumField() {
-		f := typ.Field(i)
-		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name == "-" {
-			continue
-		}
-		if name == "" && option != "inline" {
-			keys = append(keys, path+f.Name+" (has no yaml tag)")
-			continue
-		}
-		at := f.Type
-		if at.Kind() == reflect.Slice {
-			at = at.Elem()
-		}
-		switch {
-		case option == "inline":
-			keys = append(keys, keysOf(at, path)...)
-			continue
-		case at.Kind() == reflect.Struct:
-			keys = append(keys, keysOf(at, path+name+".")...)
-		}
-		keys = append(keys, path+name)
-	}
-	return keys
-}
-
-// explainedKeys reads the manual by its indent, as a person does: which keys there
-// are, commented-out ones included, and whether a comment stands with each.
-func explainedKeys(text string) map[string]bool {
-	line := regexp.MustCompile(`^( *)(?:# ?( *))?(- )?([a-z][a-z0-9_]*):( .*)?$`)
-	explained := map[string]bool{}
-	type level struct {
-		indent int
-		key    string
-	}
-	var open []level
-	comment := false
-	for _, l := range strings.Split(text, "\n") {
-		m := line.FindStringSubmatch(l)
-		switch {
-		case strings.TrimSpace(l) == "":
-			comment = false
-			continue
-		case m == nil:
-			comment = comment || strings.HasPrefix(strings.TrimSpace(l), "#")
-			continue
-		}
-		indent := len(m[1]) + len(m[2]) + len(m[3])
-		for len(open) > 0 && open[len(open)-1].indent >= indent {
-			open = open[:len(open)-1]
-		}
-		open = append(open, level{indent, m[4]})
-		var path []string
-		for _, o := range open {
-			path = append(path, o.key)
-		}
-		key := strings.Join(path, ".")
-		explained[key] = explained[key] || comment || strings.Contains(m[5], " # ")
-		comment = false
-	}
-	return explained
 }
 
 func TestEverythingWrongIsReportedAtOnce(t *testing.T) {

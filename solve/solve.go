@@ -413,9 +413,12 @@ type Change struct {
 
 // Caps bound how many runs are admitted at a time; 0 means no bound.
 type Caps struct {
-	Process      int `json:"process" yaml:"process"`
+	// Runs of this process, 1 or more.
+	Process int `json:"process" yaml:"process"`
+	// Runs of one installation of the App.
 	Installation int `json:"installation" yaml:"installation"`
-	Repository   int `json:"repository" yaml:"repository"`
+	// Runs of one repository.
+	Repository int `json:"repository" yaml:"repository"`
 }
 
 // Delivery is one webhook as GitHub sent it.

@@ -11,99 +11,136 @@ import (
 
 // Config is the section "solver" of config.yml.
 type Config struct {
-	// Defaults are the matrix of a solve that names no values.
+	// The matrix of a solve that names no values of its own. Every combination is an experiment.
 	Defaults Matrix `yaml:"defaults"`
-	// Stop is the stop rule of solves that name none; Waves are those of solve.StopWaves, whose
-	// empty axes have the values of Defaults.
-	Stop  solve.StopRule `yaml:"stop"`
-	Waves []Matrix       `yaml:"waves"`
-	// MaxExperiments bounds the matrix, or all waves together.
+	// When a solve that names no rule ends: all (after every experiment), first_green (after the first candidate that passes), or
+	// waves (the next wave starts only if no candidate of the previous one passed).
+	Stop solve.StopRule `yaml:"stop"`
+	// The waves for stop: waves, the cheap ones first. Each entry is a matrix like solver.defaults, which gives the values that it
+	// leaves out. A solve that names models has one wave for each of them instead.
+	Waves []Matrix `yaml:"waves"`
+	// The most experiments of one solve, all waves together. A request for more is refused.
 	MaxExperiments int `yaml:"max_experiments"`
-	// MaxAttempts is how often a run whose owner died, or whose sandbox could not be opened, is started.
+	// How often a run is started again if its process died or its sandbox could not be opened.
 	MaxAttempts int `yaml:"max_attempts"`
-	// MaxSolves is how many solves one process works on at a time; Preparing how many of them prepare a base.
+	// How many solves this process works on at a time.
 	MaxSolves int `yaml:"max_solves"`
+	// How many solves clone, install and test their base at a time.
 	Preparing int `yaml:"preparing"`
-	// Caps bound the running runs.
+	// The most runs at a time; 0 is no limit.
 	Caps solve.Caps `yaml:"caps"`
-	// Limits of a run and of a solve; a request may narrow them.
+	// Limits of a run and of a whole solve; 0 is none. A request can lower them, never raise them.
 	Limits Limits `yaml:"limits"`
-	// Daily bounds how many solves are started in 24 hours, and what they cost.
+	// Limits of any 24 hours; 0 is no limit. A solve counts from its start; refused ones do not count. A running solve counts with
+	// everything that it may still cost (limits.solve_usd). A new solve gets what is left, and is refused if that is less than a
+	// cent.
 	Daily budget.Daily `yaml:"daily"`
-	// LeaseTime is how long a node that stops renewing keeps its work.
+	// How long a process that stops answering keeps its work, 2s or more.
 	LeaseTime time.Duration `yaml:"lease_time"`
-	// SweepEvery is how often leftover sandboxes are looked for.
+	// How often yudai looks for leftover sandboxes, 1s or more.
 	SweepEvery time.Duration `yaml:"sweep_every"`
-	// Strategies are the texts an experiment may add to the prompt.
+	// Texts that an experiment adds to the agent's task, by name; "" adds nothing.
 	Strategies map[string]string `yaml:"strategies"`
-	// Tests say how a repository is installed and tested where detection is not wanted.
+	// How repositories are installed and tested. What is "" is detected from their files.
 	Tests Tests `yaml:"tests"`
-	// Branch is the template of the solve's branch: {issue} and {solve} are replaced.
+	// The name of the solve's branch. {issue} and {solve} are replaced, and {solve} is required.
 	Branch string `yaml:"branch"`
-	// CloneDepth is how many commits of history the sandbox sees; 0 is all.
+	// How many commits of history the agent sees; 0 is all.
 	CloneDepth int `yaml:"clone_depth"`
-	// Order is the reducer's order of criteria; empty is the built-in one.
+	// The criteria that rank candidates, most important first; [] is the built-in order: passed, keeps_tests, fixes, files, size,
+	// latency, temperature, model, run.
 	Order []string `yaml:"order"`
-	// Patch says which patches are refused.
+	// Which patches are refused, whatever their tests say.
 	Patch Patch `yaml:"patch"`
-	// Profiles are requests under a name.
+	// Requests with a name, for /yudai solve profile=NAME or a label of their own, such as {cheap: {models: [gpt-5-mini]}}. A
+	// profile may have the keys label, models, temps, edits, strategies, agents and repeat as in defaults, solve_usd, solve_time
+	// and parallel as in limits, sandbox (a driver), and stop. Defaults and limits fill in what neither the person nor the profile
+	// names.
 	Profiles map[string]repoconfig.Profile `yaml:"profiles"`
-	// Repository says what the file of a repository may set.
+	// What a repository may set in its own .github/yudai.yml on the base commit, or an owner for all repositories in yudai.yml of
+	// the repository .github (see docs/repository-config.md). Such a file can lower limits, close the network and protect paths;
+	// it never raises a limit.
 	Repository Repository `yaml:"repository"`
 }
 
 // Repository says what .github/yudai.yml of a repository may set.
 type Repository struct {
-	// Read says whether it is read at all.
+	// Whether the file is read. If it is, and server.label has a colon, every label with the same prefix asks for a solve with the
+	// profile that it names.
 	Read bool `yaml:"read"`
-	// Commands and Strategies say whether it may name its own.
-	Commands   bool `yaml:"commands"`
+	// Whether the file may name the commands that install and test. They run in the sandbox.
+	Commands bool `yaml:"commands"`
+	// Whether the file may add strategies, or replace the texts of those above.
 	Strategies bool `yaml:"strategies"`
-	// Hosts may be opened by it while dependencies are installed, beside the package
-	// registries and the operator's own hosts.
+	// Hosts that the file may open during the installation, exact names or *.example.org, beside tests.hosts and the public
+	// package registries of the detected tools.
 	Hosts []string `yaml:"hosts"`
 }
 
 // Matrix holds the axes' default values.
 type Matrix struct {
-	Models     []string  `yaml:"models"`
-	Temps      []float64 `yaml:"temps"`
-	Edits      []int     `yaml:"edits"`
-	Strategies []string  `yaml:"strategies"`
-	Agents     []string  `yaml:"agents"`
-	Repeat     int       `yaml:"repeat"`
+	// Names from models.models.
+	Models []string `yaml:"models"`
+	// Temperatures, 0 to 2. A model that takes none runs once instead of once for each.
+	Temps []float64 `yaml:"temps"`
+	// Limits of steps that change the work tree, 0 to 1000; 0 is no limit.
+	Edits []int `yaml:"edits"`
+	// Names from solver.strategies.
+	Strategies []string `yaml:"strategies"`
+	// Agents: mini, those that live in the sandbox (mini-swe-agent, claude-code, codex, opencode; see docs/agents.md), swe-agent,
+	// and names from agents.commands.
+	Agents []string `yaml:"agents"`
+	// How often each experiment runs, 1 to 20.
+	Repeat int `yaml:"repeat"`
 }
 
 // Limits in the units people write; 0 is no limit.
 type Limits struct {
-	RunTime     time.Duration `yaml:"run_time"`
-	RunSteps    int           `yaml:"run_steps"`
-	RunUSD      float64       `yaml:"run_usd"`
-	RunOutput   int           `yaml:"run_output_mib"`
+	// Time of the agent in one run.
+	RunTime time.Duration `yaml:"run_time"`
+	// Replies of the model in one run.
+	RunSteps int `yaml:"run_steps"`
+	// Model costs of one run, in US dollars.
+	RunUSD float64 `yaml:"run_usd"`
+	// Command output in one run, in MiB.
+	RunOutput int `yaml:"run_output_mib"`
+	// Time of one command of the agent.
 	CommandTime time.Duration `yaml:"command_time"`
-	SolveTime   time.Duration `yaml:"solve_time"`
-	SolveUSD    float64       `yaml:"solve_usd"`
-	Parallel    int           `yaml:"parallel"`
+	// Time of a solve, from its claim to its champion.
+	SolveTime time.Duration `yaml:"solve_time"`
+	// Model costs of a solve, all runs together, in US dollars.
+	SolveUSD float64 `yaml:"solve_usd"`
+	// Runs of one solve at a time, 1 or more.
+	Parallel int `yaml:"parallel"`
 }
 
 // Tests override what yudai detects, and bound it.
 type Tests struct {
+	// The test command, for bash in the repository.
 	Command string `yaml:"command"`
-	Format  string `yaml:"format"`
-	Report  string `yaml:"report"`
+	// How results are read: go (go test -json), junit, jest (the file of jest --json), tap (on standard output), cargo (what cargo
+	// test prints), or exit (the exit code alone).
+	Format string `yaml:"format"`
+	// The report files that the command writes, a glob in the repository; required for junit and jest.
+	Report string `yaml:"report"`
+	// The command that installs dependencies, once for each base.
 	Install string `yaml:"install"`
-	// Hosts may be reached while dependencies are installed, beside those detection names.
+	// Hosts that may be reached during the installation, exact names or *.example.org, beside the package registries of the
+	// detected tools.
 	Hosts []string `yaml:"hosts"`
-	// InstallEnv are variables of the install command, and of nothing else; the hosts of URLs in them may be reached, too.
+	// Variables of the install command, such as GOPROXY, PIP_INDEX_URL or npm_config_registry for your own mirror. Hosts of URLs
+	// in them may be reached, too. Put no secrets here: the code of every installed package can read them.
 	InstallEnv map[string]string `yaml:"install_env"`
-	// InstallTime and Time bound the install command and one run of the tests.
+	// Time of the install command.
 	InstallTime time.Duration `yaml:"install_time"`
-	Time        time.Duration `yaml:"time"`
-	// Tries is how often a run of the tests is made at most in which one fails, to find the flaky ones.
+	// Time of one test run.
+	Time time.Duration `yaml:"time"`
+	// The most test runs, to find flaky tests: if a test fails on the base, or with a candidate, the tests run again, up to this
+	// number. A test that does not fail each time is flaky and ignored. 1 trusts the first run.
 	Tries int `yaml:"tries"`
-	// Output is how much of the tests' output is read.
+	// How much of the tests' output is read, in MiB.
 	Output int `yaml:"output_mib"`
-	// RequireFix: where tests fail on the base, a candidate must fix one of them or bring a new passing test.
+	// Whether, if tests fail on the base, a candidate must fix one of them or add a new test that passes.
 	RequireFix bool `yaml:"require_fix"`
 	// Asked says that the commands are the wish of whoever asks for the solve: a
 	// repository's own do not replace them.
@@ -112,13 +149,15 @@ type Tests struct {
 
 // Patch bounds what a candidate may be.
 type Patch struct {
-	MaxKiB   int `yaml:"max_kib"`
+	// The largest patch, in KiB.
+	MaxKiB int `yaml:"max_kib"`
+	// The most files in a patch.
 	MaxFiles int `yaml:"max_files"`
-	// RefuseInstructions refuses patches that touch files that tell other agents what to do (AGENTS.md, ...).
+	// Whether a patch is refused if it changes files that instruct agents (AGENTS.md and the like). Otherwise it is flagged.
 	RefuseInstructions bool `yaml:"refuse_instructions"`
 }
 
-// DefaultConfig is what config.yml documents.
+// DefaultConfig is the built-in configuration.
 func DefaultConfig() Config {
 	return Config{
 		Defaults: Matrix{

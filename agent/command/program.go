@@ -4,7 +4,7 @@
 // what it writes, holds it to its limits, and reads how it ended.
 //
 // What differs between programs is a [Program]; presets are in this package and in
-// those below it, and config.yml describes more.
+// those below it, and the configuration adds more.
 package command
 
 import (

@@ -8,11 +8,11 @@ import (
 
 // Config is the section swe_agent of config.yml.
 type Config struct {
-	// Command is SWE-agent on this machine, a program and its first arguments; empty: the
-	// agent is not there.
+	// The program and its first arguments, an absolute path: [/opt/swe-agent/venv/bin/sweagent]. If it is empty, nobody can choose
+	// the agent.
 	Command []string `yaml:"command"`
-	// Config is a further configuration file of SWE-agent, absolute; "" is none. It wins
-	// over our prompts and tools, and not over what belongs to the run.
+	// A configuration file of SWE-agent, an absolute path; "" is none. Its prompts and tools replace those of yudai; model,
+	// sandbox, repository and limits are always those of the run.
 	Config string `yaml:"config"`
 }
 

@@ -10,20 +10,22 @@ import (
 
 // Config is the section "gateway".
 type Config struct {
-	// Dir holds the secret that tokens are made from, and the sockets of runs.
+	// The directory of the secret that tokens are made from, and of the sockets that sandboxes on this machine see.
 	Dir string `yaml:"dir"`
-	// Address is where agents beside yudai reach the gateway, host:port on loopback.
+	// Where agents beside yudai reach it, host:port on loopback; port 0 takes a free one. Nothing listens there until such an
+	// agent runs.
 	Address string `yaml:"address"`
-	// MaxRequestMiB is the largest request.
+	// The largest request, in MiB.
 	MaxRequestMiB int `yaml:"max_request_mib"`
-	// IdleTimeout ends an answer in which the provider goes silent.
+	// How long a provider may be silent in the middle of an answer.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
-	// Record keeps what is said to models and what they answer, RecordKiB of each.
-	Record    bool `yaml:"record"`
-	RecordKiB int  `yaml:"record_kib"`
+	// Whether requests to models and their answers are kept with the solve, without tokens and keys.
+	Record bool `yaml:"record"`
+	// How much of each request and of each answer is kept, in KiB.
+	RecordKiB int `yaml:"record_kib"`
 }
 
-// DefaultConfig is what config.yml says.
+// DefaultConfig is the built-in configuration.
 func DefaultConfig() Config {
 	return Config{Dir: "data/gateway", Address: "127.0.0.1:0", MaxRequestMiB: 32, IdleTimeout: 2 * time.Minute, RecordKiB: 1024}
 }

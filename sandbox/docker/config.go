@@ -13,27 +13,24 @@ import (
 
 // Config is the section sandbox.docker of config.yml.
 type Config struct {
-	// Host is the engine's address, unix:///path or tcp://host:port; empty takes
-	// DOCKER_HOST and the variables beside it, else the default socket.
+	// The engine, unix:///path or tcp://host:port; "" takes DOCKER_HOST and its companions, or the usual socket.
 	Host string `yaml:"host"`
-	// Image of every sandbox. It is never pulled.
+	// The image of every sandbox. It is never pulled; `yudai doctor` tells how to build it.
 	Image string `yaml:"image"`
-	// Runtime is one of the engine's by name (runsc, kata); empty is its default.
+	// One of the engine's runtimes by name, such as runsc (gVisor) or kata; "" is its default.
 	Runtime string `yaml:"runtime"`
-	// UID is the user and group that commands have inside.
+	// The user and group id of commands in the sandbox.
 	UID int `yaml:"uid"`
-	// ProxyDir holds the sockets by which sandboxes with an allow-list reach their
-	// proxy; the engine must see it at the same path.
+	// The directory of the sockets through which sandboxes with a network reach their proxy. The engine must see it at the same
+	// path.
 	ProxyDir string `yaml:"proxy_dir"`
-	// AllowUnlimited lets sandboxes run on an engine that cannot limit memory,
-	// processor time or processes.
+	// Whether to work with an engine that cannot limit memory, processor time or processes.
 	AllowUnlimited bool `yaml:"allow_unlimited"`
-	// AllowPrivate are address ranges (CIDR) that allow-listed hosts may resolve
-	// to although they are private.
+	// Private address ranges that allowed hosts may have, as in local.
 	AllowPrivate []string `yaml:"allow_private"`
-	// USDPerHour is what one open sandbox costs, for the scorecard.
+	// The price of an open sandbox in US dollars per hour, as in local.
 	USDPerHour float64 `yaml:"usd_per_hour"`
-	// Limits hold for sandboxes that ask for nothing else.
+	// Limits of one sandbox.
 	Limits sandbox.HostLimits `yaml:"limits"`
 }
 

@@ -20,18 +20,26 @@ import (
 
 // Config is the section sandbox of config.yml: which drivers, and the settings of each.
 type Config struct {
-	// Driver is the one of Names that solves use which choose none.
+	// The driver of every solve that chooses none: local (bubblewrap on this machine), docker (a container engine), e2b or prime
+	// (machines of these services). docs/drivers.md compares them.
 	Driver string `yaml:"driver"`
-	// Choices are more that a repository's file or a command may choose.
+	// More drivers, which a repository's file (sandbox), a profile, a command (sandbox=NAME) or a request of the API may choose.
+	// Only drivers that are named here or above are used.
 	Choices []string `yaml:"choices"`
-	// Fallback takes over when the chosen one is unavailable or has no room; "" is none.
+	// The driver that takes over if the chosen one is unavailable or has no room; "" is none.
 	Fallback string `yaml:"fallback"`
-	// Records is the directory of what is noted about sandboxes at providers elsewhere.
-	Records string        `yaml:"records"`
-	Local   local.Config  `yaml:"local"`
-	Docker  docker.Config `yaml:"docker"`
-	E2B     e2b.Config    `yaml:"e2b"`
-	Prime   prime.Config  `yaml:"prime"`
+	// The directory that notes which sandboxes are open at providers, so that none is forgotten. Each deployment needs its own: it
+	// holds the deployment's name.
+	Records string `yaml:"records"`
+	// The local driver.
+	Local local.Config `yaml:"local"`
+	// The docker driver: an engine with Docker's API.
+	Docker docker.Config `yaml:"docker"`
+	// The e2b driver: machines of the service E2B. They cannot reach hosts with private addresses, such as your own package
+	// mirror.
+	E2B e2b.Config `yaml:"e2b"`
+	// The prime driver: machines of the service Prime Sandboxes.
+	Prime prime.Config `yaml:"prime"`
 }
 
 // DefaultConfig returns the documented defaults: sandboxes on this machine.

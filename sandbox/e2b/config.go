@@ -11,24 +11,27 @@ import (
 
 // Config is the section sandbox.e2b of config.yml.
 type Config struct {
-	// APIKeyEnv and APIKeyFile say where the key is found; the environment wins.
-	APIKeyEnv  string `yaml:"api_key_env"`
+	// The environment variable that holds the API key.
+	APIKeyEnv string `yaml:"api_key_env"`
+	// A file that holds the API key, read if the variable is empty; "" is none.
 	APIKeyFile string `yaml:"api_key_file"`
-	// Template is what sandboxes start from; `yudai sandbox build e2b` makes it.
+	// The template that sandboxes start from; `yudai sandbox build e2b` makes it.
 	Template string `yaml:"template"`
-	// CPUs and MemoryMiB are given to the template when it is built: a sandbox has
-	// what its template has.
-	CPUs      int `yaml:"cpus"`
+	// Processor cores of the template when it is built, 1 or an even number. A sandbox has what its template has.
+	CPUs int `yaml:"cpus"`
+	// Memory of the template when it is built, in MiB, an even number.
 	MemoryMiB int `yaml:"memory_mib"`
-	// Domain is where the service is: api.DOMAIN, and each sandbox at a name below it.
+	// The domain of the service: api.DOMAIN, and each sandbox at a name below it.
 	Domain string `yaml:"domain"`
-	// APIURL and SandboxURL replace what follows from Domain; empty keeps it.
-	APIURL     string `yaml:"api_url"`
+	// The control plane, if it is not api.DOMAIN.
+	APIURL string `yaml:"api_url"`
+	// One address for all sandboxes, if they have none below the domain.
 	SandboxURL string `yaml:"sandbox_url"`
-	// Lease is how long a sandbox outlives the last sign of life from yudai.
+	// How long a sandbox lives on without a sign of life from yudai, 1m to 24h.
 	Lease time.Duration `yaml:"lease"`
-	// What the plan asks for one processor core and one GiB of memory for an hour.
+	// The price of a processor core, in US dollars per hour.
 	USDPerCPUHour float64 `yaml:"usd_per_cpu_hour"`
+	// The price of a GiB of memory, in US dollars per hour.
 	USDPerGiBHour float64 `yaml:"usd_per_gib_hour"`
 }
 

@@ -14,39 +14,32 @@ import (
 
 // Config is the section sandbox.local of config.yml.
 type Config struct {
-	// Dir holds the files of sandboxes and bases. It must not lie on an overlay
-	// (a container's own layer); a file system with reflinks or plenty of room is best.
+	// The directory of sandboxes and prepared bases. It must not be on an overlay (a container's own layer). A file system with
+	// reflinks, or plenty of room, is best.
 	Dir string `yaml:"dir"`
-	// UID is the unprivileged host uid (and gid) that every sandbox runs as when
-	// yudai runs as root; it needs no entry in passwd and must own nothing else.
-	// As an ordinary user yudai uses that user, and UID is ignored.
+	// The unprivileged user id of sandboxes if yudai runs as root; nothing else may belong to it. If yudai runs as an ordinary
+	// user, it uses that user instead.
 	UID int `yaml:"uid"`
-	// ExtraRO are more host files and directories shown read-only: "/opt/tools",
-	// or "/host/path:/inside/path". Everything in them is readable by the code.
+	// More files and directories of this machine that sandboxes can read: /opt/tools, or /host/path:/inside/path. The code can
+	// read everything in them.
 	ExtraRO []string `yaml:"extra_ro"`
-	// GoRoot is the Go installation to offer; empty finds that of the host,
-	// "none" offers none beyond what lies under /usr.
+	// The Go installation that sandboxes see; "" is that of this machine, none is no Go beyond /usr.
 	GoRoot string `yaml:"go_root"`
-	// Toolchains are those of this machine's that are offered, too, where they
-	// lie outside /usr: rust, node.
+	// Toolchains of this machine that sandboxes see if they are outside /usr (rustup, nvm and the like): rust, node. [] is none.
 	Toolchains []string `yaml:"toolchains"`
-	// Fork says how a prepared base becomes many sandboxes: "auto" mounts an
-	// overlay if the kernel and file system allow it and copies otherwise;
-	// "overlay" and "copy" insist.
+	// How one prepared base becomes many sandboxes: overlay, copy, or auto for the better of the two.
 	Fork string `yaml:"fork"`
-	// AllowUnlimited lets sandboxes run where control groups cannot be used (an
-	// ordinary user without delegation): memory and processes are then limited
-	// per command by weaker means, processor time not at all.
+	// Whether to work without control groups. Memory and processes are then limited by weaker means, and processor time not at
+	// all.
 	AllowUnlimited bool `yaml:"allow_unlimited"`
-	// FreeDiskMiB is the floor of free space on Dir's file system: below it the
-	// commands that write are ended.
+	// The least free room on the disk of dir, in MiB. Below it, commands that write are ended.
 	FreeDiskMiB int64 `yaml:"free_disk_mib"`
-	// AllowPrivate are address ranges (CIDR) that allow-listed hosts may resolve
-	// to although they are private: a package mirror inside the company.
+	// Private address ranges that allowed hosts may have, such as 10.1.0.0/16 for your own package mirror. All others stay closed.
 	AllowPrivate []string `yaml:"allow_private"`
-	// USDPerHour is what a sandbox is booked with while it is open, in US dollars for an hour.
+	// The price of an open sandbox in US dollars per hour: your machine's price divided by the number of sandboxes that it holds,
+	// or 0.
 	USDPerHour float64 `yaml:"usd_per_hour"`
-	// Limits hold for sandboxes that ask for nothing else.
+	// Limits of one sandbox.
 	Limits sandbox.HostLimits `yaml:"limits"`
 }
 

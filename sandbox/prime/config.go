@@ -15,42 +15,47 @@ import (
 
 // Config is the section sandbox.prime of config.yml.
 type Config struct {
-	// APIKeyEnv and APIKeyFile say where the API key is found; the environment wins.
-	APIKeyEnv  string `yaml:"api_key_env"`
+	// The environment variable that holds the API key.
+	APIKeyEnv string `yaml:"api_key_env"`
+	// A file that holds the API key, read if the variable is empty; "" is none.
 	APIKeyFile string `yaml:"api_key_file"`
-	// APIURL is the service's address without /api/v1; "" is the public one.
+	// The service's address without /api/v1; "" is the public one.
 	APIURL string `yaml:"api_url"`
-	// TeamID is whose sandboxes they are; "" is the key's owner.
+	// The team that owns the sandboxes; "" is the key's owner.
 	TeamID string `yaml:"team_id"`
-	// Region is where sandboxes run; "" lets the service choose.
+	// The region of sandboxes; "" lets the service choose.
 	Region string `yaml:"region"`
-	// Image is what every sandbox starts from: a public image with bash, git and
-	// coreutils, or one that was built at the service.
+	// The image of every sandbox, with bash, git and coreutils: a public one, such as sandbox/docker/image/Dockerfile pushed to
+	// your registry, or one that was built at the service. There is no default, and the driver needs one.
 	Image string `yaml:"image"`
-	// Limits hold for sandboxes that ask for nothing else.
+	// The size of one sandbox's machine.
 	Limits Limits `yaml:"limits"`
-	// StartTime is how long a sandbox may take until it answers, without the build of its image.
+	// How long a sandbox may take until it answers, without the build of its image.
 	StartTime time.Duration `yaml:"start_time"`
-	// BuildTime is how long the service may take to build an image that it sees for the first time.
+	// How long the service may take to build an image that it sees for the first time.
 	BuildTime time.Duration `yaml:"build_time"`
-	// MaxLife is the longest time to live that is asked for.
+	// The longest life of a sandbox, 1m to 24h. The sandbox ends then, whatever runs in it.
 	MaxLife time.Duration `yaml:"max_life"`
-	// IdleTime ends a sandbox that nobody used for so long; 0 is never.
+	// Ends a sandbox that nobody used for this long; 0s is never.
 	IdleTime time.Duration `yaml:"idle_time"`
-	// Checkpoints says whether prepared sandboxes are frozen: "auto" where the
-	// service offers it, or "off".
+	// Whether prepared sandboxes are frozen: auto (if the service offers it) or off.
 	Checkpoints string `yaml:"checkpoints"`
-	// What a sandbox costs for an hour, in US dollars; the service does not tell.
-	USDPerCoreHour   float64 `yaml:"usd_per_core_hour"`
-	USDPerGBHour     float64 `yaml:"usd_per_gb_hour"`
+	// The price of a processor core, in US dollars per hour.
+	USDPerCoreHour float64 `yaml:"usd_per_core_hour"`
+	// The price of a GB of memory, in US dollars per hour.
+	USDPerGBHour float64 `yaml:"usd_per_gb_hour"`
+	// The price of a GB of disk, in US dollars per hour.
 	USDPerDiskGBHour float64 `yaml:"usd_per_disk_gb_hour"`
 }
 
 // Limits are the size of one sandbox's machine.
 type Limits struct {
-	CPUs     float64 `yaml:"cpus"`
+	// Processor cores, 0.1 to 16.
+	CPUs float64 `yaml:"cpus"`
+	// Memory in GB, 0.1 to 64.
 	MemoryGB float64 `yaml:"memory_gb"`
-	DiskGB   float64 `yaml:"disk_gb"`
+	// Disk in GB, 0.1 to 1000.
+	DiskGB float64 `yaml:"disk_gb"`
 }
 
 // Values of Config.Checkpoints.

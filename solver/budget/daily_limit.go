@@ -12,15 +12,20 @@ import (
 
 // Day bounds what 24 hours may bring; 0 is no bound.
 type Day struct {
-	Solves int     `yaml:"solves"`
-	USD    float64 `yaml:"usd"`
+	// Solves that are started.
+	Solves int `yaml:"solves"`
+	// Model costs, in US dollars.
+	USD float64 `yaml:"usd"`
 }
 
 // Daily bounds what any 24 hours may bring, in each of three scopes.
 type Daily struct {
-	Repository   Day `yaml:"repository"`
+	// Limits of one repository.
+	Repository Day `yaml:"repository"`
+	// Limits of one installation of the App.
 	Installation Day `yaml:"installation"`
-	Process      Day `yaml:"process"`
+	// Limits of this process.
+	Process Day `yaml:"process"`
 }
 
 const (

@@ -4,15 +4,14 @@ import "time"
 
 // Config is the section `store` of the configuration.
 type Config struct {
-	// Path of the database file. Transcripts and artifacts live in directories beside it.
+	// The database file. Transcripts, patches and test output are in directories beside it. A relative path starts at the working
+	// directory.
 	Path string `yaml:"path"`
-	// BatchDelay is how long a commit waits for others to join it, and only
-	// while many are writing; a lone writer and a few never wait.
+	// How long a commit waits for others to join it while many are writing; at most 1s.
 	BatchDelay time.Duration `yaml:"batch_delay"`
-	// KeepDeliveries is how long a delivery's payload and GUID are kept. GitHub can send
-	// a delivery again for some days: a shorter time would let it count twice.
+	// How long webhooks and their ids are kept, 96h or more: GitHub can send a webhook again for days.
 	KeepDeliveries time.Duration `yaml:"keep_deliveries"`
-	// KeepLogs is how long transcripts and artifacts of an ended solve are kept.
+	// How long transcripts, patches and test output of an ended solve are kept.
 	KeepLogs time.Duration `yaml:"keep_logs"`
 
 	// Now is the clock where a method has no time of its own; nil is time.Now.
