@@ -31,7 +31,7 @@ func (w *Writer) checkLater(t *writeTry, now time.Time) {
 }
 
 // startDoubleChecks looks at what is due, each in its installation's line.
-func (w *Writer) startDoubleChecks(ctx context.Context, lanes *sync.WaitGroup) {
+func (w *Writer) startDoubleChecks(ctx context.Context, writing *sync.WaitGroup) {
 	now := w.app.now()
 	w.mu.Lock()
 	var due, rest []doubleCheck
@@ -45,7 +45,7 @@ func (w *Writer) startDoubleChecks(ctx context.Context, lanes *sync.WaitGroup) {
 	w.doubleChecks = rest
 	w.mu.Unlock()
 	for _, d := range due {
-		lanes.Go(func() {
+		writing.Go(func() {
 			again, err := w.verify(ctx, d)
 			if err != nil {
 				again = d.tries < maxDoubleChecks
@@ -69,16 +69,16 @@ func (w *Writer) verify(ctx context.Context, d doubleCheck) (again bool, err err
 	if err != nil {
 		return false, fmt.Errorf("read effect: %w", err)
 	}
-	l := w.lane(e.Repo.Installation)
+	q := w.queue(e.Repo.Installation)
 	if e.State == solve.EffectDead {
 		return false, nil
 	}
 	now := w.app.now()
-	if e.State == solve.EffectSending || now.Before(w.app.PausedUntil(l.installation)) || !w.acquire(l) {
+	if e.State == solve.EffectSending || now.Before(w.app.PausedUntil(q.installation)) || !q.writing.TryLock() {
 		return true, nil
 	}
-	defer w.release(l)
-	t := &writeTry{w: w, lane: l, e: e, doubleChecking: true}
+	defer q.writing.Unlock()
+	t := &writeTry{w: w, queue: q, e: e, doubleChecking: true}
 	t.e.Until = now.Add(t.leaseTime())
 	if t.view, err = w.view(ctx, e); err != nil {
 		return false, err

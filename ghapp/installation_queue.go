@@ -3,43 +3,43 @@ package ghapp
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// lane is one installation's serial line of writes.
+// installationQueue writes the effects of one installation, one at a time.
 type installationQueue struct {
 	installation int64
 	limiter      *rateLimiter
-	busy         bool          // a goroutine drains it
-	heard        chan struct{} // somebody waits for our reaction
+	writing      sync.Mutex    // held by the goroutine that writes
+	reactionDue  chan struct{} // wakes the one that waits
 }
 
-func newQueue(installation int64, p *rateLimiter) *installationQueue {
-	return &installationQueue{installation: installation, limiter: p, heard: make(chan struct{}, 1)}
+func newQueue(installation int64, limiter *rateLimiter) *installationQueue {
+	return &installationQueue{installation: installation, limiter: limiter, reactionDue: make(chan struct{}, 1)}
 }
 
-// wake ends the present wait of a lane that is busy if a reaction is due.
-func (l *installationQueue) wake(due []solve.Effect) {
+// wake ends the present wait of a busy queue if a reaction is due.
+func (q *installationQueue) wake(due []solve.Effect) {
 	if !slices.ContainsFunc(due, isReaction) {
 		return
 	}
 	select {
-	case l.heard <- struct{}{}:
+	case q.reactionDue <- struct{}{}:
 	default:
 	}
 }
 
-// pause waits, but not for longer than until a reaction is due; false means that
-// ctx ended first.
-func (l *installationQueue) pause(ctx context.Context, d time.Duration) bool {
+// pause waits until a reaction is due, at most for d; false means that ctx ended first.
+func (q *installationQueue) pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-l.heard:
+	case <-q.reactionDue:
 	case <-t.C:
 	}
 	return true
@@ -47,19 +47,47 @@ func (l *installationQueue) pause(ctx context.Context, d time.Duration) bool {
 
 func isReaction(e solve.Effect) bool { return e.Kind == solve.EffectReact }
 
-// hear writes the reactions that are due while another write waits for its turn:
-// people readGrants within moments that they were heard.
-func (w *Writer) writeReactions(ctx context.Context, l *installationQueue) {
+// drain writes one effect after the other until none can be written. It reads the
+// store before each, so that what became more urgent meanwhile goes first.
+func (w *Writer) drain(ctx context.Context, q *installationQueue) {
 	for ctx.Err() == nil {
-		due, err := w.store.DueEffects(ctx, w.app.now())
-		if err != nil {
-			return // the loop of Run logs it
-		}
-		mine := slices.DeleteFunc(byInstallation(due)[l.installation], func(e solve.Effect) bool { return !isReaction(e) })
-		e, ok := w.choose(ctx, l, mine)
-		if !ok || l.limiter.ready(w.app.now(), classReaction).After(w.app.now()) {
+		e, ok := w.nextDue(ctx, q, nil)
+		if !ok {
 			return
 		}
-		w.write(ctx, l, e)
+		now := w.app.now()
+		if wait := q.limiter.ready(now, classOf(e)).Sub(now); wait > 0 {
+			if !q.pause(ctx, min(wait, tick)) {
+				return
+			}
+			continue
+		}
+		w.write(ctx, q, e)
 	}
+}
+
+// writeReactions writes the reactions that are due while another write waits for
+// its turn: people see within moments that yudai noticed them.
+func (w *Writer) writeReactions(ctx context.Context, q *installationQueue) {
+	for ctx.Err() == nil {
+		e, ok := w.nextDue(ctx, q, isReaction)
+		if !ok || q.limiter.ready(w.app.now(), classReaction).After(w.app.now()) {
+			return
+		}
+		w.write(ctx, q, e)
+	}
+}
+
+// nextDue reads the store for the next effect of the queue that can be written;
+// wanted, if given, restricts the choice.
+func (w *Writer) nextDue(ctx context.Context, q *installationQueue, wanted func(solve.Effect) bool) (solve.Effect, bool) {
+	due, err := w.store.DueEffects(ctx, w.app.now())
+	if err != nil {
+		return solve.Effect{}, false // the loop of Run logs it
+	}
+	mine := byInstallation(due)[q.installation]
+	if wanted != nil {
+		mine = slices.DeleteFunc(mine, func(e solve.Effect) bool { return !wanted(e) })
+	}
+	return w.choose(ctx, q, mine)
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // choose returns the first effect, by priority and age, that may be written now.
-func (w *Writer) choose(ctx context.Context, l *installationQueue, due []solve.Effect) (solve.Effect, bool) {
+func (w *Writer) choose(ctx context.Context, q *installationQueue, due []solve.Effect) (solve.Effect, bool) {
 	now := w.app.now()
-	if now.Before(w.app.PausedUntil(l.installation)) {
+	if now.Before(w.app.PausedUntil(q.installation)) {
 		return solve.Effect{}, false
 	}
 	slices.SortStableFunc(due, func(a, b solve.Effect) int { return a.Priority - b.Priority })
@@ -48,7 +48,7 @@ func classOf(e solve.Effect) class {
 // ready says whether a due effect can be written: its outcome has settled, it is
 // not too soon after its last version, and the commit it belongs to exists.
 func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
-	if now.Before(w.settled(e)) || w.memory.held(e.Key, now, w.app.evicted(e.Repo.Installation)) {
+	if now.Before(w.settled(e)) || w.waitsForPermission(e.Key, e.Repo.Installation, now) {
 		return false, nil
 	}
 	if e.Solve == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -54,19 +55,19 @@ func (a *App) ReservedSince(ctx context.Context, repo solve.Repo, sha string, id
 // DeleteOrphanBranch deletes a branch that still points to where it did, in its installation's
 // turn: like every visible write it counts for the hour, and what people wait for goes first.
 func (w *Writer) DeleteOrphanBranch(ctx context.Context, repo solve.Repo, h BranchHead) error {
-	l := w.lane(repo.Installation)
+	q := w.queue(repo.Installation)
 	for {
 		now := w.app.now()
-		wait := l.limiter.ready(now, classProgress).Sub(now)
-		if wait <= 0 && w.acquire(l) {
+		wait := q.limiter.ready(now, classProgress).Sub(now)
+		if wait <= 0 && q.writing.TryLock() {
 			break
 		}
-		if !sleep(ctx, min(max(wait, tick/10), tick)) {
-			return context.Cause(ctx)
+		if err := clock.Sleep(ctx, min(max(wait, tick/10), tick)); err != nil {
+			return err
 		}
 	}
-	defer w.release(l)
-	l.limiter.take(w.app.now())
+	defer q.writing.Unlock()
+	q.limiter.take(w.app.now())
 	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the stray branch "+h.Name, func(ctx context.Context, c *github.Client) error {
 		return deleteHead(ctx, c, repo, h)
 	})

@@ -23,14 +23,14 @@ func (a *App) RequestsLeft() map[int64]int {
 // possible with every moment, up to per_hour in any hour.
 func (w *Writer) WritesLeft() map[int64]float64 {
 	w.mu.Lock()
-	lanes := maps.Clone(w.lanes)
+	queues := maps.Clone(w.queues)
 	w.mu.Unlock()
 	out := map[int64]float64{}
-	for id, l := range lanes {
-		l.limiter.mu.Lock()
-		l.limiter.fill(w.app.now())
-		out[id] = max(0, l.limiter.tokens)
-		l.limiter.mu.Unlock()
+	for id, q := range queues {
+		q.limiter.mu.Lock()
+		q.limiter.fill(w.app.now())
+		out[id] = max(0, q.limiter.tokens)
+		q.limiter.mu.Unlock()
 	}
 	return out
 }

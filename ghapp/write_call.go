@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v66/github"
+
+	"github.com/yudai-dev/yudai/internal/clock"
 )
 
 // read asks GitHub something.
@@ -16,7 +18,7 @@ func (t *writeTry) read(ctx context.Context, action string, do request) error {
 // object makes a git object: nobody sees it until a branch names it, so it may
 // be made twice, but need not be: name is the same for the same object of the effect.
 func (t *writeTry) object(ctx context.Context, name, kind string, do func(context.Context, *github.Client) (string, error)) (string, error) {
-	if sha := t.w.memory.object(t.e.Key, name); sha != "" {
+	if sha := t.w.memory.of(t.e.Key).objects[name]; sha != "" {
 		return sha, nil
 	}
 	var sha string
@@ -30,7 +32,12 @@ func (t *writeTry) object(ctx context.Context, name, kind string, do func(contex
 	if sha == "" {
 		return "", malformed(kind)
 	}
-	t.w.memory.keep(t.e.Key, name, sha)
+	t.w.memory.update(t.e.Key, func(m *effectMemory) {
+		if m.objects == nil {
+			m.objects = map[string]string{}
+		}
+		m.objects[name] = sha
+	})
 	return sha, nil
 }
 
@@ -75,7 +82,7 @@ func (t *writeTry) paced(ctx context.Context, class class, action string, visibl
 	if app.now().After(last) {
 		return &tooLateError{}
 	}
-	t.lane.limiter.take(app.now())
+	t.queue.limiter.take(app.now())
 	// A call is not cut off by a shutdown: its outcome would be unknown.
 	return app.do(context.WithoutCancel(ctx), writeScope(t.e.Repo), action, do)
 }
@@ -85,7 +92,7 @@ func (t *writeTry) paced(ctx context.Context, class class, action string, visibl
 func (t *writeTry) await(ctx context.Context, class class, last time.Time) error {
 	for {
 		now := t.w.app.now()
-		at := t.lane.limiter.ready(now, class)
+		at := t.queue.limiter.ready(now, class)
 		if at.After(last) {
 			return &tooLateError{at: at}
 		}
@@ -93,15 +100,15 @@ func (t *writeTry) await(ctx context.Context, class class, last time.Time) error
 			return context.Cause(ctx)
 		}
 		if class == classReaction {
-			if !sleep(ctx, at.Sub(now)) {
-				return context.Cause(ctx)
+			if err := clock.Sleep(ctx, at.Sub(now)); err != nil {
+				return err
 			}
 			continue
 		}
-		if !t.lane.pause(ctx, at.Sub(now)) {
+		if !t.queue.pause(ctx, at.Sub(now)) {
 			return context.Cause(ctx)
 		}
-		t.w.writeReactions(ctx, t.lane)
+		t.w.writeReactions(ctx, t.queue)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
@@ -25,10 +26,10 @@ const (
 
 // attempt is one try to write one claimed effect.
 type writeTry struct {
-	w    *Writer
-	lane *installationQueue
-	e    solve.Effect
-	view report.View
+	w     *Writer
+	queue *installationQueue
+	e     solve.Effect
+	view  report.View
 	// commit is the champion's, for a pull request.
 	commit solve.Commit
 	// unknown: a call that makes something new may have been carried out, and it
@@ -72,8 +73,8 @@ type retryLaterError struct {
 func (e *retryLaterError) Error() string { return e.reason }
 
 // write claims an effect, makes it and stores how it went.
-func (w *Writer) write(ctx context.Context, l *installationQueue, e solve.Effect) {
-	t := &writeTry{w: w, lane: l, evictions: w.app.evicted(l.installation)}
+func (w *Writer) write(ctx context.Context, q *installationQueue, e solve.Effect) {
+	t := &writeTry{w: w, queue: q, evictions: w.app.evicted(q.installation)}
 	commitErr := t.readCommit(ctx, e) // before the claim, whose length depends on it
 	now := w.app.now()
 	var err error
@@ -83,7 +84,7 @@ func (w *Writer) write(ctx context.Context, l *installationQueue, e solve.Effect
 		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
 			w.log(ctx, e).Error().Str(logkey.Error, Redact(err.Error())).Msg("effect cannot be claimed")
 		}
-		sleep(ctx, tick)
+		_ = clock.Sleep(ctx, tick) // the loop sees that ctx ended
 		return
 	}
 	t.unknown = !t.e.SentAt.IsZero()
@@ -191,7 +192,7 @@ func (t *writeTry) settle(ctx context.Context, receipt solve.Receipt, err error)
 	}
 	t.w.log(ctx, t.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
 	if outcomeOf(err) == outcomePermission {
-		t.w.memory.hold(t.e.Key, due, t.evictions)
+		t.w.memory.update(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
 		due = now // for the store: the wait may end before its time
 	}
 	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due, reason, t.unknown)
@@ -240,7 +241,10 @@ func (t *writeTry) next(now time.Time, err error) (time.Time, string) {
 // hours is neither dropped nor made to wait longer for it.
 func (t *writeTry) fail() int {
 	if t.failures == 0 {
-		t.failures = t.w.memory.failed(t.e.Key)
+		t.w.memory.update(t.e.Key, func(m *effectMemory) {
+			m.failures++
+			t.failures = m.failures
+		})
 	}
 	return t.failures
 }

@@ -45,29 +45,29 @@ type Writer struct {
 	memory *retryMemory
 
 	mu           sync.Mutex
-	lanes        map[int64]*installationQueue // by installation
+	queues       map[int64]*installationQueue // by installation
 	doubleChecks []doubleCheck                // what was made again
 }
 
 // NewWriter makes a writer. node names this process in claims.
 func NewWriter(app *App, store EffectStore, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), lanes: map[int64]*installationQueue{}, memory: newRetryMemory()}
+	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), queues: map[int64]*installationQueue{}, memory: newRetryMemory()}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not
 // be written stays in the store for the next writer.
 func (w *Writer) Run(ctx context.Context) error {
-	var lanes sync.WaitGroup
-	defer lanes.Wait()
+	var writing sync.WaitGroup
+	defer writing.Wait()
 	hints := w.store.Watch(ctx)
 	idle := make(chan struct{}, 1)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		if err := w.start(ctx, &lanes, idle); err != nil && ctx.Err() == nil {
+		if err := w.start(ctx, &writing, idle); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Error().Str(logkey.Error, Redact(err.Error())).Msg("effects cannot be read")
 		}
-		w.startDoubleChecks(ctx, &lanes)
+		w.startDoubleChecks(ctx, &writing)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -82,24 +82,24 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 // start gives every installation with an effect that can be written a goroutine.
-func (w *Writer) start(ctx context.Context, lanes *sync.WaitGroup, idle chan<- struct{}) error {
+func (w *Writer) start(ctx context.Context, writing *sync.WaitGroup, idle chan<- struct{}) error {
 	due, err := w.store.DueEffects(ctx, w.app.now())
 	if err != nil {
 		return fmt.Errorf("read due effects: %w", err)
 	}
 	for installation, effects := range byInstallation(due) {
-		l := w.lane(installation)
-		if !w.acquire(l) {
-			l.wake(effects)
+		q := w.queue(installation)
+		if !q.writing.TryLock() {
+			q.wake(effects)
 			continue
 		}
-		if _, ok := w.choose(ctx, l, effects); !ok {
-			w.release(l)
+		if _, ok := w.choose(ctx, q, effects); !ok {
+			q.writing.Unlock()
 			continue
 		}
-		lanes.Go(func() {
-			w.drain(ctx, l)
-			w.release(l)
+		writing.Go(func() {
+			w.drain(ctx, q)
+			q.writing.Unlock()
 			select {
 			case idle <- struct{}{}:
 			default:
@@ -117,54 +117,15 @@ func byInstallation(due []solve.Effect) map[int64][]solve.Effect {
 	return out
 }
 
-func (w *Writer) lane(installation int64) *installationQueue {
+func (w *Writer) queue(installation int64) *installationQueue {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.lanes[installation]
-	if l == nil {
-		l = newQueue(installation, newRateLimiter(w.cfg.Interval, w.cfg.PerHour, w.app.now()))
-		w.lanes[installation] = l
+	q := w.queues[installation]
+	if q == nil {
+		q = newQueue(installation, newRateLimiter(w.cfg.Interval, w.cfg.PerHour, w.app.now()))
+		w.queues[installation] = q
 	}
-	return l
-}
-
-func (w *Writer) acquire(l *installationQueue) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if l.busy {
-		return false
-	}
-	l.busy = true
-	return true
-}
-
-func (w *Writer) release(l *installationQueue) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l.busy = false
-}
-
-// drain writes one effect after the other until none can be written. It looks
-// again before each, so that what became more important meanwhile goes first.
-func (w *Writer) drain(ctx context.Context, l *installationQueue) {
-	for ctx.Err() == nil {
-		due, err := w.store.DueEffects(ctx, w.app.now())
-		if err != nil {
-			return // the loop of Run logs it
-		}
-		e, ok := w.choose(ctx, l, byInstallation(due)[l.installation])
-		if !ok {
-			return
-		}
-		now := w.app.now()
-		if wait := l.limiter.ready(now, classOf(e)).Sub(now); wait > 0 {
-			if !l.pause(ctx, min(wait, tick)) {
-				return
-			}
-			continue
-		}
-		w.write(ctx, l, e)
-	}
+	return q
 }
 
 func (w *Writer) view(ctx context.Context, e solve.Effect) (report.View, error) {
@@ -186,16 +147,4 @@ func (w *Writer) log(ctx context.Context, e solve.Effect) *zerolog.Logger {
 	l := zerolog.Ctx(ctx).With().Str(logkey.SolveID, string(e.Solve)).Int64(logkey.InstallationID, e.Repo.Installation).
 		Str(logkey.Repo, e.Repo.String()).Str(logkey.Event, string(e.Kind)).Int(logkey.Attempt, e.Tries).Logger()
 	return &l
-}
-
-// sleep waits; false means that ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
