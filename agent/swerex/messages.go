@@ -37,10 +37,9 @@ type (
 		Expect      []string `json:"expect"`
 	}
 	interruptAction struct {
-		Session string   `json:"session"`
-		Timeout float64  `json:"timeout"`
-		Retries int      `json:"n_retry"`
-		Expect  []string `json:"expect"`
+		Session string  `json:"session"`
+		Timeout float64 `json:"timeout"`
+		Retries int     `json:"n_retry"`
 	}
 	observation struct {
 		Output        string `json:"output"`
@@ -108,8 +107,8 @@ func (a bashAction) check() error {
 		return invalid("command", required)
 	case a.Check != checkRaise && a.Check != checkSilent && a.Check != checkIgnore:
 		return invalid("check", "Input should be 'silent', 'raise' or 'ignore'")
-	case a.Quit && a.Interactive:
-		return raise("builtins.AssertionError", "is_interactive_command and is_interactive_quit exclude each other")
+	case a.Quit || a.Interactive || len(a.Expect) > 0:
+		return raise(classAny, "this endpoint runs no interactive commands and expects no texts: SWE-agent needs neither")
 	}
 	return noZeros(*a.Command)
 }

@@ -90,13 +90,7 @@ func escaped(b []byte) string {
 var controls = regexp.MustCompile(`\x1B[@-_][0-?]*[ -/]*[@-~]`)
 
 // shown is the output of a shell's command as the original hands it out.
-func shown(b []byte, terminal bool) string {
-	text := controls.ReplaceAllString(escaped(b), "")
-	if terminal {
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-	}
-	return text
-}
+func shown(b []byte) string { return controls.ReplaceAllString(escaped(b), "") }
 
 // decodeText reads a file's bytes in an encoding, and makes all line ends \n.
 func decodeText(b []byte, encoding, errors *string) (string, error) {

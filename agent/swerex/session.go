@@ -2,7 +2,6 @@ package swerex
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -15,23 +14,17 @@ type session struct {
 	id     string // its directory
 	turn   sync.Mutex
 
-	mu     sync.Mutex
-	number int      // of the last command
-	going  *running // the command that has not ended; nil if the shell is free
+	mu      sync.Mutex
+	number  int // of the last command
+	running int // the number of the command that runs; 0 if the shell is free
 }
 
-// running is a command that goes on after its answer.
-type running struct {
-	number      int
-	seen        int
-	interactive bool
-}
-
-// The times of the original, and how often output is looked at for what is expected.
 const (
-	slice      = time.Minute
-	quickSlice = 200 * time.Millisecond
-	forever    = 100 * 365 * 24 * time.Hour
+	// slice is how long one call waits at most.
+	slice = time.Minute
+	// shortest is the least time that an interrupt gets.
+	shortest = 200 * time.Millisecond
+	forever  = 100 * 365 * 24 * time.Hour
 )
 
 // seconds is a duration; nil and what is beyond reason is for ever.
@@ -129,9 +122,6 @@ func (s *Server) run(a bashAction) (any, error) {
 	}
 	text := s.paths.text(*a.Command)
 	a.Command = &text
-	if a.Interactive || a.Quit {
-		return one.talk(a)
-	}
 	out, err := one.run(a)
 	if err != nil {
 		return nil, err
@@ -149,67 +139,33 @@ func nonZero(first, message string) error {
 	return raise(classNonZero, message)
 }
 
-// run gives the shell a command and waits for its end. A command of before that still
-// runs is waited for first.
+// run gives the shell a command and waits for its end. If an earlier command still runs,
+// it waits for that first.
 func (one *session) run(a bashAction) (observation, error) {
 	one.turn.Lock()
 	defer one.turn.Unlock()
-	patterns, err := compile(a.Expect)
-	if err != nil {
-		return observation{}, err
-	}
-	limit := seconds(a.Timeout)
-	end := time.Now().Add(limit)
-	if old := one.busy(); old != nil {
-		got, err := one.wait(call{verb: "wait"}, old, end, nil)
+	end := time.Now().Add(seconds(a.Timeout))
+	if old := one.busy(); old != 0 {
+		out, err := one.wait(call{verb: "wait"}, old, end)
 		if err != nil {
 			return observation{}, err
 		}
-		if !got.ended {
+		if !out.ended {
 			return observation{}, timeout(a)
 		}
 	}
-	got, err := one.wait(call{verb: "run", input: *a.Command}, one.next(false), end, patterns)
+	out, err := one.wait(call{verb: "run", input: *a.Command}, one.next(), end)
 	switch {
 	case err != nil:
 		return observation{}, err
-	case !got.ended && got.match == "":
+	case !out.ended:
 		return observation{}, timeout(a)
-	case !got.ended && a.Check == checkRaise:
-		return observation{}, raise(classNoExit, "timeout while getting exit code")
 	}
-	out := observation{Output: shown(got.output, false), ExpectString: got.match, SessionType: "bash"}
-	if got.ended && a.Check != checkIgnore {
-		out.ExitCode = &got.code
+	o := observation{Output: shown(out.output), ExpectString: prompt, SessionType: "bash"}
+	if a.Check != checkIgnore {
+		o.ExitCode = &out.code
 	}
-	return out, nil
-}
-
-// talk serves what is said to an interactive program: its start, a line for it, and
-// the line that ends it.
-func (one *session) talk(a bashAction) (any, error) {
-	one.turn.Lock()
-	defer one.turn.Unlock()
-	patterns, err := compile(a.Expect)
-	if err != nil {
-		return nil, err
-	}
-	c, on := call{verb: "type", input: *a.Command + "\n"}, one.busy()
-	if on == nil {
-		c, on = call{verb: "run", input: *a.Command, interactive: true}, one.next(true)
-	}
-	got, err := one.wait(c, on, time.Now().Add(seconds(a.Timeout)), patterns)
-	switch {
-	case err != nil:
-		return nil, err
-	case !got.ended && got.match == "":
-		return nil, timeout(a)
-	}
-	text := shown(got.output, true)
-	if a.Interactive { // the program may repeat what it was told
-		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(text, " \t\r\n\v\f"), *a.Command))
-	}
-	return observation{Output: text, ExitCode: new(int), ExpectString: got.match, SessionType: "bash"}, nil
+	return o, nil
 }
 
 // interrupt serves a bash_interrupt action: first as the keys would, then by force.
@@ -218,30 +174,23 @@ func (s *Server) interrupt(a interruptAction) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	patterns, err := compile(a.Expect)
-	if err != nil {
-		return nil, err
-	}
-	out := observation{ExitCode: new(int), ExpectString: prompt, SessionType: "bash"}
+	o := observation{ExitCode: new(int), ExpectString: prompt, SessionType: "bash"}
 	for try := range max(a.Retries, 0) + 2 {
-		on := one.busy()
-		if on == nil {
-			return out, nil
+		number := one.busy()
+		if number == 0 {
+			return o, nil
 		}
-		c, patience := call{verb: "interrupt"}, max(seconds(&a.Timeout), quickSlice)
-		switch {
-		case try >= max(a.Retries, 0):
+		c, patience := call{verb: "interrupt"}, max(seconds(&a.Timeout), shortest)
+		if try >= max(a.Retries, 0) {
 			c.verb, patience = "kill", time.Second
-		case on.interactive && try == 0:
-			c = call{verb: "type", input: "\x03"}
 		}
-		got, err := one.wait(c, on, time.Now().Add(patience), patterns)
+		out, err := one.wait(c, number, time.Now().Add(patience))
 		if err != nil {
 			return nil, err
 		}
-		if got.ended || got.match != "" {
-			out.Output, out.ExpectString = strings.TrimSpace(shown(got.output, on.interactive)), got.match
-			return out, nil
+		if out.ended {
+			o.Output = strings.TrimSpace(shown(out.output))
+			return o, nil
 		}
 	}
 	return nil, raise(classPatience, "Failed to interrupt session")
@@ -249,17 +198,4 @@ func (s *Server) interrupt(a interruptAction) (any, error) {
 
 func timeout(a bashAction) error {
 	return raise(classTimeout, fmt.Sprintf("timeout after %s seconds while running command %s", number(a.Timeout), repr(*a.Command)))
-}
-
-// compile reads the patterns that end a wait, the dot of which is any sign.
-func compile(expect []string) ([]*regexp.Regexp, error) {
-	var out []*regexp.Regexp
-	for _, e := range expect {
-		p, err := regexp.Compile("(?s)" + e)
-		if err != nil {
-			return nil, raise(classPattern, "bad pattern "+repr(e)+": "+err.Error())
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }

@@ -29,68 +29,68 @@ const margin = 2 * time.Minute
 // first of them.
 type shells struct {
 	mu       sync.Mutex
-	launched bool
+	launcher sandbox.Launcher // nil: not launched
 }
 
 // start launches it, once. What an earlier owner of the sandbox launched ends first.
 func (k *shells) start(ctx context.Context, box sandbox.Sandbox, o Options) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.launched {
+	if k.launcher != nil {
 		return nil
 	}
-	m, err := sandbox.Launching(box)
+	l, err := launchShells(ctx, box, o)
 	if err != nil {
 		return fmt.Errorf("start shells: %w", err)
 	}
-	if err := m.Halt(ctx); err != nil {
-		return fmt.Errorf("start shells: %w", err)
-	}
-	if _, err := box.Exec(ctx, sandbox.Command{Argv: []string{"rm", "-rf", o.Dir}, Timeout: margin}); err != nil {
-		return fmt.Errorf("start shells: %w", err)
-	}
-	for name, data := range map[string][]byte{"server.sh": serverScript, "call.sh": callScript} {
-		if err := box.Put(ctx, o.Dir+"/"+name, bytes.NewReader(data), 0o755); err != nil {
-			return fmt.Errorf("start shells: %w", err)
-		}
-	}
-	args := []string{"bash", o.Dir + "/server.sh", o.Dir, strconv.FormatInt(o.Output, 10), o.Tree}
-	// What is ignored when a shell starts cannot be taken back by it, and an ignored
-	// interrupt would reach no command.
-	signals := []string{"bash", "-c", `env --default-signal=INT,QUIT true 2>/dev/null && exec env --default-signal=INT,QUIT "$@"; exec "$@"`, "bash"}
-	err = m.Launch(ctx, sandbox.Command{Argv: append(signals, args...), Path: sandbox.ToolPath()})
-	if err != nil {
-		return fmt.Errorf("start shells: %w", err)
-	}
-	k.launched = true
+	k.launcher = l
 	return nil
 }
 
+func launchShells(ctx context.Context, box sandbox.Sandbox, o Options) (sandbox.Launcher, error) {
+	l, err := sandbox.Launching(box)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Halt(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := box.Exec(ctx, sandbox.Command{Argv: []string{"rm", "-rf", o.Dir}, Timeout: margin}); err != nil {
+		return nil, err
+	}
+	for name, data := range map[string][]byte{"server.sh": serverScript, "call.sh": callScript} {
+		if err := box.Put(ctx, o.Dir+"/"+name, bytes.NewReader(data), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	// A shell cannot take back a signal that was ignored when it started, and an ignored
+	// interrupt would reach no command.
+	argv := []string{
+		"bash", "-c", `env --default-signal=INT,QUIT true 2>/dev/null && exec env --default-signal=INT,QUIT "$@"; exec "$@"`,
+		"bash", "bash", o.Dir + "/server.sh", o.Dir, strconv.FormatInt(o.Output, 10), o.Tree,
+	}
+	return l, l.Launch(ctx, sandbox.Command{Argv: argv, Path: sandbox.ToolPath()})
+}
+
 // halt ends it and all shells.
-func (k *shells) halt(ctx context.Context, box sandbox.Sandbox) error {
+func (k *shells) halt(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.launched {
+	if k.launcher == nil {
 		return nil
 	}
-	k.launched = false
-	m, err := sandbox.Launching(box)
-	if err != nil {
-		return err
-	}
-	return m.Halt(ctx)
+	l := k.launcher
+	k.launcher = nil
+	return l.Halt(ctx)
 }
 
 // call is one call of call.sh.
 type call struct {
-	verb        string
-	shell       string
-	number      int
-	patience    time.Duration
-	seen        int  // bytes of the command's output that were handed out
-	partly      bool // show what there is of it
-	interactive bool
-	input       string
+	verb     string
+	shell    string
+	number   int
+	patience time.Duration
+	input    string
 }
 
 // What became of a call, as call.sh says it.
@@ -114,7 +114,7 @@ type called struct {
 func (s *Server) call(c call) (called, error) {
 	args := []string{
 		"bash", s.options.Dir + "/call.sh", s.options.Dir, c.verb, c.shell, strconv.Itoa(c.number),
-		strconv.FormatInt(c.patience.Milliseconds(), 10), strconv.Itoa(c.seen), word(c.partly, "partly"), word(c.interactive, "interactive"),
+		strconv.FormatInt(c.patience.Milliseconds(), 10),
 	}
 	ran, err := sandbox.Capture(s.life, s.box, sandbox.Command{
 		Argv: args, Stdin: input(c.input), Timeout: c.patience + margin, MaxOutput: s.options.Output + 1<<16,

@@ -114,6 +114,17 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	}
 }
 
+// SWE-agent starts no interactive programs: a client that does is told that there are none.
+func TestInteractiveIsRefused(t *testing.T) {
+	t.Parallel()
+	url, _ := started(t, swerex.Options{})
+	for _, more := range []object{{"is_interactive_command": true}, {"is_interactive_quit": true}, {"expect": []string{">>> "}}} {
+		if _, class, message := inShell(t, url, "python3", more); class != "swerex.exceptions.SwerexException" || !strings.Contains(message, "no interactive commands") {
+			t.Errorf("%v: %s %s", more, class, message)
+		}
+	}
+}
+
 // A command that still runs is waited for before the next begins.
 func TestCommandAfterATimeout(t *testing.T) {
 	t.Parallel()

@@ -3,10 +3,10 @@
 // sandbox as if swerex-remote ran there.
 //
 // Nothing of SWE-ReX is installed in the sandbox. Shells are real bash processes that
-// a small keeper of ours holds there (directory shell); everything else is one command
-// of the sandbox each. What differs from the original is meant: a command's input is
-// empty and its output no terminal, so that nothing waits for keys, pages or colours;
-// an interactive command gets a terminal where the sandbox has the program script.
+// a small script of ours holds there (directory shell); everything else is one command
+// of the sandbox each. Some differences from the original are intended: a
+// command has an empty input and no terminal, so that nothing waits for keys, pages or
+// colours, and there are no interactive commands, which SWE-agent never uses.
 package swerex
 
 import (
@@ -158,11 +158,11 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.end()
 	s.busy.Wait()
-	if err := s.shells.halt(ctx, s.box); err != nil {
+	if err := s.shells.halt(ctx); err != nil {
 		return fmt.Errorf("close shells: %w", err)
 	}
 	return nil
 }
 
-// errLost says that the keeper of the shells does not answer.
+// errLost says that the server of the shells does not answer.
 var errLost = errors.New("the shells of the sandbox are lost")

@@ -198,15 +198,6 @@ class Steps:
         except Exception as error:
             show("deaf command", type(error).__name__)
 
-    async def talks(self):
-        await self.rt.create_session(CreateBashSessionRequest(session="talk"))
-        talk = dict(session="talk", is_interactive_command=True, expect=[">>> "])
-        await step("python", self.run("python3 -q", **talk), keep=["exit_code", "expect_string"])
-        await step("python line", self.run("print(6 * 7)", **talk))
-        await step("python quit", self.run("quit()\n", session="talk", is_interactive_quit=True), keep=["exit_code"])
-        await step("expected never comes", self.run("python3 -q", session="talk", is_interactive_command=True, expect=["WONTHITTHIS"], timeout=0.5))
-        await step("expect", self.run("printf 'one two'; sleep 2; echo three", session="default", expect=["e t"], check="ignore"), keep=["output", "exit_code", "expect_string"])
-
 
 def status(path, headers, method="GET"):
     request = urllib.request.Request(f"http://127.0.0.1:{PORT}{path}", headers=headers, method=method, data=b"{}" if method == "POST" else None)
@@ -229,7 +220,7 @@ async def main():
     await deployment.start()
     show("alive", await alive(deployment))
     steps = Steps(deployment.runtime)
-    for part in [steps.executes, steps.files, steps.uploads, steps.shells, steps.state, steps.talks, steps.interrupts]:
+    for part in [steps.executes, steps.files, steps.uploads, steps.shells, steps.state, steps.interrupts]:
         await part()
     wrong = RemoteRuntime(host="http://127.0.0.1", port=PORT, auth_token="wrong", timeout=20)
     show("wrong token", {"alive": (await wrong.is_alive()).is_alive})

@@ -1,33 +1,31 @@
 # One call of the endpoint. Arguments:
 #   1 directory     2 verb     3 shell     4 number of the command
-#   5 seconds to wait     6 bytes of its output seen     7 "partly": show what there is
-#     though the command goes on     8 "interactive"
-# Verbs: open; run (the command is the input); wait; type (the input are keys);
-# interrupt; kill; close. The first line of stderr is what became of it: done with the exit
+#   5 milliseconds to wait
+# Verbs: open; run (the command is the input); wait; interrupt; kill; close. The first line of stderr is what became of it: done with the exit
 # code, running, dead with the shell's exit code, over (another call saw its end), syntax,
 # gone, lost; stdout is the output.
-dir=$1 verb=$2 s=$3 n=$4 patience=$5 seen=$6 partly=$7 how=$8
+dir=$1 verb=$2 s=$3 n=$4 patience=$5
 p=$s/$n
 
 say() { echo "$*" >&2; }
 
-# ask gives the keeper a request; files appear whole, because they are moved.
+# ask gives the shell server a request; files appear whole, because they are moved.
 ask() {
   echo "$*" >"q.$verb.$s.$n"
   mv "q.$verb.$s.$n" "q/$(printf %09d "$n").$verb.$s"
   echo 1<>ctl
 }
 
-# nap waits for some seconds without a process, or for a word from the keeper.
+# nap waits for some seconds without a process, or for a wake-up.
 nap() { read -r -t "$1" -u 8 _; }
 
 now() { REPLY=${EPOCHREALTIME/[.,]/}; }
 
-show() { [ ! -e "$p.out" ] || tail -c "+$((seen + 1))" "$p.out"; }
+show() { [ ! -e "$p.out" ] || cat "$p.out"; }
 
-# settle waits until what is left in the pipe is written down. A process in the
+# drain waits until what is left in the pipe is written down. A process in the
 # background may hold the pipe; it is not waited for.
-settle() {
+drain() {
   local i
   for i in {1..50}; do
     [ ! -e "$p.end" ] || return
@@ -35,8 +33,8 @@ settle() {
   done
 }
 
-# follow waits for the command's end.
-follow() {
+# await waits for the command's end.
+await() {
   local end code wake=$p.wake.$$.$RANDOM$RANDOM
   mkfifo "$wake" 2>/dev/null || { say over; return; } # the shell was closed meanwhile
   exec 8<>"$wake"
@@ -44,7 +42,7 @@ follow() {
   end=$((REPLY + patience * 1000))
   while :; do
     if [ -s "$p.rc" ]; then
-      settle
+      drain
       # Only one of two who wait takes the end.
       mkdir "$p.taken" 2>/dev/null && [ -s "$p.rc" ] || { say over; return; }
       read -r code <"$p.rc"
@@ -54,7 +52,7 @@ follow() {
       return
     fi
     if [ -s "$s/dead" ]; then
-      settle
+      drain
       read -r code <"$s/dead"
       say dead "$code"
       show
@@ -67,7 +65,6 @@ follow() {
   done
   rm -f "$wake"
   say running
-  [ "$partly" != partly ] || show
 }
 
 cd "$dir" 2>/dev/null || { say lost; exit; }
@@ -92,17 +89,14 @@ esac
 case $verb in
   run)
     cat >"$p.sh"
-    if [ "$how" != interactive ]; then
-      wrong=$(bash -n <"$p.sh" 2>&1)
-      code=$?
-      if [ "$code" != 0 ]; then
-        say syntax "$code"
-        printf '%s\n' "$wrong" >&2
-        exit
-      fi
+    wrong=$(bash -n <"$p.sh" 2>&1)
+    code=$?
+    if [ "$code" != 0 ]; then
+      say syntax "$code"
+      printf '%s\n' "$wrong" >&2
+      exit
     fi
-    ask run "$s" "$n" "$how" ;;
-  type) cat >"$p.typed"; cat "$p.typed" 1<>"$p.keys"; rm -f "$p.typed" ;;
+    ask run "$s" "$n" ;;
   interrupt | kill) ask "$verb" "$s" ;;
 esac
-follow
+await

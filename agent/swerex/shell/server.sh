@@ -1,4 +1,4 @@
-# The keeper of the shells: it outlives the calls and starts, interrupts and ends
+# The server of the shells: it outlives the calls and starts, interrupts and ends
 # shells for them. Arguments:
 #   1 directory     2 most bytes kept of a command's output     3 the tree
 # Requests are files in q: "verb shell [number]". Pipes only make things quick: they are
@@ -61,22 +61,16 @@ collect() {
   echo 1<>ctl
 }
 
-# run_command gives the shell $1 its command $2; $3 says that it is interactive.
+# run_command gives the shell $1 its command $2.
 run_command() {
-  local p=$dir/$1/$2 from=/dev/null what
-  what=". '$p.sh'"
+  local p=$dir/$1/$2
   [ ! -e "$1/dead" ] || return
   mkfifo "$1/$2.pipe"
   [ -n "${shell[$1]}" ] || read -r "shell[$1]" <"$1/pid"
   children "${shell[$1]}"
   before[$1]=$REPLY
-  if [ "$3" = interactive ]; then
-    mkfifo "$1/$2.keys"
-    from=$p.keys
-    if type script; then what="builtin command script -qfec 'stty -echo; exec bash $p.sh' /dev/null"; fi
-  fi
   collect "$1/$2" &
-  printf '%s\n' "$what <>'$from' >'$p.pipe' 2>&1" "builtin printf '%s\n' \"\$?\" >|'$p.rc'; builtin echo 1<>'$dir/ctl'" >&"${input[$1]}"
+  printf '%s\n' ". '$p.sh' <>/dev/null >'$p.pipe' 2>&1" "builtin printf '%s\n' \"\$?\" >|'$p.rc'; builtin echo 1<>'$dir/ctl'" >&"${input[$1]}"
 }
 
 # children sets REPLY to the processes that the process $1 started itself.
@@ -128,7 +122,7 @@ close_shell() {
 request() {
   case $1 in
     open) open_shell "$2" ;;
-    run) run_command "$2" "$3" "$4" ;;
+    run) run_command "$2" "$3" ;;
     interrupt) kill -INT -- "-${group[$2]}" ;;
     kill) kill_command "$2" ;;
     close) close_shell "$2" ;;
@@ -138,9 +132,9 @@ request() {
 echo $$ >ready
 while :; do
   for f in q/*; do
-    [ -f "$f" ] && read -r verb s n how <"$f" || continue
+    [ -f "$f" ] && read -r verb s n <"$f" || continue
     rm -f "$f"
-    request "$verb" "$s" "$n" "$how"
+    request "$verb" "$s" "$n"
   done
   if read -r -t 0.1 -u 9 _; then tell; fi
 done
