@@ -101,11 +101,11 @@ func pythonTest(p string) bool {
 
 // testExtra is the optional set of dependencies that the tests need.
 func testExtra(pyproject, cfg string) string {
-	if k := testKey(pyproject, "project.optional-dependencies"); k != "" {
+	if k := testKey(pyproject, "project", "optional-dependencies"); k != "" {
 		return k
 	}
-	if k := testKey(pyproject, "tool.poetry.extras"); k != "" {
+	if k := testKey(pyproject, "tool", "poetry", "extras"); k != "" {
 		return k
 	}
-	return testKey(cfg, "options.extras_require")
+	return testExtraOf(cfg)
 }
