@@ -22,6 +22,15 @@ type CLIAgent interface {
 	Needs() Needs
 }
 
+// NeedsOf are the needs of an agent that is a CLI agent; false if it is not.
+func NeedsOf(a Agent) (Needs, bool) {
+	cli, ok := a.(CLIAgent)
+	if !ok {
+		return Needs{}, false
+	}
+	return cli.Needs(), true
+}
+
 // Needs are what a CLIAgent needs.
 type Needs struct {
 	// APIs are those it speaks, the preferred one first; the model must offer one.

@@ -68,3 +68,18 @@ type PatchRules struct {
 	// Protected are patterns of paths that no patch may touch; see [MatchPath].
 	Protected []string `json:"protected,omitempty"`
 }
+
+// SettingsOr are the settings that the solve was planned with. A record of an older version
+// has none: it goes on with the given ones.
+func (s Solve) SettingsOr(configured Settings) Settings {
+	if s.Plan.Settings != nil {
+		return *s.Plan.Settings
+	}
+	return configured
+}
+
+// RuleOr is the rule by which the solve's champion is chosen, with the configured settings
+// where its plan has none.
+func (s Solve) RuleOr(configured Settings) Rule {
+	return Rule{Order: s.SettingsOr(configured).Order, Models: s.Plan.Order}
+}

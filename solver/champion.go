@@ -16,11 +16,11 @@ import (
 
 // reduce chooses. It is a function of the stored runs, so doing it twice is harmless.
 func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error) {
-	runs, err := e.Store.Runs(ctx, s.ID)
+	runs, err := e.store.Runs(ctx, s.ID)
 	if err != nil {
 		return s, err
 	}
-	d := solve.Decide(s, runs, e.rule(s))
+	d := solve.Decide(s, runs, s.RuleOr(e.cfg.settings()))
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
 		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
@@ -35,9 +35,9 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("champion's commit not stored yet")
 		}
 	}
-	s, _, err = e.apply(ctx, c)
+	s, _, err = e.store.Apply(ctx, c)
 	if err == nil {
-		sandboxes.DeleteBases(ctx, e.Drivers, s) // all runs ended, nothing forks from the base any more
+		sandboxes.DeleteBases(ctx, e.drivers, s) // all runs ended, nothing forks from the base any more
 	}
 	return s, err
 }
@@ -54,17 +54,17 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 	}
 	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // reads go on after a cancel
 	defer unwatch()
-	hints, cancelled := e.Store.Watch(read), ctx.Done()
+	hints, cancelled := e.store.Watch(read), ctx.Done()
 	ticker := time.NewTicker(publishTick)
 	defer ticker.Stop()
 	for {
-		f, err := e.Store.Effect(read, string(s.ID)+"/"+string(solve.EffectPull))
+		f, err := e.store.Effect(read, string(s.ID)+"/"+string(solve.EffectPull))
 		if err != nil {
 			return s, err
 		}
 		switch f.State {
 		case solve.EffectApplied:
-			s, _, err = e.apply(ctx, solve.Change{
+			s, _, err = e.store.Apply(ctx, solve.Change{
 				Solve: s.ID, Token: s.Lease.Token,
 				Event: solve.Published{Pull: solve.Pull{Number: f.Receipt.Number, URL: f.Receipt.URL, Commit: f.Receipt.SHA}},
 			})
@@ -77,7 +77,7 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 			if fault.Stopping(ctx) {
 				return s, context.Cause(ctx)
 			}
-			gone, err := e.Store.WithdrawEffect(read, f.Key, "cancelled", time.Now())
+			gone, err := e.store.WithdrawEffect(read, f.Key, "cancelled", time.Now())
 			if gone || err != nil {
 				return s, errors.Join(context.Cause(ctx), err)
 			}
@@ -94,11 +94,11 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 // differ from the base. They are made from the stored patch by plumbing on the host;
 // nothing of it is run or checked out.
 func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Run) error {
-	patch, err := e.Store.Artifact(ctx, s.ID, runs[s.Decision.Champion-1].Candidate.Artifact)
+	patch, err := e.store.Artifact(ctx, s.ID, runs[s.Decision.Champion-1].Candidate.Artifact)
 	if err != nil {
 		return err
 	}
-	m, err := e.mirror(ctx, s)
+	m, err := e.preparer.Mirror(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -115,17 +115,17 @@ func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Ru
 	if err != nil {
 		return err
 	}
-	return e.Store.PutArtifact(ctx, s.ID, solve.CommitArtifact, data)
+	return e.store.PutArtifact(ctx, s.ID, solve.CommitArtifact, data)
 }
 
 // ensureCommit stores the champion's commit if that was not done with the choice: it
 // failed then, or an older version chose.
 func (e *Engine) ensureCommit(ctx context.Context, s solve.Solve) error {
-	_, err := e.Store.Artifact(ctx, s.ID, solve.CommitArtifact)
+	_, err := e.store.Artifact(ctx, s.ID, solve.CommitArtifact)
 	if !errors.Is(err, solve.ErrNotFound) {
 		return err
 	}
-	runs, err := e.Store.Runs(ctx, s.ID)
+	runs, err := e.store.Runs(ctx, s.ID)
 	if err == nil {
 		err = e.storeCommit(ctx, s, runs)
 	}
@@ -137,14 +137,14 @@ func (e *Engine) ensureCommit(ctx context.Context, s solve.Solve) error {
 
 // Record exports a solve with all that is needed to recompute its decision.
 func (e *Engine) Record(ctx context.Context, id solve.ID) (solve.Record, error) {
-	s, err := e.Store.Solve(ctx, id)
+	s, err := e.store.Solve(ctx, id)
 	if err != nil {
 		return solve.Record{}, err
 	}
-	runs, err := e.Store.Runs(ctx, id)
+	runs, err := e.store.Runs(ctx, id)
 	if err != nil {
 		return solve.Record{}, err
 	}
-	events, err := e.Store.Events(ctx, id, 0)
+	events, err := e.store.Events(ctx, id, 0)
 	return solve.Record{V: solve.RecordVersion, Solve: s, Runs: runs, Events: events}, err
 }

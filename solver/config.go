@@ -6,7 +6,6 @@ import (
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
-	"github.com/yudai-dev/yudai/solver/judge"
 )
 
 // Config is the section "solver" of config.yml.
@@ -194,11 +193,6 @@ func DefaultConfig() Config {
 		Profiles:   map[string]repoconfig.Profile{},
 		Repository: Repository{Read: true, Commands: true, Strategies: true, Hosts: []string{}},
 	}
-}
-
-// trial is how tests are run.
-func trial(t solve.Settings, test solve.TestCommand) judge.Trial {
-	return judge.Trial{Test: test, Timeout: t.TestTime, MaxOutput: t.Output, Tries: t.Tries}
 }
 
 // limits is the section in the units of package solve.

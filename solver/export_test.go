@@ -2,7 +2,6 @@ package solver
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -24,6 +23,3 @@ func Holds(ctx context.Context, s solve.Solve, err error, world bool, attempts i
 		<-time.After(wait)
 	}
 }
-
-// InstallText is what installs an agent in a directory.
-func InstallText(dir, command string) string { return fmt.Sprintf(installAgent, dir, command) }

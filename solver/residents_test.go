@@ -2,9 +2,6 @@ package solver_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +10,6 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
 )
 
 // TestResident: a program that lives in the sandbox has its way to the gateway there and
@@ -255,31 +251,5 @@ func TestAgentsAreInstalledOnce(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestInstallEndsWithTheFirstFailure: what comes after a failed line does not run, and the
-// agent's home does not stay.
-func TestInstallEndsWithTheFirstFailure(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "agents")
-	install := func(command string) error {
-		return exec.CommandContext(t.Context(), "bash", "-c", solver.InstallText(dir, command)).Run()
-	}
-	if err := install("mkdir tool\ncd tool\ntouch \"$HOME/cache\" made"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "tool", "made")); err != nil {
-		t.Error(err)
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, ".home")); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-	var exit *exec.ExitError
-	if err := install("(exit 7)\ntouch after"); !errors.As(err, &exit) || exit.ExitCode() != 7 {
-		t.Errorf("a failed install ended with %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "after")); err == nil {
-		t.Error("the install went on after a failure")
 	}
 }

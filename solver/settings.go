@@ -1,17 +1,15 @@
 package solver
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
-	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/plan"
+	"github.com/yudai-dev/yudai/solver/prepare"
 )
 
 // Operator is what the configuration lets a repository's own file say. models are the
@@ -26,7 +24,7 @@ func (c Config) Operator(models, agents, sandboxes []string, label string) repoc
 		Waves:    len(c.Waves) > 0,
 		Commands: c.Repository.Commands, Texts: c.Repository.Strategies,
 		KeepTest: c.Tests.Asked && c.Tests.Command != "", KeepInstall: c.Tests.Asked && c.Tests.Install != "",
-		Hosts:  slices.Concat(judge.Registries(), c.Tests.Hosts, hostsIn(c.Tests.InstallEnv), c.Repository.Hosts),
+		Hosts:  slices.Concat(judge.Registries(), c.Tests.Hosts, prepare.HostsIn(c.Tests.InstallEnv), c.Repository.Hosts),
 		Models: models, Agents: agents, Sandboxes: sandboxes, Label: label,
 	}
 }
@@ -65,75 +63,19 @@ func (c Config) settings() solve.Settings {
 	}
 }
 
-// settings are those that the solve was planned with. A record of an older version
-// has none; it goes on with the configuration.
-func (e *Engine) settings(s solve.Solve) solve.Settings {
-	if s.Plan.Settings != nil {
-		return *s.Plan.Settings
+// planRules are what the configuration says about plans.
+func (c Config) planRules(parts Parts) plan.Rules {
+	agents := slices.Sorted(maps.Keys(parts.Agents))
+	return plan.Rules{
+		Operator: func() repoconfig.Operator {
+			return c.Operator(parts.Models.Names(), agents, parts.Drivers.Names(), parts.Label)
+		},
+		Defaults:       func(rules repoconfig.Rules) solve.Defaults { return c.Matrix(rules, parts.Models.Names(), agents) },
+		ReadRepository: c.Repository.Read, Branch: c.Branch,
 	}
-	return e.cfg.settings()
-}
-
-func (e *Engine) operator() repoconfig.Operator {
-	return e.cfg.Operator(e.Models.Names(), slices.Sorted(maps.Keys(e.Agents)), e.Drivers.Names(), e.Label)
-}
-
-// rules are what holds for a solve: the configuration, narrowed by the repository's own
-// file. It is read where outsiders cannot write: at the commit that the solve starts
-// from. A revision starts from what a model wrote, so there the first solve's commit counts.
-func (e *Engine) rules(ctx context.Context, s solve.Solve, base solve.Base) (repoconfig.Rules, error) {
-	op := e.operator()
-	if !e.cfg.Repository.Read {
-		return op.Rules, nil
-	}
-	sha, err := e.trusted(ctx, s, base)
-	if err != nil {
-		return op.Rules, err
-	}
-	name, data, err := e.Hub.Config(ctx, s.Repo, sha)
-	switch {
-	case errors.Is(err, solve.ErrNotFound):
-		return op.Rules, nil
-	case errors.Is(err, solve.ErrTooLarge):
-		return op.Rules, fault.Refuse(repoconfig.Explain(name, []repoconfig.Problem{{Text: repoconfig.TooLarge}}))
-	case err != nil:
-		return op.Rules, fault.Outside{Err: err}
-	}
-	rules, problems := repoconfig.Read(name, data, op)
-	if len(problems) > 0 {
-		return op.Rules, fault.Refuse(repoconfig.Explain(name, problems))
-	}
-	return rules, nil
-}
-
-// trusted is the commit whose settings hold.
-func (e *Engine) trusted(ctx context.Context, s solve.Solve, base solve.Base) (string, error) {
-	for s.Revises() {
-		of, err := e.Store.Solve(ctx, s.Follows.Of)
-		if errors.Is(err, solve.ErrNotFound) {
-			return "", fault.Refuse(goneText)
-		}
-		if err != nil {
-			return "", err
-		}
-		s, base = of, of.Base
-	}
-	return base.SHA, nil
-}
-
-// profiled is the request with its profile's values where it has none.
-func profiled(r solve.Request, rules repoconfig.Rules) (solve.Request, string, error) {
-	if r.Profile == "" {
-		return r, "", nil
-	}
-	name, p, ok := rules.Profile(r.Profile)
-	if !ok {
-		return r, "", fault.Refuse(rules.UnknownProfile(r.Profile))
-	}
-	return p.Fill(r), fmt.Sprintf("profile %s is used", name), nil
 }
 
 // SetUp is how a repository with these files is installed and tested under settings.
 func (c Config) SetUp(t solve.Settings, paths []string, content func(path string) ([]byte, error)) (judge.Setup, error) {
-	return setUp(t, hostsIn(c.Tests.InstallEnv), paths, content)
+	return prepare.SetUp(t, prepare.HostsIn(c.Tests.InstallEnv), paths, content)
 }

@@ -15,10 +15,10 @@ import (
 // sweep looks through all drivers at once: one that does not answer keeps nobody waiting.
 func (e *Engine) sweep(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, d := range e.Drivers.All() {
+	for _, d := range e.drivers.All() {
 		all.Go(func() { e.sweepOf(ctx, d) })
 	}
-	if e.Gateway != nil {
+	if e.gateway != nil {
 		all.Go(func() { e.sweepGateway(ctx) })
 	}
 	all.Wait()
@@ -26,7 +26,7 @@ func (e *Engine) sweep(ctx context.Context) {
 
 // sweepGateway removes what the gateway keeps for runs that are over, in the same order.
 func (e *Engine) sweepGateway(ctx context.Context) {
-	kept, err := e.Gateway.Runs()
+	kept, err := e.gateway.Runs()
 	if err != nil || len(kept) == 0 {
 		fault.Log(ctx, err, "leftovers of the gateway not swept")
 		return
@@ -38,7 +38,7 @@ func (e *Engine) sweepGateway(ctx context.Context) {
 	}
 	for _, run := range kept {
 		if !wanted[run] {
-			fault.Log(ctx, e.Gateway.Forget(run), "leftovers of the gateway not swept")
+			fault.Log(ctx, e.gateway.Forget(run), "leftovers of the gateway not swept")
 		}
 	}
 }
@@ -59,13 +59,13 @@ func (e *Engine) sweepOf(ctx context.Context, d sandbox.Driver) {
 	})
 	fault.Log(ctx, err, "leftover sandboxes not swept")
 	for _, name := range swept {
-		e.Log.Info().Str(logkey.SandboxID, name).Msg("leftover sandbox removed")
+		e.log.Info().Str(logkey.SandboxID, name).Msg("leftover sandbox removed")
 	}
 }
 
 // wanted are the names that living solves and runs may use.
 func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
-	live, err := e.Store.LiveSolves(ctx)
+	live, err := e.store.LiveSolves(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 		for _, name := range sandboxes.LayerNames(s.ID) {
 			names[name] = true
 		}
-		runs, err := e.Store.Runs(ctx, s.ID)
+		runs, err := e.store.Runs(ctx, s.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,11 @@ type Trial struct {
 	Tries int
 }
 
+// TrialOf is how tests are run under settings.
+func TrialOf(t solve.Settings, test solve.TestCommand) Trial {
+	return Trial{Test: test, Timeout: t.TestTime, MaxOutput: t.Output, Tries: t.Tries}
+}
+
 // RunBase runs the base's own tests in the sandbox and settles its work tree.
 // Where one fails, they are run again until Tries is reached or no test fails
 // each time; what differs between the runs is [Flaky]. log is the output of all

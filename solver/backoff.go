@@ -13,15 +13,15 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// holdPatience is how long a solve waits for a GitHub that does not answer, limits
+// outsidePatience is how long a solve waits for a GitHub that does not answer, limits
 // us, or has suspended us. It is stored as it was all the while, and a cancel or
 // its own deadline ends it sooner.
-const holdPatience = 24 * time.Hour
+const outsidePatience = 24 * time.Hour
 
 // The pauses between two tries, where GitHub does not name one.
 const (
-	firstHold   = time.Second
-	longestHold = time.Minute
+	firstPause   = time.Second
+	longestPause = time.Minute
 )
 
 // authTries is how often a git server may refuse a token that was made for this
@@ -31,33 +31,33 @@ const authTries = 8
 // commitTries is how often the champion's commit may fail to be made on this machine.
 const commitTries = 8
 
-// seat is a place among the solves that one process works on at a time.
-type seat struct {
-	seats chan struct{}
+// slot is one of the solves that a process works on at a time.
+type slot struct {
+	slots chan struct{}
 	taken bool
 }
 
-// sit takes a place if there is one.
-func (e *Engine) sit() (*seat, bool) {
+// takeSlot takes a slot if one is free.
+func (e *Engine) takeSlot() (*slot, bool) {
 	select {
-	case e.seats <- struct{}{}:
-		return &seat{e.seats, true}, true
+	case e.slots <- struct{}{}:
+		return &slot{e.slots, true}, true
 	default:
 		return nil, false
 	}
 }
 
-func (s *seat) leave() {
+func (s *slot) release() {
 	if s.taken {
-		<-s.seats
+		<-s.slots
 		s.taken = false
 	}
 }
 
-// hold waits without the place, so that a solve that cannot go on stands in
+// backOff waits without the slot, so that a solve that cannot go on stands in
 // nobody's way. It ends early with ctx.
-func (s *seat) hold(ctx context.Context, d time.Duration) {
-	s.leave()
+func (s *slot) backOff(ctx context.Context, d time.Duration) {
+	s.release()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -67,7 +67,7 @@ func (s *seat) hold(ctx context.Context, d time.Duration) {
 	}
 	select {
 	case <-ctx.Done():
-	case s.seats <- struct{}{}:
+	case s.slots <- struct{}{}:
 		s.taken = true
 	}
 }
@@ -101,17 +101,17 @@ func (t *tries) after(ctx context.Context, s solve.Solve, err error, attempts in
 		t.last = err
 	}
 	var no fault.Refusal
-	var world fault.Outside
+	var outside fault.Outside
 	limited := !s.Deadline.IsZero() && s.State != solve.StatePublishing // the champion is paid for
 	over := limited && !now.Before(s.Deadline)
 	if ctx.Err() != nil || over || errors.As(err, &no) || fault.Decided(err) {
 		return 0, false
 	}
-	wait := min(firstHold<<min(t.n-1, 10), longestHold)
+	wait := min(firstPause<<min(t.n-1, 10), longestPause)
 	switch {
-	case errors.As(err, &world):
+	case errors.As(err, &outside):
 		wait = max(wait, fault.RetryAfter(err))
-		if !fault.Temporary(err) || now.Add(wait).After(t.first.Add(holdPatience)) {
+		if !fault.Temporary(err) || now.Add(wait).After(t.first.Add(outsidePatience)) {
 			return 0, false
 		}
 	case s.State == solve.StatePublishing:

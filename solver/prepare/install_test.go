@@ -1,6 +1,11 @@
-package solver
+package prepare
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +15,7 @@ import (
 
 func TestHostsIn(t *testing.T) {
 	t.Parallel()
-	got := hostsIn(map[string]string{
+	got := HostsIn(map[string]string{
 		"GOPROXY": "https://go.example.com/x|http://second.example.com,direct", "PIP_INDEX_URL": "https://pypi.example.com:443/simple",
 		"CARGO_X": "sparse+https://crates.example.com/", "FLAG": "1", "FILE": "file:///etc/passwd", "GOSUMDB": "off", "BAD": "https://a_b!/",
 		"npm_config_registry": "https://go.example.com/npm",
@@ -46,5 +51,31 @@ func TestClosedNamesTheSetting(t *testing.T) {
 		if got := closed(refuser{hosts: c.hosts}, allowed, c.only); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestInstallEndsWithTheFirstFailure: what comes after a failed line does not run, and the
+// agent's home does not stay.
+func TestInstallEndsWithTheFirstFailure(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "agents")
+	install := func(command string) error {
+		return exec.CommandContext(t.Context(), "bash", "-c", fmt.Sprintf(installAgent, dir, command)).Run()
+	}
+	if err := install("mkdir tool\ncd tool\ntouch \"$HOME/cache\" made"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tool", "made")); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".home")); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	var exit *exec.ExitError
+	if err := install("(exit 7)\ntouch after"); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("a failed install ended with %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "after")); err == nil {
+		t.Error("the install went on after a failure")
 	}
 }

@@ -14,21 +14,21 @@ import (
 // what they have: the whole is over within five seconds.
 const cancelPatience = 4 * time.Second
 
-// wind ends a running solve that was cancelled or whose time is over. The runs
+// drain ends a running solve that was cancelled or whose time is over. The runs
 // at work end by themselves first, and keep what they have; those that wait are
 // ended here. With the last one the store moves the solve on.
-func (e *Engine) wind(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+func (e *Engine) drain(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // a cancel is why we are here
 	defer unwatch()
-	hints := e.Store.Watch(read)
+	hints := e.store.Watch(read)
 	ticker := time.NewTicker(tick / 4)
 	defer ticker.Stop()
 	for {
-		now, err := e.Store.Solve(read, s.ID)
+		now, err := e.store.Solve(read, s.ID)
 		if err != nil || now.State != solve.StateRunning {
 			return now, err
 		}
-		runs, err := e.Store.Runs(read, s.ID)
+		runs, err := e.store.Runs(read, s.ID)
 		if err != nil {
 			return now, err
 		}
@@ -58,7 +58,7 @@ func (e *Engine) expireQueued(ctx context.Context, s solve.Solve, runs []solve.R
 			continue
 		}
 		left++
-		if _, _, err := e.apply(ctx, solve.Change{
+		if _, _, err := e.store.Apply(ctx, solve.Change{
 			Solve: s.ID, Run: r.N, Event: solve.TimedOut{}, Reason: "the solve's time was over before it started",
 		}); err != nil && !errors.Is(err, solve.ErrTransition) { // the stop rule was faster
 			return s, err
@@ -67,5 +67,5 @@ func (e *Engine) expireQueued(ctx context.Context, s solve.Solve, runs []solve.R
 	if left == 0 {
 		return s, context.DeadlineExceeded
 	}
-	return e.Store.Solve(ctx, s.ID)
+	return e.store.Solve(ctx, s.ID)
 }

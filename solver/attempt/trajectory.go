@@ -1,4 +1,4 @@
-package solver
+package attempt
 
 import (
 	"context"
@@ -18,8 +18,8 @@ type recorder interface {
 
 // trajectory keeps the run's trajectory file beside its patch: the agent's own, data, or
 // one that is made from the stored transcript. One that cannot be written costs the run nothing.
-func (w *worker) trajectory(ctx context.Context, data []byte) {
-	r, ok := w.Agents[w.run.Experiment.Agent].(recorder)
+func (a *Attempt) trajectory(ctx context.Context, data []byte) {
+	r, ok := a.with.Agents[a.run.Experiment.Agent].(recorder)
 	if !ok && data == nil {
 		return
 	}
@@ -28,16 +28,16 @@ func (w *worker) trajectory(ctx context.Context, data []byte) {
 	var lines []byte
 	var err error
 	if data == nil {
-		lines, err = w.Store.Transcript(ctx, w.run.Solve, w.run.N)
+		lines, err = a.with.Store.Transcript(ctx, a.run.Solve, a.run.N)
 	}
 	if data == nil && err == nil {
 		data, err = r.Trajectory(lines, agent.Meta{
-			Experiment: w.run.Experiment, Limits: w.solve.Plan.Limits, Progress: w.run.Progress,
-			Instance: fmt.Sprintf("%s-%d", w.run.Solve, w.run.N),
+			Experiment: a.run.Experiment, Limits: a.solve.Plan.Limits, Progress: a.run.Progress,
+			Instance: fmt.Sprintf("%s-%d", a.run.Solve, a.run.N),
 		})
 	}
 	if err == nil {
-		err = w.Store.PutArtifact(ctx, w.run.Solve, fmt.Sprintf("run-%d.traj.json", w.run.N), data)
+		err = a.with.Store.PutArtifact(ctx, a.run.Solve, fmt.Sprintf("run-%d.traj.json", a.run.N), data)
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("trajectory not kept, the transcript is")

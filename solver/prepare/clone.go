@@ -1,4 +1,4 @@
-package solver
+package prepare
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 )
 
 // clone brings the mirror on this host up to the base commit.
-func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	mirror, err := e.fetch(ctx, s)
+func (p *Preparer) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	mirror, err := p.fetch(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -26,17 +26,17 @@ func (e *Engine) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 	return mirror, nil
 }
 
-// mirror is the one that the base was made from; it is asked for anew only if it is gone.
-func (e *Engine) mirror(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	if m, err := e.Git.Open(mirrorKey(s)); err == nil && m.Has(ctx, s.Base.SHA) {
+// Mirror is the one that the base was made from; it is asked for anew only if it is gone.
+func (p *Preparer) Mirror(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	if m, err := p.git.Open(mirrorKey(s)); err == nil && m.Has(ctx, s.Base.SHA) {
 		return m, nil
 	}
-	return e.clone(ctx, s)
+	return p.clone(ctx, s)
 }
 
 // fetch is one try. The token that reads the repository is ended before anything of it runs.
-func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	url, auth, release, err := e.Hub.Clone(ctx, s.Repo)
+func (p *Preparer) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+	url, auth, release, err := p.hub.Clone(ctx, s.Repo)
 	if err != nil {
 		return nil, fault.Outside{Err: err}
 	}
@@ -48,7 +48,7 @@ func (e *Engine) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) 
 		}
 	}()
 	failpoint.Hit("git", "mirror", "before")
-	mirror, err := e.Git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
+	mirror, err := p.git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
 	failpoint.Hit("git", "mirror", "after")
 	if err == nil && s.Base.SHA != "" && !mirror.Has(ctx, s.Base.SHA) { // no branch holds it any more
 		err = mirror.FetchCommit(ctx, url, auth, s.Base.SHA)

@@ -1,4 +1,4 @@
-package solver
+package prepare
 
 import (
 	"bytes"
@@ -14,21 +14,21 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// install runs the install command, with the network that the sandbox has.
-func (p *preparation) install(ctx context.Context, sb sandbox.Sandbox) error {
-	t := p.settings(p.solve)
+// installRepository runs the install command, with the network that the sandbox has.
+func (b *build) installRepository(ctx context.Context, sb sandbox.Sandbox) error {
+	t := b.settings()
 	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
-		Shell: p.setup.Install, Path: sandbox.ToolPath(), Env: p.cfg.Tests.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
+		Shell: b.setup.Install, Path: sandbox.ToolPath(), Env: b.by.options.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
 	})
 	if err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
-	if err := p.Store.PutArtifact(ctx, p.solve.ID, installLog, []byte(out)); err != nil {
+	if err := b.by.store.PutArtifact(ctx, b.solve.ID, installLog, []byte(out)); err != nil {
 		return err
 	}
 	if res.ExitCode != 0 {
 		return fault.Refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
-			p.setup.Install, res.ExitCode, timedOut(res), p.ownKey("install.command"), lastLine(out), closed(sb, p.setup.Hosts, t.OnlyHosts)))
+			b.setup.Install, res.ExitCode, timedOut(res), b.by.ownKey("install.command"), lastLine(out), closed(sb, b.setup.Hosts, t.OnlyHosts)))
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func opensPrivate(sb sandbox.Sandbox) string {
 	return "the sandbox driver keeps those closed"
 }
 
-// hostsIn lists the hosts of the URLs in variables: naming a mirror is reason
+// HostsIn lists the hosts of the URLs in variables: naming a mirror is reason
 // enough to let the install reach it.
-func hostsIn(env map[string]string) []string {
+func HostsIn(env map[string]string) []string {
 	var out []string
 	for _, value := range env {
 		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {

@@ -1,4 +1,4 @@
-package solver
+package attempt
 
 import (
 	"context"
@@ -24,25 +24,11 @@ type Gateway interface {
 	// PublicHost is the name under which sandboxes elsewhere reach the gateway, "" if
 	// they cannot.
 	PublicHost() string
-	// Open opens the run's door, until the func is called: then its calls are ended and
-	// settled before it returns. A run of the same name gets the same door again.
+	// Open opens the run's session, until the func is called: then its calls are ended and
+	// booked before it returns. A run of the same name gets the same session again.
 	Open(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error)
-	// Runs lists the runs that something is kept for.
-	Runs() ([]string, error)
 	// Forget removes what is kept for a run that is over.
 	Forget(run string) error
-	// Close ends all calls and settles them. Runs that are not over go on: the next
-	// process lets them in again.
-	Close() error
-}
-
-// resident is what an agent needs, if it is a program of its own.
-func (e *Engine) resident(name string) (agent.Needs, bool) {
-	r, ok := e.Agents[name].(agent.CLIAgent)
-	if !ok {
-		return agent.Needs{}, false
-	}
-	return r.Needs(), true
 }
 
 // where is how a run's agent gets to the gateway from its sandbox.
@@ -56,9 +42,9 @@ func where(n agent.Needs, d sandbox.Driver) agent.GatewayAccess {
 	return agent.AccessPublic
 }
 
-// reach adds to a spec what the run's agent needs of its sandbox.
-func (w *worker) reach(spec *sandbox.Spec) error {
-	needs, ok := w.resident(w.run.Experiment.Agent)
+// reachGateway adds to a spec what the run's agent needs of its sandbox.
+func (a *Attempt) reachGateway(spec *sandbox.Spec) error {
+	needs, ok := agent.NeedsOf(a.with.Agents[a.run.Experiment.Agent])
 	if !ok {
 		return nil
 	}
@@ -66,24 +52,24 @@ func (w *worker) reach(spec *sandbox.Spec) error {
 	if !needs.Inside {
 		return nil
 	}
-	d, err := sandboxes.DriverOf(w.Drivers, w.solve)
+	d, err := sandboxes.DriverOf(a.with.Drivers, a.solve)
 	if err != nil {
 		return err
 	}
 	if where(needs, d) == agent.AccessSocket {
-		spec.Network.Socket, err = w.Gateway.Socket(sandboxes.RunName(w.run))
+		spec.Network.Socket, err = a.with.Gateway.Socket(sandboxes.RunName(a.run))
 		return err
 	}
-	spec.Network.Allow = []string{w.Gateway.PublicHost()}
+	spec.Network.Allow = []string{a.with.Gateway.PublicHost()}
 	return nil
 }
 
 // forget removes what the gateway keeps for a run that is over.
-func (w *worker) forget(ctx context.Context) {
-	if _, ok := w.resident(w.run.Experiment.Agent); !ok || w.run.Sandbox == "" {
+func (a *Attempt) forget(ctx context.Context) {
+	if _, ok := agent.NeedsOf(a.with.Agents[a.run.Experiment.Agent]); !ok || a.run.Sandbox == "" {
 		return
 	}
-	if err := w.Gateway.Forget(sandboxes.RunName(w.run)); err != nil {
+	if err := a.with.Gateway.Forget(sandboxes.RunName(a.run)); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("gateway directory not removed")
 	}
 }
@@ -92,7 +78,7 @@ func (w *worker) forget(ctx context.Context) {
 // settled in one transaction with the run's progress.
 type booking struct {
 	*budget.Allowance
-	worker *worker
+	attempt *Attempt
 
 	mu    sync.Mutex
 	worst []solve.Money // of the calls under way
@@ -111,25 +97,25 @@ func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
 	return nil
 }
 
-// settleTime bounds the storing of a call whose run is being stopped.
-const settleTime = 30 * time.Second
+// bookTime bounds the storing of a call whose run is being stopped.
+const bookTime = 30 * time.Second
 
 // End is agent.Allowance.
 func (b *booking) End(ctx context.Context, c agent.Call) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
 	used := c.Usage
 	if c.Estimated {
 		used.Estimated = used.Calls
 	}
 	b.Allowance.End(b.least(), used)
-	w := b.worker
-	err := w.progress(ctx, nil, func(p *solve.Progress) {
+	a := b.attempt
+	err := a.progress(ctx, nil, func(p *solve.Progress) {
 		p.Steps += used.Calls
 		p.Usage.Add(used)
 	})
 	if err == nil && len(c.Request) > 0 {
-		err = w.keepCall(ctx, c)
+		err = a.keepCall(ctx, c)
 	}
 	if err != nil {
 		return fmt.Errorf("settle a call: %w", err)
@@ -148,22 +134,22 @@ func (b *booking) least() solve.Money {
 }
 
 // progress stores lines of the transcript and what changed of the progress, in one transaction.
-func (w *worker) progress(ctx context.Context, lines []byte, change func(p *solve.Progress)) error {
-	w.steps.Lock()
-	defer w.steps.Unlock()
-	p := w.run.Progress
+func (a *Attempt) progress(ctx context.Context, lines []byte, change func(p *solve.Progress)) error {
+	a.steps.Lock()
+	defer a.steps.Unlock()
+	p := a.run.Progress
 	change(&p)
 	p.At = time.Now()
-	if err := w.Store.Step(ctx, w.run.Solve, w.run.N, w.run.Lease.Token, lines, p); err != nil {
+	if err := a.with.Store.Step(ctx, a.run.Solve, a.run.N, a.run.Lease.Token, lines, p); err != nil {
 		return err
 	}
-	w.run.Progress = p
+	a.run.Progress = p
 	return nil
 }
 
 // keepCall keeps the bodies of a call that the gateway recorded.
-func (w *worker) keepCall(ctx context.Context, c agent.Call) error {
-	name := fmt.Sprintf("run-%d-call-%s.json", w.run.N, c.At.UTC().Format("20060102-150405.000000000"))
+func (a *Attempt) keepCall(ctx context.Context, c agent.Call) error {
+	name := fmt.Sprintf("run-%d-call-%s.json", a.run.N, c.At.UTC().Format("20060102-150405.000000000"))
 	data, err := json.MarshalIndent(map[string]any{
 		"at": c.At, "duration_ms": c.Duration.Milliseconds(), "api": c.API, "status": c.Status, "usage": c.Usage,
 		"estimated": c.Estimated, "request": body(c.Request), "response": body(c.Response),
@@ -171,7 +157,7 @@ func (w *worker) keepCall(ctx context.Context, c agent.Call) error {
 	if err != nil {
 		return err
 	}
-	return w.Store.PutArtifact(ctx, w.run.Solve, name, data)
+	return a.with.Store.PutArtifact(ctx, a.run.Solve, name, data)
 }
 
 // body is a recorded body as JSON where it is some, else as text.
@@ -182,30 +168,30 @@ func body(data []byte) any {
 	return string(data)
 }
 
-// enter opens the run's door and gives the job what a program of its own needs. The
-// func closes it.
-func (w *worker) enter(job *agent.Job, a *budget.Allowance) (func(), error) {
-	needs, ok := w.resident(w.run.Experiment.Agent)
+// openSession opens the run's gateway session and gives the job what a program of its own
+// needs. The func ends it.
+func (a *Attempt) openSession(job *agent.Job, money *budget.Allowance) (func(), error) {
+	needs, ok := agent.NeedsOf(a.with.Agents[a.run.Experiment.Agent])
 	if !ok {
 		return func() {}, nil
 	}
-	d, err := sandboxes.DriverOf(w.Drivers, w.solve)
+	d, err := sandboxes.DriverOf(a.with.Drivers, a.solve)
 	if err != nil {
 		return nil, err
 	}
-	b := &booking{Allowance: a, worker: w}
-	door, shut, err := w.Gateway.Open(sandboxes.RunName(w.run), where(needs, d), w.run.Experiment, b)
+	b := &booking{Allowance: money, attempt: a}
+	session, end, err := a.with.Gateway.Open(sandboxes.RunName(a.run), where(needs, d), a.run.Experiment, b)
 	if err != nil {
 		return nil, err
 	}
-	door.Usage = func() solve.Usage {
-		w.steps.Lock()
-		defer w.steps.Unlock()
-		return w.run.Progress.Usage
+	session.Usage = func() solve.Usage {
+		a.steps.Lock()
+		defer a.steps.Unlock()
+		return a.run.Progress.Usage
 	}
-	job.Gateway = &door
+	job.Gateway = &session
 	job.Save = func(ctx context.Context, lines []byte, p solve.Progress) error {
-		return w.progress(ctx, lines, func(now *solve.Progress) { now.Edits, now.Output = p.Edits, p.Output })
+		return a.progress(ctx, lines, func(now *solve.Progress) { now.Edits, now.Output = p.Edits, p.Output })
 	}
-	return shut, nil
+	return end, nil
 }

@@ -1,4 +1,4 @@
-package solver
+package attempt
 
 import (
 	"context"
@@ -23,32 +23,32 @@ const (
 	harvestTimeCancel = 2 * time.Second // a cancelled solve is over within five seconds
 )
 
-// harvest takes the patch out, whatever the agent's end was. The sandbox is
+// collectPatch takes the patch out, whatever the agent's end was. The sandbox is
 // closed when the patch is stored: until then another owner can harvest again.
-func (w *worker) harvest(ctx context.Context) error {
-	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || w.run.Exit == agent.ExitCancelled // by an owner that died
+func (a *Attempt) collectPatch(ctx context.Context) error {
+	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || a.run.Exit == agent.ExitCancelled // by an owner that died
 	hctx, done := lasting(ctx)
 	defer done()
-	patch, err := tree.Harvest(hctx, w.box, int64(w.settings(w.solve).Patch.MaxBytes))
+	patch, err := tree.Harvest(hctx, a.box, int64(a.settings().Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || fault.Stopping(ctx)) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, tree.ErrTooLarge) {
-		err = w.tooLarge(ctx, err, cancelled)
+		err = a.tooLarge(ctx, err, cancelled)
 		if err == nil {
-			sandboxes.Close(ctx, w.box)
-			w.box = nil
+			sandboxes.Close(ctx, a.box)
+			a.box = nil
 		}
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.keep(ctx, hctx, patch, cancelled); err != nil {
+	if err := a.keep(ctx, hctx, patch, cancelled); err != nil {
 		return err
 	}
-	sandboxes.Close(ctx, w.box)
-	w.box = nil
+	sandboxes.Close(ctx, a.box)
+	a.box = nil
 	return nil
 }
 
@@ -67,65 +67,65 @@ func lasting(ctx context.Context) (last context.Context, done func()) {
 }
 
 // keep stores the patch and what it makes of the run.
-func (w *worker) keep(ctx, hctx context.Context, patch []byte, cancelled bool) error {
+func (a *Attempt) keep(ctx, hctx context.Context, patch []byte, cancelled bool) error {
 	if len(patch) == 0 {
-		return w.empty(ctx, cancelled)
+		return a.empty(ctx, cancelled)
 	}
-	c, err := w.candidate(hctx, patch)
+	c, err := a.candidate(hctx, patch)
 	if err != nil {
 		return err
 	}
 	if cancelled {
-		return w.stopped(ctx, "; what it had changed is kept", c)
+		return a.stopped(ctx, "; what it had changed is kept", c)
 	}
-	return w.apply(ctx, solve.Harvested{Candidate: *c}, "")
+	return a.apply(ctx, solve.Harvested{Candidate: *c}, "")
 }
 
 // tooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
-func (w *worker) tooLarge(ctx context.Context, cause error, cancelled bool) error {
+func (a *Attempt) tooLarge(ctx context.Context, cause error, cancelled bool) error {
 	c := solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
 	if cancelled {
-		return w.stopped(ctx, "", nil)
+		return a.stopped(ctx, "", nil)
 	}
-	return w.apply(ctx, solve.Harvested{Candidate: c}, "")
+	return a.apply(ctx, solve.Harvested{Candidate: c}, "")
 }
 
 // empty ends a run without a patch under the name of what ended it.
-func (w *worker) empty(ctx context.Context, cancelled bool) error {
+func (a *Attempt) empty(ctx context.Context, cancelled bool) error {
 	if cancelled {
-		return w.stopped(ctx, "", nil)
+		return a.stopped(ctx, "", nil)
 	}
-	reason := w.run.Reason
-	if w.run.Exit == agent.ExitTime {
-		return w.apply(ctx, solve.TimedOut{}, reason)
+	reason := a.run.Reason
+	if a.run.Exit == agent.ExitTime {
+		return a.apply(ctx, solve.TimedOut{}, reason)
 	}
-	switch w.run.Exit {
+	switch a.run.Exit {
 	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
 		if reason == "" {
 			reason = "the agent changed nothing"
 		} else {
 			reason = "the agent changed nothing: " + reason
 		}
-		return w.apply(ctx, solve.Empty{}, reason)
+		return a.apply(ctx, solve.Empty{}, reason)
 	}
-	return w.apply(ctx, solve.Aborted{}, reason)
+	return a.apply(ctx, solve.Aborted{}, reason)
 }
 
 // candidate stores the patch and describes it.
-func (w *worker) candidate(ctx context.Context, diff []byte) (*solve.Candidate, error) {
+func (a *Attempt) candidate(ctx context.Context, diff []byte) (*solve.Candidate, error) {
 	changes, err := patch.Parse(diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	flags, refused := patch.Check(changes, diff, w.settings(w.solve).Patch)
+	flags, refused := patch.Check(changes, diff, a.settings().Patch)
 	sum := sha256.Sum256(diff)
 	c := &solve.Candidate{
-		Artifact: fmt.Sprintf("run-%d.patch", w.run.N), SHA256: hex.EncodeToString(sum[:]),
+		Artifact: fmt.Sprintf("run-%d.patch", a.run.N), SHA256: hex.EncodeToString(sum[:]),
 		Files: changes, Flags: flags, Refused: refused,
 	}
 	for _, f := range changes {
 		c.Added += f.Added
 		c.Deleted += f.Deleted
 	}
-	return c, w.Store.PutArtifact(ctx, w.run.Solve, c.Artifact, diff)
+	return c, a.with.Store.PutArtifact(ctx, a.run.Solve, c.Artifact, diff)
 }

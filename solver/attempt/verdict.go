@@ -1,0 +1,91 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/prepare"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
+)
+
+// judge tests the candidate in a clean fork of the base: only the patch goes in.
+func (a *Attempt) judge(ctx context.Context) error {
+	if a.run.Candidate.Refused != "" {
+		reason := "refused: " + a.run.Candidate.Refused
+		return a.apply(ctx, solve.Judged{Verdict: solve.Verdict{Outcome: solve.Failed, Reason: reason}}, reason)
+	}
+	v, err := a.verdict(ctx)
+	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !fault.Hopeless(err) && ctx.Err() == nil && try < a.with.MaxAttempts; try++ {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("candidate not judged, it is tried again")
+		v, err = a.verdict(ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		if errors.Is(err, sandbox.ErrDisk) {
+			v = solve.Verdict{Outcome: solve.Failed, Reason: "its tests used more disk than the limit"}
+		} else {
+			return fmt.Errorf("judge: %w", err)
+		}
+	}
+	return a.apply(ctx, solve.Judged{Verdict: v}, v.Reason)
+}
+
+func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
+	var none solve.Verdict
+	patch, err := a.with.Store.Artifact(ctx, a.run.Solve, a.run.Candidate.Artifact)
+	if err != nil {
+		return none, err
+	}
+	data, err := a.with.Store.Artifact(ctx, a.run.Solve, prepare.BaseReport)
+	if err != nil {
+		return none, err
+	}
+	base, err := judge.DecodeReport(data)
+	if err != nil {
+		return none, err
+	}
+	a.discard(ctx, sandboxes.JudgeName(a.run))
+	sb, err := a.with.Bases.Open(ctx, a.solve, a.spec(sandboxes.JudgeName(a.run), sandboxes.PhaseJudge), a.usage)
+	if err != nil {
+		return none, err
+	}
+	defer a.usage.Closed()
+	defer sandboxes.Close(ctx, sb)
+	began, t := time.Now(), a.settings()
+	res, err := judge.Judge(ctx, sb, judge.Input{
+		Patch: patch, Changes: a.run.Candidate.Files, Base: base,
+		Trial: judge.TrialOf(t, a.solve.Base.Test), RequireFix: t.RequireFix,
+	})
+	if err != nil {
+		return none, err
+	}
+	if res.Base.Runs > base.Runs {
+		if err := a.learn(ctx, res.Base); err != nil {
+			return none, err
+		}
+	}
+	v := res.Verdict
+	v.Duration = time.Since(began)
+	v.Log = fmt.Sprintf("run-%d-tests.log", a.run.N)
+	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Log, res.Log)
+}
+
+// learn keeps what another run of the base showed, for the candidates that are
+// judged later. Of two that learn at a time one is kept, which is as good.
+func (a *Attempt) learn(ctx context.Context, base judge.Report) error {
+	data, err := base.Encode()
+	if err != nil {
+		return err
+	}
+	return a.with.Store.PutArtifact(ctx, a.run.Solve, prepare.BaseReport, data)
+}

@@ -1,0 +1,200 @@
+// Package plan decides what a solve does before anything is paid: whether the actor may
+// ask, whether the issue can be solved, and which experiments run on which commit.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/repoconfig"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
+)
+
+// Store is what planning needs of the store.
+type Store interface {
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
+}
+
+// Hub is what planning reads from GitHub.
+type Hub interface {
+	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
+	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
+	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
+	Config(ctx context.Context, repo solve.Repo, sha string) (name string, data []byte, err error)
+}
+
+// Models are what planning asks about models.
+type Models interface {
+	Ready(name string) error
+	Temperature(name string) solve.TemperatureRule
+	Metered(name string) bool
+	APIs(name string) []string
+}
+
+// Gateway is what planning asks about the gateway of agents.
+type Gateway interface{ PublicHost() string }
+
+// Rules are what the configuration says about plans.
+type Rules struct {
+	// Operator is what repositories' own files may say.
+	Operator func() repoconfig.Operator
+	// Defaults fill a request, under the rules of its repository.
+	Defaults func(repoconfig.Rules) solve.Defaults
+	// ReadRepository says whether repositories' own files are read.
+	ReadRepository bool
+	// Branch is the template of the solve's branch.
+	Branch string
+}
+
+// Planner makes plans.
+type Planner struct {
+	Store   Store
+	Hub     Hub
+	Models  Models
+	Gateway Gateway
+	Agents  map[string]agent.Agent
+	Drivers sandboxes.Drivers
+	Rules   Rules
+}
+
+// Plan returns the solve with its experiments, its base commit and its branch.
+func (p *Planner) Plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
+	err := p.solvable(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if s.Plan, s.Base, err = p.draft(ctx, s); err != nil {
+		return s, err
+	}
+	if s.Target() == nil {
+		s.Branch, err = solve.BranchName(p.Rules.Branch, s)
+	}
+	return s, err
+}
+
+// draft is the matrix and the base commit: the earlier solve's where it goes on with
+// its runs, else those of the request.
+func (p *Planner) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.Base, error) {
+	if s.Carries() {
+		return p.earlierPlan(ctx, s)
+	}
+	base, err := p.base(ctx, s)
+	if err != nil {
+		return solve.Plan{}, base, err
+	}
+	rules, err := p.rules(ctx, s, base)
+	if err != nil {
+		return solve.Plan{}, base, err
+	}
+	plan, err := p.matrix(s, rules)
+	if err == nil && s.Revises() {
+		err = p.keepRevised(ctx, &plan, s)
+	}
+	return plan, base, err
+}
+
+// base is the branch to start from and its commit.
+func (p *Planner) base(ctx context.Context, s solve.Solve) (solve.Base, error) {
+	if s.Revises() {
+		return p.revised(ctx, s)
+	}
+	branch := s.Request.Base
+	if branch == "" {
+		branch = s.Repo.DefaultBranch
+	}
+	sha, err := p.Hub.Branch(ctx, s.Repo, branch)
+	switch {
+	case errors.Is(err, solve.ErrNoCommit):
+		return solve.Base{}, fault.Refusef("The repository %s is empty: it has no commit to start from. Push one, and ask again.", s.Repo)
+	case errors.Is(err, solve.ErrNotFound):
+		return solve.Base{}, fault.Refuse(noBranch(s, branch))
+	case err != nil:
+		return solve.Base{}, fault.Outside{Err: err}
+	}
+	return solve.Base{Branch: branch, SHA: sha}, nil
+}
+
+// noBranch says that a base is no branch, and what it could have been meant as.
+func noBranch(s solve.Solve, branch string) string {
+	text := fmt.Sprintf("The base branch %q does not exist in %s. Name an existing one with base=BRANCH", branch, s.Repo)
+	if s.Request.Base == "" {
+		text = fmt.Sprintf("The default branch %q of %s does not exist any more. Name an existing one with base=BRANCH", branch, s.Repo)
+	}
+	return text + "; tags and commits are no branches."
+}
+
+// solvable looks the issue up, live.
+func (p *Planner) solvable(ctx context.Context, s solve.Solve) error {
+	issue, err := p.Hub.Issue(ctx, s.Repo, s.Issue.Number)
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return fault.Refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
+	case err != nil:
+		return fault.Outside{Err: err}
+	case !issue.Open || issue.Pull:
+		return fault.Refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
+	}
+	return nil
+}
+
+// matrix expands the request under the rules of its repository.
+func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, error) {
+	req, used, err := withProfile(s.Request, rules)
+	if err != nil {
+		return solve.Plan{}, err
+	}
+	defaults := p.Rules.Defaults(rules)
+	plan, err := solve.Expand(req, defaults, p.Models.Temperature)
+	if err != nil {
+		return plan, fault.Refuse(err.Error())
+	}
+	if plan.Sandbox, err = p.driverName(req, rules); err != nil && !s.Revises() {
+		return plan, err
+	}
+	plan.Settings = &rules.Settings
+	if file := rules.Settings.File; file != "" {
+		plan.Notes = append(plan.Notes, "the settings of "+file+" are used")
+	}
+	for _, note := range []string{used, s.Issue.Note()} {
+		if note != "" {
+			plan.Notes = append(plan.Notes, note)
+		}
+	}
+	if err := p.checkAgents(plan); err != nil {
+		return plan, err
+	}
+	seen := map[string]bool{}
+	for _, x := range plan.Experiments {
+		if seen[x.Model] {
+			continue
+		}
+		seen[x.Model] = true
+		if err := p.Models.Ready(x.Model); err != nil {
+			return plan, fault.Refuse(err.Error())
+		}
+		if money := plan.Limits.RunMoney > 0 || plan.Limits.SolveMoney > 0; money && !p.Models.Metered(x.Model) {
+			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s has no price in the configuration: money limits do not stop it", x.Model))
+		}
+	}
+	return plan, nil
+}
+
+// driverName is the driver that a request, or else the repository's own file, names; else the default.
+func (p *Planner) driverName(req solve.Request, rules repoconfig.Rules) (string, error) {
+	offered := p.Drivers.Names()
+	name := cmp.Or(req.Sandbox, rules.Sandbox, offered[0])
+	if slices.Contains(offered, name) {
+		return name, nil
+	}
+	return "", fault.Refusef("The sandbox %q is not offered here. Choose one of: %s (sandbox.driver and sandbox.choices).", name, strings.Join(offered, ", "))
+}

@@ -1,0 +1,110 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
+)
+
+// agentLog is the artifact with the output of an agent's install.
+func agentLog(name string) string { return "install-" + name + ".log" }
+
+// installing are the agents of a plan that install something in the base, in the order
+// of their names.
+func (p *Preparer) installing(plan solve.Plan) []string {
+	var names []string
+	for _, x := range plan.Experiments {
+		if n, ok := agent.NeedsOf(p.agents[x.Agent]); ok && n.Install.Command != "" {
+			names = append(names, x.Agent)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// installStep is something that is installed with a network of its own, as a layer.
+type installStep struct {
+	layer string
+	hosts []string
+	do    func(ctx context.Context, sb sandbox.Sandbox) error
+}
+
+// installSteps are what is installed in the base: the agents' programs, then the
+// repository's dependencies. One step does both, unless the repository itself says what
+// its install may reach: then it gets no more than that.
+func (b *build) installSteps() []installStep {
+	var steps []installStep
+	agents := b.by.installing(b.solve.Plan)
+	if len(agents) > 0 {
+		hosts := HostsIn(b.by.options.InstallEnv)
+		for _, name := range agents {
+			n, _ := agent.NeedsOf(b.by.agents[name])
+			hosts = append(hosts, n.Install.Hosts...)
+		}
+		steps = append(steps, installStep{sandboxes.AgentsName(b.solve.ID), hosts, b.installAgents})
+	}
+	if b.setup.Install == "" {
+		return steps
+	}
+	own := installStep{sandboxes.InstallName(b.solve.ID), b.setup.Hosts, b.installRepository}
+	if len(agents) == 0 || b.settings().OnlyHosts {
+		return append(steps, own)
+	}
+	both := installStep{layer: own.layer, hosts: slices.Concat(steps[0].hosts, own.hosts)}
+	both.do = func(ctx context.Context, sb sandbox.Sandbox) error {
+		if err := b.installAgents(ctx, sb); err != nil { // before any code of the repository runs
+			return err
+		}
+		return b.installRepository(ctx, sb)
+	}
+	return []installStep{both}
+}
+
+// installAgent is how an agent's command runs: with a home of its own, which does not
+// stay, so that the repository's own install finds nothing of it.
+const installAgent = `mkdir -p %[1]s && cd %[1]s && export HOME="$PWD/.home" && mkdir -p "$HOME" || exit
+set -e
+%[2]s
+rm -rf "$HOME"`
+
+// installAgents makes the programs that live in the sandbox. They are part of the base,
+// so each of its copies has them.
+func (b *build) installAgents(ctx context.Context, sb sandbox.Sandbox) error {
+	for _, name := range b.by.installing(b.solve.Plan) {
+		n, _ := agent.NeedsOf(b.by.agents[name])
+		if err := b.installAgent(ctx, sb, name, n.Install); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) installAgent(ctx context.Context, sb sandbox.Sandbox, name string, i agent.Installation) error {
+	for _, f := range i.Files {
+		if err := f.Put(ctx, sb); err != nil {
+			return fmt.Errorf("install agent %s: %w", name, err)
+		}
+	}
+	t := b.settings()
+	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
+		Shell: fmt.Sprintf(installAgent, agent.InstallDir, i.Command), Dir: "/tmp",
+		Env: b.by.options.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
+	})
+	if err != nil {
+		return fmt.Errorf("install agent %s: %w", name, err)
+	}
+	if err := b.by.store.PutArtifact(ctx, b.solve.ID, agentLog(name), []byte(out)); err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return fault.Refuse(fmt.Sprintf("The agent %s could not be installed in the sandbox (exit %d%s). Choose another agent (agents=), or give the sandbox what it lacks (docs/agents.md). Its last line: %s%s",
+			name, res.ExitCode, timedOut(res), lastLine(out), closed(sb, b.installSteps()[0].hosts, false)))
+	}
+	return nil
+}
