@@ -21,11 +21,7 @@ type Store interface {
 	prepare.Store
 	attempt.Store
 	commands.Store
-	records
 	leases
-}
-
-type records interface {
 	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
@@ -43,29 +39,15 @@ type leases interface {
 
 // Hub is what the solver reads from GitHub.
 type Hub interface {
-	// Permission tells the login's role in the repository, and whether it may write.
-	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
-	// Issue is an issue as it is now; solve.ErrNotFound if it is gone, also to another repository.
-	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
-	// Pull is a pull request as it is now; solve.ErrNotFound if there is none.
-	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
-	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
-	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
-	// Config is the repository's own settings at a commit, else its owner's, with a name
-	// for people; solve.ErrNotFound if there are none, solve.ErrTooLarge if they are not read.
-	Config(ctx context.Context, repo solve.Repo, sha string) (name string, data []byte, err error)
+	plan.Hub
 	prepare.Hub
+	commands.Hub
 }
 
 // Models are the configured models.
 type Models interface {
 	Names() []string
-	Ready(name string) error
-	Temperature(name string) solve.TemperatureRule
-	// Metered says whether the model's price is known: money limits cannot stop one without.
-	Metered(name string) bool
-	// APIs are those by which the model can be called through the gateway.
-	APIs(name string) []string
+	plan.Models
 	attempt.Models
 }
 

@@ -32,6 +32,7 @@ type Store interface {
 type Hub interface {
 	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
 	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
+	// Pull is a pull request as it is now; solve.ErrNotFound if there is none.
 	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
 }
 

@@ -27,9 +27,14 @@ type Store interface {
 
 // Hub is what planning reads from GitHub.
 type Hub interface {
+	// Permission tells the login's role in the repository, and whether it may write.
 	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
+	// Issue is an issue as it is now; solve.ErrNotFound if it is gone, also to another repository.
 	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
+	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
 	Branch(ctx context.Context, repo solve.Repo, name string) (sha string, err error)
+	// Config is the repository's own settings at a commit, else its owner's, with a name
+	// for people; solve.ErrNotFound if there are none, solve.ErrTooLarge if they are not read.
 	Config(ctx context.Context, repo solve.Repo, sha string) (name string, data []byte, err error)
 }
 
@@ -37,7 +42,9 @@ type Hub interface {
 type Models interface {
 	Ready(name string) error
 	Temperature(name string) solve.TemperatureRule
+	// Metered says whether the model's price is known: money limits cannot stop one without.
 	Metered(name string) bool
+	// APIs are those by which the model can be called through the gateway.
 	APIs(name string) []string
 }
 
