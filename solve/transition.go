@@ -11,8 +11,8 @@ type Reader interface {
 	Run(id ID, n int) (Run, error)
 	// Runs are all runs of a solve, by number.
 	Runs(id ID) ([]Run, error)
-	// Unfinished says how many runs of a solve are in no final state.
-	Unfinished(id ID) int
+	// Unfinished counts the runs of a solve that are in no final state, up to that many.
+	Unfinished(id ID, most int) int
 	// Alive says whether the lease of a node has not run out.
 	Alive(node string) bool
 }
@@ -27,10 +27,9 @@ type Transition struct {
 	Entries []Entry  // for the event log
 	Effects []Effect // to be asked for, see [EffectsOf]
 
-	read       Reader
-	at         time.Time
-	changed    map[int]int // run number: index in Runs
-	unfinished int
+	read    Reader
+	at      time.Time
+	changed map[int]int // run number: index in Runs
 }
 
 // RunChange is a run before and after a transition; Before is nil for a new one.
@@ -99,7 +98,7 @@ func begin(read Reader, id ID, at time.Time) (*Transition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Transition{Solve: s, read: read, at: at, changed: map[int]int{}, unfinished: read.Unfinished(id)}, nil
+	return &Transition{Solve: s, read: read, at: at, changed: map[int]int{}}, nil
 }
 
 // Fence refuses a writer who is not the record's living owner. Token 0 is no owner's and passes.
@@ -167,7 +166,6 @@ func (t *Transition) moveRunOf(r Run, token uint64, c Change) error {
 	}
 	if to.Final() {
 		r.Ended, r.Reason = t.at, c.Reason
-		t.unfinished--
 	}
 	t.put(&before, r)
 	t.log(r.N, c, string(from), string(to))
@@ -247,7 +245,6 @@ func (t *Transition) create(list []Run) error {
 		r.V, r.Solve, r.Repo, r.Lease = recordVersion, t.Solve.ID, t.Solve.Repo, Lease{}
 		if r.From == nil || !r.State.Final() {
 			r.State = RunQueued
-			t.unfinished++
 		}
 		if r.Created.IsZero() {
 			r.Created = t.at
@@ -259,7 +256,7 @@ func (t *Transition) create(list []Run) error {
 
 // endRuns ends the unfinished runs, or only the queued ones, and fences their workers.
 func (t *Transition) endRuns(c Change, queuedOnly bool) error {
-	if t.unfinished == 0 {
+	if !t.unfinished() {
 		return nil
 	}
 	list, err := t.runs()
@@ -275,6 +272,21 @@ func (t *Transition) endRuns(c Change, queuedOnly bool) error {
 		}
 	}
 	return nil
+}
+
+// unfinished says whether a run of the solve is in no final state. The store counts
+// those that this transition ended, too.
+func (t *Transition) unfinished() bool {
+	ended := 0
+	for _, c := range t.Runs {
+		if !c.After.State.Final() {
+			return true
+		}
+		if c.Before != nil && !c.Before.State.Final() {
+			ended++
+		}
+	}
+	return t.read.Unfinished(t.Solve.ID, ended+1) > ended
 }
 
 // runs are all runs of the solve as they are now.
@@ -303,7 +315,7 @@ func (t *Transition) runsChanged() error {
 	if s.State != StateRunning {
 		return nil
 	}
-	if err := t.askStopRule(); err != nil || t.unfinished > 0 {
+	if err := t.askStopRule(); err != nil || t.unfinished() {
 		return err
 	}
 	if s.CancelAt.IsZero() {
@@ -316,7 +328,7 @@ func (t *Transition) runsChanged() error {
 // or the next wave begins. A solve that must end begins nothing.
 func (t *Transition) askStopRule() error {
 	s := &t.Solve
-	if t.unfinished == 0 || s.Plan.Stop == "" || s.Plan.Stop == StopAll {
+	if s.Plan.Stop == "" || s.Plan.Stop == StopAll || !t.unfinished() {
 		return nil
 	}
 	list, err := t.runs()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/failpoint"
@@ -14,13 +13,7 @@ import (
 )
 
 func (s *Store) artifactPath(id solve.ID, name string) (string, error) {
-	if err := checkName("artifact", name); err != nil {
-		return "", err
-	}
-	if strings.ToLower(name) != name {
-		return "", fmt.Errorf("artifact %q: only lower-case names may be used", name)
-	}
-	if err := checkName("solve ID", string(id)); err != nil {
+	if err := solve.CheckArtifact(id, name); err != nil {
 		return "", err
 	}
 	return filepath.Join(s.dir, "artifacts", string(id), name), nil

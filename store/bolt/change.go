@@ -17,8 +17,19 @@ type reader struct {
 func (r reader) Solve(id solve.ID) (solve.Solve, error)    { return r.tx.solve(id) }
 func (r reader) Run(id solve.ID, n int) (solve.Run, error) { return r.oneRun(id, n) }
 func (r reader) Runs(id solve.ID) ([]solve.Run, error)     { return r.runsOf(id) }
-func (r reader) Unfinished(id solve.ID) int                { return r.count(countPending(string(id))) }
 func (r reader) Alive(node string) bool                    { return r.mustLive(node, r.at) == nil }
+
+// Unfinished implements [solve.Reader].
+func (r reader) Unfinished(id solve.ID, most int) (n int) {
+	for _, b := range []bucket{queued, active} {
+		// the function never fails
+		_ = r.scan(b, key(nil).text(string(id)), func(_, _ []byte) (bool, error) {
+			n++
+			return n < most, nil
+		})
+	}
+	return n
+}
 
 // fence refuses a writer who is not the record's living owner.
 func (t *tx) fence(l solve.Lease, token uint64, at time.Time) error {
@@ -40,7 +51,7 @@ func (t *tx) write(all *solve.Transition, at time.Time) error {
 		return nil // it ended before
 	}
 	for _, c := range all.Runs {
-		if err := t.putRun(c.Before, c.After); err != nil {
+		if err := t.putRun(c.After); err != nil {
 			return err
 		}
 	}
@@ -68,11 +79,11 @@ func (t *tx) write(all *solve.Transition, at time.Time) error {
 	if err := t.book(s); err != nil {
 		return err
 	}
-	return t.putSolve(s, at)
+	return t.putSolve(s)
 }
 
 // putSolve writes the solve, if it changed, and its indexes.
-func (t *tx) putSolve(s *solve.Solve, at time.Time) error {
+func (t *tx) putSolve(s *solve.Solve) error {
 	data, err := encodeSolve(*s)
 	if err != nil {
 		return err
@@ -80,5 +91,5 @@ func (t *tx) putSolve(s *solve.Solve, at time.Time) error {
 	if !bytes.Equal(data, t.get(solves, []byte(s.ID))) {
 		t.put(solves, []byte(s.ID), data)
 	}
-	return t.index(s, at)
+	return t.index(s)
 }

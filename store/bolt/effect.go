@@ -39,24 +39,17 @@ func (t *tx) putEffect(old *effectRecord, r effectRecord) error {
 
 // dueKey is nil for an effect that nobody needs to look at.
 func dueKey(e solve.Effect) key {
-	switch e.State {
-	case solve.EffectPending:
-		return append(key(nil).time(e.Due), e.Key...)
-	case solve.EffectSending:
-		return append(key(nil).time(e.Until), e.Key...)
-	default:
-		return nil
+	if at, ok := e.NextLook(); ok {
+		return append(key(nil).time(at), e.Key...)
 	}
+	return nil
 }
 
 // want queues an effect. One that is known is asked for again if it is
 // level-triggered and not dead, and left alone otherwise.
 func (t *tx) want(e solve.Effect, at time.Time) error {
 	if t.get(effects, []byte(e.Key)) == nil {
-		e.V, e.State, e.Wanted, e.Applied, e.Token = recordVersion, solve.EffectPending, 1, 0, 0
-		if e.Due.IsZero() {
-			e.Due = at
-		}
+		e = e.First(at)
 		t.doubt(&e)
 		order, err := t.nextOrder()
 		if err != nil {
@@ -68,13 +61,11 @@ func (t *tx) want(e solve.Effect, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !e.Kind.Level() || old.State == solve.EffectDead {
+	r, changed := old, false
+	if r.Effect, changed = old.Again(at); !changed {
 		return nil
 	}
-	r := old
-	r.Wanted++
-	if r.State == solve.EffectApplied {
-		r.State, r.Due = solve.EffectPending, at
+	if old.State == solve.EffectApplied { // it joins the queue anew
 		if r.Order, err = t.nextOrder(); err != nil {
 			return err
 		}
@@ -118,8 +109,7 @@ func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, 
 	return out, nil
 }
 
-// ClaimEffect gives a due effect to the node until the claim's end. SentAt and
-// Error stay, so that the writer knows what was tried before.
+// ClaimEffect gives a due effect to the node until the claim's end.
 func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time.Time) (solve.Effect, error) {
 	var claimed solve.Effect
 	err := s.update(ctx, "claim-effect", func(t *tx) error {
@@ -130,13 +120,10 @@ func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time
 		if err != nil {
 			return err
 		}
-		if due := dueKey(old.Effect); due == nil || num(due) > stamp(now) {
-			return fmt.Errorf("effect %s is not due: %w", k, solve.ErrLeaseLost)
-		}
 		r := old
-		r.State, r.Node, r.Until = solve.EffectSending, node, until
-		r.Token++
-		r.Tries++
+		if r.Effect, err = old.Claim(node, now, until); err != nil {
+			return err
+		}
 		claimed = r.Effect
 		return t.putEffect(&old, r)
 	})
@@ -147,20 +134,19 @@ func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time
 }
 
 // changeEffect lets the holder of a claim change it. The claim must be the newest, and its node live.
-func (s *Store) changeEffect(ctx context.Context, op, k string, token uint64, at time.Time, fn func(*effectRecord) error) error {
+func (s *Store) changeEffect(
+	ctx context.Context, op, k string, token uint64, at time.Time, fn func(solve.Effect) (solve.Effect, error),
+) error {
 	return s.update(ctx, op, func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
 		}
-		if old.State != solve.EffectSending || old.Token != token {
-			return fmt.Errorf("effect %s, token %d, newest is %d: %w", k, token, old.Token, solve.ErrLeaseLost)
-		}
-		if err := t.mustLive(old.Node, at); err != nil {
+		if err := old.CheckClaim(token, reader{t, at}.Alive); err != nil {
 			return err
 		}
 		r := old
-		if err := fn(&r); err != nil {
+		if r.Effect, err = fn(old.Effect); err != nil {
 			return err
 		}
 		return t.putEffect(&old, r)
@@ -169,13 +155,7 @@ func (s *Store) changeEffect(ctx context.Context, op, k string, token uint64, at
 
 // SendingEffect notes that the call may be made from now on. It is refused when the claim has run out.
 func (s *Store) SendingEffect(ctx context.Context, k string, token uint64, at time.Time) error {
-	err := s.changeEffect(ctx, "send-effect", k, token, at, func(r *effectRecord) error {
-		if !r.Until.After(at) {
-			return fmt.Errorf("claim of effect %s has run out: %w", k, solve.ErrLeaseLost)
-		}
-		r.SentAt = at
-		return nil
-	})
+	err := s.changeEffect(ctx, "send-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) { return e.Sending(at) })
 	if err != nil {
 		return fmt.Errorf("start sending: %w", err)
 	}
@@ -184,15 +164,8 @@ func (s *Store) SendingEffect(ctx context.Context, k string, token uint64, at ti
 
 // FinishEffect stores what GitHub answered for a version.
 func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint64, got solve.Receipt, at, again time.Time) error {
-	err := s.changeEffect(ctx, "finish-effect", k, token, at, func(r *effectRecord) error {
-		r.free()
-		r.Applied, r.Receipt, r.Done = version, got, at
-		r.SentAt, r.Tries, r.Error = time.Time{}, 0, ""
-		r.State = solve.EffectApplied
-		if r.Wanted > version {
-			r.State, r.Due = solve.EffectPending, again
-		}
-		return nil
+	err := s.changeEffect(ctx, "finish-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) {
+		return e.Finish(version, got, at, again), nil
 	})
 	if err != nil {
 		return fmt.Errorf("finish effect: %w", err)
@@ -202,13 +175,8 @@ func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint6
 
 // RetryEffect makes the effect pending again. With unknown the time of the call stays.
 func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, due time.Time, reason string, unknown bool) error {
-	err := s.changeEffect(ctx, "retry-effect", k, token, s.cfg.Now(), func(r *effectRecord) error {
-		r.free()
-		r.State, r.Due, r.Error = solve.EffectPending, due, reason
-		if !unknown {
-			r.SentAt = time.Time{}
-		}
-		return nil
+	err := s.changeEffect(ctx, "retry-effect", k, token, s.cfg.Now(), func(e solve.Effect) (solve.Effect, error) {
+		return e.Retry(due, reason, unknown), nil
 	})
 	if err != nil {
 		return fmt.Errorf("retry effect: %w", err)
@@ -218,10 +186,8 @@ func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, due tim
 
 // KillEffect ends the effect for good.
 func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason string, at time.Time) error {
-	err := s.changeEffect(ctx, "kill-effect", k, token, at, func(r *effectRecord) error {
-		r.free()
-		r.State, r.Error, r.Done, r.SentAt = solve.EffectDead, reason, at, time.Time{}
-		return nil
+	err := s.changeEffect(ctx, "kill-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) {
+		return e.Kill(reason, at), nil
 	})
 	if err != nil {
 		return fmt.Errorf("end effect: %w", err)
@@ -229,8 +195,26 @@ func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason s
 	return nil
 }
 
-// free gives the claim up.
-func (r *effectRecord) free() { r.Node, r.Until = "", time.Time{} }
+// WithdrawEffect ends a write that nobody has begun: pending, and its call never
+// made. It returns false, and changes nothing, for one that is being written,
+// whose outcome is unknown, or that is over.
+func (s *Store) WithdrawEffect(ctx context.Context, k, reason string, at time.Time) (done bool, err error) {
+	err = s.update(ctx, "withdraw-effect", func(t *tx) error {
+		old, err := t.effect(k)
+		if err != nil {
+			return err
+		}
+		r := old
+		if r.Effect, done = old.Withdraw(reason, at); !done {
+			return nil
+		}
+		return t.putEffect(&old, r)
+	})
+	if err != nil {
+		return false, fmt.Errorf("withdraw effect: %w", err)
+	}
+	return done, nil
+}
 
 // Effect returns one effect; [solve.ErrNotFound] if there is none.
 func (s *Store) Effect(ctx context.Context, k string) (solve.Effect, error) {

@@ -2,9 +2,7 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,7 +17,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 	}
 	d.Received = s.at(d.Received)
 	if w.Solve != nil {
-		if err := checkNew(*w.Solve); err != nil {
+		if err := solve.CheckNew(*w.Solve); err != nil {
 			return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
 		}
 	}
@@ -46,27 +44,11 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 
 // grant stores what a delivery asks for.
 func (t *tx) grant(d solve.Delivery, w solve.Intent) error {
-	switch {
-	case w.Solve != nil:
-		s := *w.Solve
-		if s.Created.IsZero() {
-			s.Created = d.Received
-		}
-		old, created, err := t.insert(s)
-		if err != nil || created || old.Trigger.Key == s.Trigger.Key {
-			return err
-		}
-		return t.ask(solve.Command{
-			ID: d.GUID, Kind: solve.CommandRunning, Repo: s.Repo, Issue: s.Issue.Number,
-			Actor: s.Trigger.Actor, CommentID: s.Trigger.CommentID, At: d.Received,
-		})
-	case w.Command != nil:
-		a := *w.Command
-		a.ID = cmp.Or(a.ID, d.GUID)
-		return t.ask(a)
-	default:
-		return nil
+	a, err := solve.Grant(d, w, t.insert)
+	if err != nil || a == nil {
+		return err
 	}
+	return t.ask(*a)
 }
 
 func (t *tx) ask(a solve.Command) error {
@@ -80,7 +62,7 @@ func (t *tx) ask(a solve.Command) error {
 
 // Create stores a queued solve, or returns the one that stands for the same wish.
 func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, created bool, err error) {
-	if err := checkNew(n); err != nil {
+	if err := solve.CheckNew(n); err != nil {
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
 	}
 	n.Created = s.at(n.Created)
@@ -92,16 +74,6 @@ func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, 
 		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", n.ID, err)
 	}
 	return stored, created, nil
-}
-
-func checkNew(s solve.Solve) error {
-	if err := checkName("solve ID", string(s.ID)); err != nil {
-		return err
-	}
-	if s.Trigger.Key == "" {
-		return errors.New("the trigger key is empty")
-	}
-	return nil
 }
 
 // insert stores a new solve, unless its trigger key is known or the issue has a
@@ -117,7 +89,7 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 	if t.get(solves, []byte(s.ID)) != nil {
 		return solve.Solve{}, false, fmt.Errorf("solve %s: the ID is taken", s.ID)
 	}
-	s.V, s.State, s.Lease, s.Seq = recordVersion, solve.StateQueued, solve.Lease{}, 0
+	s = s.Queued()
 	data, err := encodeSolve(s)
 	if err != nil {
 		return solve.Solve{}, false, err
@@ -128,7 +100,7 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 	if p := s.Target(); p != nil { // asked about there, too
 		t.put(byIssue, issueKey(s.Repo.ID, p.Number), []byte(s.ID))
 	}
-	return s, true, t.index(&s, s.Created)
+	return s, true, t.index(&s)
 }
 
 // Commands returns the unanswered asks, oldest first.

@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"encoding/binary"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -55,27 +53,4 @@ func queuedKey(r solve.Run) key {
 	return key(nil).text(string(r.Solve)).small(r.Experiment.Wave<<waveBits | r.N)
 }
 
-// placeOf is the wave and the number of a queued run, from its key.
-func placeOf(k []byte) (wave, n int) {
-	if len(k) < 4 {
-		return 0, 0
-	}
-	at := int(binary.BigEndian.Uint32(k[len(k)-4:]))
-	return at >> waveBits, at & solve.MaxRun
-}
-
 func issueKey(repo int64, issue int) key { return key(nil).id(repo).num(uint64(issue)) }
-
-// checkName refuses what cannot be one part of a key and of a file's path.
-func checkName(what, name string) error {
-	if name == "" || len(name) > 200 || name[0] == '.' {
-		return fmt.Errorf("%s %q: not a usable name", what, name)
-	}
-	if i := strings.IndexFunc(name, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		return !letter && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
-	}); i >= 0 {
-		return fmt.Errorf("%s %q: only letters, digits and . _ - may be used", what, name)
-	}
-	return nil
-}

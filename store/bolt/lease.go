@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,16 +12,16 @@ import (
 // Heartbeat makes or renews a node's lease. It never revives a dead node: what
 // the node owned may already be somebody else's.
 func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
-	if err := checkName("node", node); err != nil {
+	if err := solve.CheckName("node", node); err != nil {
 		return err
 	}
 	err := s.update(ctx, "heartbeat", func(t *tx) error {
 		known := t.get(nodes, []byte(node))
-		if t.get(gone, []byte(node)) != nil || known != nil && num(known) <= stamp(now) {
+		if known != nil && num(known) <= stamp(now) {
 			return fmt.Errorf("node %s: %w", node, solve.ErrLeaseLost)
 		}
 		t.put(nodes, []byte(node), key(nil).time(now.Add(ttl)))
-		return t.reap(now)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
@@ -72,60 +71,28 @@ func (t *tx) mustLive(node string, at time.Time) error {
 	return nil
 }
 
-// dead returns the nodes whose lease has run out and that may own something.
-func (t *tx) dead(now time.Time) ([]string, error) {
-	var out []string
-	err := t.scan(nodes, nil, func(k, v []byte) (bool, error) {
-		if num(v) <= stamp(now) {
-			out = append(out, string(k))
-		}
-		return true, nil
-	})
-	return out, err
-}
-
-// reap puts dead nodes that own nothing aside, so that nobody looks at them again.
-func (t *tx) reap(now time.Time) error {
-	list, err := t.dead(now)
-	if err != nil {
-		return err
-	}
-	for _, node := range list {
-		owns := false
-		for _, b := range []bucket{runOwned, claimOwned, dueOwned} {
-			k, _ := t.first(b, key(nil).text(node))
-			owns = owns || k != nil
-		}
-		if !owns {
-			t.del(nodes, []byte(node))
-			t.put(gone, []byte(node), key(nil).time(now))
-		}
-	}
-	return nil
-}
-
-// ClaimSolve gives the node the solve whose turn it is. The cost does not grow with
-// the number of those that wait.
+// ClaimSolve gives the node the solve whose turn it is, see [solve.NextClaim]. It reads
+// a small row of each solve that was begun, and the oldest waiting one of each repository.
 func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
 	var claimed solve.Solve
 	err := s.update(ctx, "claim-solve", func(t *tx) error {
+		claimed = solve.Solve{}
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
-		if err := t.promote(now); err != nil {
+		list, err := t.begunSolves()
+		if err != nil {
 			return err
 		}
-		id := t.claimable()
+		id := solve.NextClaim(reader{t, now}, list, t.queueHeads(), now)
 		if id == "" {
-			claimed = solve.Solve{}
 			return nil
 		}
-		var err error
 		if claimed, err = t.solve(id); err != nil {
 			return err
 		}
 		claimed.Lease = claimed.Lease.Next(node)
-		return t.putSolve(&claimed, now)
+		return t.putSolve(&claimed)
 	})
 	if err == nil && claimed.ID == "" {
 		err = solve.ErrNotFound
@@ -136,59 +103,7 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (sol
 	return claimed, nil
 }
 
-// promote makes running solves whose deadline has passed claimable, and those that
-// a dead node has left. Each is moved once.
-func (t *tx) promote(now time.Time) error {
-	var due []solve.ID
-	left := func(_, v []byte) (bool, error) {
-		due = append(due, solve.ID(v))
-		return true, nil
-	}
-	collect := func(prefix int) func(k, v []byte) (bool, error) {
-		return func(k, v []byte) (bool, error) {
-			if num(k[prefix:]) > stamp(now) {
-				return false, nil
-			}
-			due = append(due, solve.ID(v))
-			return true, nil
-		}
-	}
-	if err := t.scan(dueFree, nil, collect(0)); err != nil {
-		return err
-	}
-	list, err := t.dead(now)
-	if err != nil {
-		return err
-	}
-	for _, node := range list {
-		prefix := key(nil).text(node)
-		if err := errors.Join(t.scan(dueOwned, prefix, collect(len(prefix))), t.scan(claimOwned, prefix, left)); err != nil {
-			return err
-		}
-	}
-	for _, id := range due {
-		s, err := t.solve(id)
-		if err != nil {
-			return err
-		}
-		if err := t.index(&s, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// claimable returns whose turn it is, "" if nothing waits: what was begun before
-// goes on first, then the queue moves up.
-func (t *tx) claimable() solve.ID {
-	k, id := t.first(claimFree, nil)
-	if k == nil {
-		_, id = t.first(line, nil)
-	}
-	return solve.ID(id)
-}
-
-// Rescue takes over the runs at work whose node is dead or gave them up.
+// Rescue takes over the runs at work whose node is dead.
 func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
 	var taken []solve.Run
 	err := s.update(ctx, "rescue", func(t *tx) error {
@@ -196,14 +111,21 @@ func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
-		list, err := t.orphans(now)
+		var orphans []solve.Run
+		err := t.scan(active, nil, func(k, v []byte) (bool, error) {
+			if t.mustLive(string(v[:len(v)-1]), now) == nil {
+				return true, nil
+			}
+			r, err := decodeRun(solveOf(k), t.get(runs, k))
+			orphans = append(orphans, r)
+			return true, err
+		})
 		if err != nil {
 			return err
 		}
-		for _, old := range list {
-			r := old
-			r.Lease = old.Lease.Next(node)
-			if err := t.putRun(&old, r); err != nil {
+		for _, r := range orphans {
+			r.Lease = r.Lease.Next(node)
+			if err := t.putRun(r); err != nil {
 				return err
 			}
 			taken = append(taken, r)
@@ -214,26 +136,4 @@ func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve
 		return nil, fmt.Errorf("rescue runs: %w", err)
 	}
 	return taken, nil
-}
-
-// orphans are the runs at work whose node is dead, or that have none.
-func (t *tx) orphans(now time.Time) ([]solve.Run, error) {
-	list, err := t.dead(now)
-	if err != nil {
-		return nil, err
-	}
-	var out []solve.Run
-	for _, node := range append(list, "") {
-		prefix := key(nil).text(node)
-		err = errors.Join(err, t.scan(runOwned, prefix, func(k, _ []byte) (bool, error) {
-			data := t.get(runs, k[len(prefix):])
-			if data == nil {
-				return false, fmt.Errorf("run owned by %s: %w", node, solve.ErrNotFound)
-			}
-			r, err := decodeRun("of node "+solve.ID(node), data)
-			out = append(out, r)
-			return true, err
-		}))
-	}
-	return out, err
 }

@@ -1,8 +1,10 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -58,7 +60,7 @@ func (s *Store) Events(ctx context.Context, id solve.ID, after uint64) (out []so
 // LiveSolves are those in no final state, oldest first.
 func (s *Store) LiveSolves(ctx context.Context) (out []solve.Solve, err error) {
 	err = s.view(ctx, func(t *tx) error {
-		return t.scan(live, nil, func(_, v []byte) (bool, error) {
+		return t.scan(liveIssue, nil, func(_, v []byte) (bool, error) {
 			one, err := t.solve(solve.ID(v))
 			out = append(out, one)
 			return true, err
@@ -67,6 +69,7 @@ func (s *Store) LiveSolves(ctx context.Context) (out []solve.Solve, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list live solves: %w", err)
 	}
+	slices.SortFunc(out, func(a, b solve.Solve) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	return out, nil
 }
 

@@ -121,42 +121,13 @@ func (t *tx) runsOf(id solve.ID) ([]solve.Run, error) {
 	return out, err
 }
 
-// putRun writes a run and keeps what is derived from it. old is nil for a new run.
-func (t *tx) putRun(old *solve.Run, r solve.Run) error {
+// putRun writes a run and its index entries.
+func (t *tx) putRun(r solve.Run) error {
 	data, err := encode(fmt.Sprintf("run %d of solve %s", r.N, r.Solve), r)
 	if err != nil {
 		return err
 	}
-	k := runKey(r.Solve, r.N)
-	t.put(runs, k, data)
-	if old != nil {
-		t.indexRun(*old, -1)
-	}
-	t.indexRun(r, +1)
+	t.put(runs, runKey(r.Solve, r.N), data)
+	t.indexRun(r)
 	return nil
-}
-
-// indexRun adds (+1) or removes (-1) what a run stands for in the indexes.
-func (t *tx) indexRun(r solve.Run, by int) {
-	if r.State.Final() {
-		return
-	}
-	id := string(r.Solve)
-	t.add(countPending(id), by)
-	k, b := runKey(r.Solve, r.N), queued
-	if r.State.Active() {
-		for _, c := range []key{
-			countProcess(), countInst(r.Repo.Installation), countRepo(r.Repo.ID), countSolve(id),
-		} {
-			t.add(c, by)
-		}
-		k, b = append(key(nil).text(r.Lease.Node), k...), runOwned
-	} else {
-		k = queuedKey(r)
-	}
-	if by < 0 {
-		t.del(b, k)
-		return
-	}
-	t.put(b, k, []byte(r.Solve))
 }

@@ -48,7 +48,7 @@ func (t *tx) wakeRestored(at time.Time) error {
 			return true, nil
 		}
 	}
-	err := errors.Join(t.scan(live, nil, collect(&owners, false)), t.scan(asks, nil, collect(&owners, true)),
+	err := errors.Join(t.scan(liveIssue, nil, collect(&owners, false)), t.scan(asks, nil, collect(&owners, true)),
 		t.scan(effectDue, nil, collect(&waiting, false)))
 	if err != nil {
 		return err

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	bbolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/solve"
@@ -29,37 +29,18 @@ const (
 	payloads   bucket = "payloads"   // received, guid: delivery with its payload
 	segments   bucket = "segments"   // id, n, attempt, token: committed bytes of the transcript's file
 	nodes      bucket = "nodes"      // node: end of its lease
-	gone       bucket = "gone"       // node: end of its lease; dead and owner of nothing
 	restored   bucket = "restored"   // solve or ask: when it came back from a backup
 
-	byTrigger  bucket = "by_trigger"  // trigger key: id
-	byIssue    bucket = "by_issue"    // repo, issue: id of the newest
-	live       bucket = "live"        // age: id, of solves in no final state
-	liveIssue  bucket = "live_issue"  // repo, issue: id
-	ended      bucket = "ended"       // ended, id: id, while its files are kept
-	indexed    bucket = "indexed"     // id: the index entries that stand for this solve now
-	claimFree  bucket = "claim_free"  // age: id, begun by a node that is gone or gave it up: can be claimed
-	claimOwned bucket = "claim_owned" // node, age: id, can be claimed once the node is dead
-	dueFree    bucket = "due_free"    // deadline, id: id, can be claimed after the deadline
-	dueOwned   bucket = "due_owned"   // node, deadline, id: id
-	queued     bucket = "queued"      // id, wave and n: queued runs
-	runOwned   bucket = "run_owned"   // node, id, n: runs at work
-	counts     bucket = "counts"      // kind, name: number of runs
-	effectDue  bucket = "effect_due"  // due or end of claim: effect key
-	spent      bucket = "spent"       // started, id: repo, installation; with the cost once the solve has ended
-
-	// Admission: who is next. Each level holds the best of the level below.
-	readySolves bucket = "ready_solves" // repo, installation, age: id, of solves that may start a run
-	readyRepos  bucket = "ready_repos"  // installation, running, age, repo: turn
-	readyInsts  bucket = "ready_insts"  // running, age, installation: turn
-	turnRepo    bucket = "turn_repo"    // repo, installation: its key in ready_repos
-	turnInst    bucket = "turn_inst"    // installation: its key in ready_insts
-
-	// The queue: which solve is claimed next.
-	waiting  bucket = "waiting"   // repo, age: id, queued and nobody's
-	claimed  bucket = "claimed"   // repo, id: id, of the other live solves
-	line     bucket = "line"      // claimed, age: id, the first that waits of each repository
-	lineRepo bucket = "line_repo" // repo: its key in line
+	byTrigger bucket = "by_trigger" // trigger key: id
+	byIssue   bucket = "by_issue"   // repo, issue: id of the newest
+	liveIssue bucket = "live_issue" // repo, issue: id, of solves in no final state
+	ended     bucket = "ended"      // ended, id: id, while its files are kept
+	waiting   bucket = "waiting"    // repo, age: id, of live solves that are queued and nobody's
+	begun     bucket = "begun"      // age: solve.Brief, of the other live solves
+	queued    bucket = "queued"     // id, wave and n: id, of queued runs
+	active    bucket = "active"     // id, n: node, of runs at work
+	effectDue bucket = "effect_due" // due or end of claim: effect key
+	spent     bucket = "spent"      // started, id: repo, installation; with the cost once the solve has ended
 )
 
 // migration takes the file from one layout to the next.
@@ -70,62 +51,64 @@ type migration func(*bbolt.Tx) error
 func migrations() []migration {
 	return []migration{
 		func(t *bbolt.Tx) error {
-			for _, b := range []bucket{
-				solves, sequences, runs, events, effects, asks, deliveries, payloads, segments, nodes, gone,
-				byTrigger, byIssue, live, liveIssue, ended, indexed, claimFree, claimOwned, dueFree, dueOwned,
-				queued, runOwned, counts, effectDue, readySolves, readyRepos, readyInsts, turnRepo, turnInst,
-			} {
-				if _, err := t.CreateBucket([]byte(b)); err != nil {
-					return fmt.Errorf("create bucket %s: %w", b, err)
-				}
-			}
-			return nil
+			return create(t, solves, sequences, runs, events, effects, asks, deliveries, payloads, segments, nodes,
+				byTrigger, byIssue, liveIssue, ended, queued, effectDue)
 		},
-		func(t *bbolt.Tx) error {
-			if _, err := t.CreateBucket([]byte(restored)); err != nil {
-				return fmt.Errorf("create bucket %s: %w", restored, err)
-			}
-			return nil // the next step makes the indexes of admission again
-		},
-		func(t *bbolt.Tx) error {
-			for _, b := range []bucket{spent, waiting, claimed, line, lineRepo} {
-				if _, err := t.CreateBucket([]byte(b)); err != nil {
-					return fmt.Errorf("create bucket %s: %w", b, err)
-				}
-			}
-			return errors.Join(reindex(t), bookAll(t))
-		},
+		func(t *bbolt.Tx) error { return create(t, restored) },
+		func(t *bbolt.Tx) error { return errors.Join(create(t, spent), bookAll(t)) },
+		simpleIndexes,
 	}
 }
 
-// reindex rebuilds the indexes of admission and of the queue: the first layout knew
-// one installation per repository, the second no queue.
-func reindex(b *bbolt.Tx) error {
-	for _, name := range []bucket{readySolves, readyRepos, readyInsts, turnRepo, turnInst} {
-		if err := b.DeleteBucket([]byte(name)); err != nil {
-			return fmt.Errorf("empty bucket %s: %w", name, err)
+func create(t *bbolt.Tx, list ...bucket) error {
+	for _, b := range list {
+		if _, err := t.CreateBucket([]byte(b)); err != nil {
+			return fmt.Errorf("create bucket %s: %w", b, err)
 		}
-		if _, err := b.CreateBucket([]byte(name)); err != nil {
-			return fmt.Errorf("create bucket %s: %w", name, err)
+	}
+	return nil
+}
+
+// simpleIndexes replaces the indexes of the first three layouts, which kept whose
+// turn it is up to date with every write, by those that are read when somebody asks.
+func simpleIndexes(b *bbolt.Tx) error {
+	const left = "gone" // nodes whose lease ended
+	if old := b.Bucket([]byte(left)); old != nil {
+		err := old.ForEach(func(node, _ []byte) error {
+			return b.Bucket([]byte(nodes)).Put(node, key(nil).num(0))
+		})
+		if err != nil {
+			return fmt.Errorf("keep the nodes that left: %w", err)
 		}
+	}
+	for _, name := range []string{
+		left, "live", "indexed", "claim_free", "claim_owned", "due_free", "due_owned", "run_owned", "counts", "ready_solves",
+		"ready_repos", "ready_insts", "turn_repo", "turn_inst", "waiting", "claimed", "line", "line_repo",
+	} {
+		if err := b.DeleteBucket([]byte(name)); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
+			return fmt.Errorf("delete bucket %s: %w", name, err)
+		}
+	}
+	if err := create(b, waiting, begun, active); err != nil {
+		return err
 	}
 	t := &tx{b: b}
 	return t.run(func(t *tx) error {
 		var ids []solve.ID
-		err := t.scan(live, nil, func(_, v []byte) (bool, error) {
+		err := t.scan(liveIssue, nil, func(_, v []byte) (bool, error) {
 			ids = append(ids, solve.ID(v))
 			return true, nil
 		})
 		for _, id := range ids {
-			var s solve.Solve
-			if s, err = t.solve(id); err != nil {
+			s, failed := t.solve(id)
+			list, unread := t.runsOf(id)
+			if err = errors.Join(err, failed, unread); err != nil {
 				return err
 			}
-			now := time.Now()
-			for _, p := range t.places(&s, now) { // whatever is said to stand there
-				t.put(p.B, p.K, []byte(id))
+			for _, r := range list {
+				t.indexRun(r)
 			}
-			if err = t.index(&s, now); err != nil {
+			if err = t.index(&s); err != nil {
 				return err
 			}
 		}

@@ -76,12 +76,11 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 		if err != nil {
 			return err
 		}
-		before := r
 		r.Progress = p
 		if len(lines) > 0 {
 			t.put(segments, g.key(), key(nil).num(old+uint64(len(lines))))
 		}
-		return t.putRun(&before, r)
+		return t.putRun(r)
 	})
 }
 

@@ -56,6 +56,17 @@ func (t *tx) del(b bucket, k []byte) {
 	}
 }
 
+// set makes a value the given one, nil removes it. What stands already is not written.
+func (t *tx) set(b bucket, k, v []byte) {
+	old := t.get(b, k)
+	switch {
+	case v == nil && old != nil:
+		t.del(b, k)
+	case v != nil && !bytes.Equal(old, v):
+		t.put(b, k, v)
+	}
+}
+
 // scan calls fn for each key with the prefix, in order, until it says stop. fn
 // must not write to the bucket.
 func (t *tx) scan(b bucket, prefix []byte, fn func(k, v []byte) (more bool, err error)) error {
@@ -83,26 +94,3 @@ func (t *tx) first(b bucket, prefix []byte) (k, v []byte) {
 	}
 	return k, v
 }
-
-// A count is kept in the transaction that changes what it counts.
-
-func (t *tx) count(k []byte) int { return int(num(t.get(counts, k))) }
-
-func (t *tx) add(k []byte, delta int) {
-	n := t.count(k) + delta
-	if n <= 0 {
-		t.del(counts, k)
-		return
-	}
-	t.put(counts, k, key(nil).num(uint64(n)))
-}
-
-// What is counted: runs at work of the process, an installation, a repository
-// and a solve, unfinished runs of a solve, and claimed solves of a repository.
-
-func countProcess() key          { return key("p") }
-func countInst(id int64) key     { return key("i").id(id) }
-func countRepo(id int64) key     { return key("r").id(id) }
-func countSolve(id string) key   { return key("s").text(id) }
-func countPending(id string) key { return key("u").text(id) }
-func countClaimed(id int64) key  { return key("c").id(id) }

@@ -16,8 +16,12 @@ type reader struct {
 func (r reader) Solve(id solve.ID) (solve.Solve, error)    { return r.solve(id) }
 func (r reader) Run(id solve.ID, n int) (solve.Run, error) { return r.run(id, n) }
 func (r reader) Runs(id solve.ID) ([]solve.Run, error)     { return r.runsOf(id), nil }
-func (r reader) Unfinished(id solve.ID) int                { return r.unfinished(id) }
 func (r reader) Alive(node string) bool                    { return r.alive(node, r.at) }
+
+// Unfinished implements [solve.Reader].
+func (r reader) Unfinished(id solve.ID, _ int) int {
+	return len(r.runsWhere(func(one solve.Run) bool { return one.Solve == id && !one.State.Final() }))
+}
 
 // write stores everything that follows from an event.
 func (d *data) write(all *solve.Transition, at time.Time) {

@@ -11,9 +11,6 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// recordVersion is the version of every record.
-const recordVersion = 1
-
 // data is everything the store holds. Values in the maps are never changed in
 // place, so that a copy of the maps is a copy of the data.
 type data struct {
@@ -130,21 +127,6 @@ func (d *data) runsWhere(fits func(solve.Run) bool) []solve.Run {
 
 func (d *data) runsOf(id solve.ID) []solve.Run {
 	return d.runsWhere(func(r solve.Run) bool { return r.Solve == id })
-}
-
-// count says how many runs fit.
-func (d *data) count(fits func(solve.Run) bool) (n int) {
-	for _, r := range d.runs {
-		if fits(r) {
-			n++
-		}
-	}
-	return n
-}
-
-// unfinished says how many runs of the solve are in no final state.
-func (d *data) unfinished(id solve.ID) int {
-	return d.count(func(r solve.Run) bool { return r.Solve == id && !r.State.Final() })
 }
 
 // live are the solves in no final state, oldest first.

@@ -15,30 +15,18 @@ import (
 // level-triggered and not dead, and left alone otherwise.
 func (d *data) want(e solve.Effect, at time.Time) {
 	old, known := d.effects[e.Key]
-	switch {
-	case !known:
-
-		e.V, e.State, e.Wanted, e.Applied, e.Token = recordVersion, solve.EffectPending, 1, 0, 0
-		if e.Due.IsZero() {
-			e.Due = at
-		}
-		d.order++
-		old = effect{e, d.order}
-	case !old.Kind.Level() || old.State == solve.EffectDead:
-		return
-	default:
-		old.Wanted++
-		if old.State == solve.EffectApplied {
-			d.order++
-			old.State, old.Due, old.order = solve.EffectPending, at, d.order
-		}
+	after, changed := e.First(at), true
+	if known {
+		after, changed = old.Again(at)
 	}
-	set(d, d.effects, e.Key, old)
-}
-
-// isDue says whether somebody may write the effect now.
-func isDue(e solve.Effect, now time.Time) bool {
-	return e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now)
+	if !changed {
+		return
+	}
+	if !known || old.State == solve.EffectApplied {
+		d.order++
+		old.order = d.order
+	}
+	set(d, d.effects, e.Key, effect{after, old.order})
 }
 
 // DueEffects returns what is to be written now, by installation, priority, age.
@@ -46,7 +34,7 @@ func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, 
 	var list []effect
 	err := s.view(ctx, func(d *data) error {
 		for _, e := range d.effects {
-			if isDue(e.Effect, now) {
+			if at, ok := e.NextLook(); ok && !at.After(now) {
 				list = append(list, e)
 			}
 		}

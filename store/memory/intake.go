@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 		return false, fmt.Errorf("accept delivery %q: not a usable GUID", d.GUID)
 	}
 	if w.Solve != nil {
-		if err := checkNew(*w.Solve); err != nil {
+		if err := solve.CheckNew(*w.Solve); err != nil {
 			return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
 		}
 	}
@@ -40,31 +39,16 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 
 // grant stores what a delivery asks for.
 func (d *data) grant(from solve.Delivery, w solve.Intent) error {
-	switch {
-	case w.Solve != nil:
-		wish := *w.Solve
-		if wish.Created.IsZero() {
-			wish.Created = from.Received
-		}
-		stored, created, err := d.insert(wish)
-		if err != nil || created || stored.Trigger.Key == wish.Trigger.Key {
-			return err
-		}
-		set(d, d.asks, from.GUID, solve.Command{
-			ID: from.GUID, Kind: solve.CommandRunning, Repo: wish.Repo, Issue: wish.Issue.Number,
-			Actor: wish.Trigger.Actor, CommentID: wish.Trigger.CommentID, At: from.Received,
-		})
-	case w.Command != nil:
-		ask := *w.Command
-		ask.ID = cmp.Or(ask.ID, from.GUID)
-		set(d, d.asks, ask.ID, ask)
+	ask, err := solve.Grant(from, w, d.insert)
+	if ask != nil {
+		set(d, d.asks, ask.ID, *ask)
 	}
-	return nil
+	return err
 }
 
 // Create stores a queued solve, or returns the one that stands for the same wish.
 func (s *Store) Create(ctx context.Context, wish solve.Solve) (stored solve.Solve, created bool, err error) {
-	if err := checkNew(wish); err != nil {
+	if err := solve.CheckNew(wish); err != nil {
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
 	}
 	wish.Created = s.at(wish.Created)
@@ -94,8 +78,7 @@ func (d *data) insert(s solve.Solve) (stored solve.Solve, created bool, err erro
 	if _, taken := d.solves[s.ID]; taken {
 		return solve.Solve{}, false, fmt.Errorf("solve %s: the ID is taken", s.ID)
 	}
-	s = private(s)
-	s.V, s.State, s.Lease, s.Seq = recordVersion, solve.StateQueued, solve.Lease{}, 0
+	s = private(s.Queued())
 	set(d, d.solves, s.ID, s)
 	set(d, d.latest, issueKey{s.Repo.ID, s.Issue.Number}, s.ID)
 	if p := s.Target(); p != nil {
@@ -130,24 +113,4 @@ func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) e
 		}
 		return nil
 	})
-}
-
-func checkNew(s solve.Solve) error {
-	if err := checkName(string(s.ID)); err != nil {
-		return fmt.Errorf("solve ID: %w", err)
-	}
-	if s.Trigger.Key == "" {
-		return errors.New("the trigger key is empty")
-	}
-	return nil
-}
-
-// checkName refuses what cannot be the name of a file.
-func checkName(name string) error {
-	const letters = "abcdefghijklmnopqrstuvwxyz"
-	const allowed = letters + "0123456789._-"
-	if name == "" || len(name) > 200 || name[0] == '.' || strings.Trim(name, allowed+strings.ToUpper(letters)) != "" {
-		return fmt.Errorf("%q is not a usable name", name)
-	}
-	return nil
 }

@@ -1,10 +1,8 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -12,8 +10,8 @@ import (
 
 // Heartbeat makes or renews a node's lease. It never revives a dead node.
 func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
-	if err := checkName(node); err != nil {
-		return fmt.Errorf("heartbeat: node: %w", err)
+	if err := solve.CheckName("node", node); err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return s.update(ctx, func(d *data) error {
 		if _, known := d.nodes[node]; known && !d.alive(node, now) {
@@ -47,49 +45,27 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (cla
 		if !d.alive(node, now) {
 			return lost("claim a solve: node %q", node)
 		}
-		list := d.claimable(now)
-		if len(list) == 0 {
+		var begun, waiting []solve.Brief
+		for _, one := range d.live() {
+			if one.Waiting() {
+				waiting = append(waiting, one.Brief())
+			} else {
+				begun = append(begun, one.Brief())
+			}
+		}
+		id := solve.NextClaim(reader{d, now}, begun, waiting, now)
+		if id == "" {
 			return fmt.Errorf("claim a solve: %w", solve.ErrNotFound)
 		}
-		one := list[0]
-		one.Lease = one.Lease.Next(node)
-		set(d, d.solves, one.ID, one)
-		claimed = private(one)
+		claimed = private(d.solves[id])
+		claimed.Lease = claimed.Lease.Next(node)
+		set(d, d.solves, id, private(claimed))
 		return nil
 	})
 	return claimed, err
 }
 
-// claimable are the solves that nobody live owns and that have something to do, in
-// the order of their turns: what left the queue before, then the queue, in which
-// the repository with the fewest other live solves is first. The older goes first among equals.
-func (d *data) claimable(now time.Time) (out []solve.Solve) {
-	begun := map[int64]int{}
-	for _, s := range d.live() {
-		free := !d.alive(s.Lease.Node, now)
-		if s.State != solve.StateQueued || !free {
-			begun[s.Repo.ID]++
-		}
-		if free && (s.State != solve.StateRunning || d.mustEnd(s, now)) {
-			out = append(out, s)
-		}
-	}
-	turn := func(s solve.Solve) int {
-		if s.State != solve.StateQueued {
-			return -1
-		}
-		return begun[s.Repo.ID]
-	}
-	slices.SortStableFunc(out, func(a, b solve.Solve) int { return cmp.Compare(turn(a), turn(b)) })
-	return out
-}
-
-// mustEnd says whether there is something to do for a running solve itself.
-func (d *data) mustEnd(s solve.Solve, now time.Time) bool {
-	return !s.CancelAt.IsZero() || s.Overdue(now) || d.unfinished(s.ID) == 0
-}
-
-// Rescue takes over the runs at work whose node is dead or gave them up.
+// Rescue takes over the runs at work whose node is dead.
 func (s *Store) Rescue(ctx context.Context, node string, now time.Time) (taken []solve.Run, err error) {
 	err = s.update(ctx, func(d *data) error {
 		if !d.alive(node, now) {

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -42,7 +41,7 @@ func (s *Store) Transcript(ctx context.Context, id solve.ID, n int) (out []byte,
 
 // PutArtifact stores or replaces a file of a solve.
 func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, content []byte) error {
-	if err := checkArtifact(id, name); err != nil {
+	if err := solve.CheckArtifact(id, name); err != nil {
 		return err
 	}
 	return s.update(ctx, func(d *data) error {
@@ -56,7 +55,7 @@ func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, conte
 
 // Artifact returns a file of a solve; [solve.ErrNotFound] if there is none.
 func (s *Store) Artifact(ctx context.Context, id solve.ID, name string) (out []byte, err error) {
-	if err := checkArtifact(id, name); err != nil {
+	if err := solve.CheckArtifact(id, name); err != nil {
 		return nil, err
 	}
 	err = s.view(ctx, func(d *data) error {
@@ -68,17 +67,4 @@ func (s *Store) Artifact(ctx context.Context, id solve.ID, name string) (out []b
 		return nil
 	})
 	return out, err
-}
-
-func checkArtifact(id solve.ID, name string) error {
-	if err := checkName(string(id)); err != nil {
-		return fmt.Errorf("solve ID: %w", err)
-	}
-	if err := checkName(name); err != nil {
-		return fmt.Errorf("artifact: %w", err)
-	}
-	if strings.ToLower(name) != name {
-		return fmt.Errorf("artifact %q: only lower-case names may be used", name)
-	}
-	return nil
 }
