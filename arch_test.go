@@ -67,14 +67,13 @@ var mayImport = map[string][]string{
 	"sandbox/local":          {"sandbox", "sandbox/egress", "sandbox/output", "internal/failpoint"},
 	"test/localtest":         {"sandbox", "sandbox/local", "sandbox/sandboxtest", "test/require"},
 	"sandbox/docker":         {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "sandbox/records", "internal/failpoint"},
-	"sandbox/e2b":            {"sandbox", "sandbox/cloud", "sandbox/e2b/envd", "sandbox/inside", "sandbox/records"},
-	"sandbox/cloud":          {"sandbox", "sandbox/inside", "sandbox/records", "internal/failpoint"},
-	"sandbox/prime":          {"sandbox", "sandbox/cloud", "sandbox/inside", "sandbox/prime/command", "sandbox/records"},
+	"sandbox/e2b":            {"sandbox", "sandbox/cloud", "sandbox/e2b/envd", "sandbox/guest", "sandbox/records"},
+	"sandbox/cloud":          {"sandbox", "sandbox/guest", "sandbox/records", "internal/failpoint"},
+	"sandbox/prime":          {"sandbox", "sandbox/cloud", "sandbox/guest", "sandbox/prime/command", "sandbox/records"},
 	"sandbox/egress":         {"internal/unixsock"},
 	"test/fakesandbox":       {"sandbox"},
 	"sandbox/sandboxtest":    {"sandbox"},
 	"sandbox/drivers":        {"sandbox", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/records"},
-	"sandbox/inside":         {"sandbox", "sandbox/output"},
 	"sandbox/guest":          {"sandbox", "sandbox/guest/protocol", "sandbox/output"},
 	"sandbox/guest/protocol": {},
 	"sandbox/guest/program":  {"sandbox/guest/protocol"},
@@ -207,7 +206,7 @@ func TestProductionIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 68_300 // while sandbox/guest and sandbox/inside, and sandbox/cloud and the old driver of E2B, are there side by side
+	const most = 68_300
 	if n := tree.Total(house.Production); n > most {
 		t.Errorf("production has %d lines, more than %d: `make house` says where", n, most)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Attach takes over the sandbox of a dead owner. One that was never opened to its
@@ -63,7 +63,7 @@ func (d *Driver) gone(ctx context.Context, n Note, why error) error {
 
 // takeOver makes this process the owner, on disk and then in the machine, and
 // finishes what the dead owner may have been about to do.
-func (d *Driver) takeOver(ctx context.Context, m inside.Remote, n Note) (*handle, error) {
+func (d *Driver) takeOver(ctx context.Context, m guest.Remote, n Note) (*handle, error) {
 	n.Owner = NewKey()
 	if err := d.journal.Write(n); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (d *Driver) takeOver(ctx context.Context, m inside.Remote, n Note) (*handle
 	if err := d.provider.Restrict(ctx, n); err != nil && !errors.Is(err, errors.ErrUnsupported) { // then it was never changed
 		return nil, err
 	}
-	in, err := inside.Attach(ctx, m, insideOptions(n))
+	in, err := guest.Attach(ctx, m, guestOptions(n))
 	if err != nil {
 		return nil, err
 	}

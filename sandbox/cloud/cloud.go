@@ -24,7 +24,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Provider is one service.
@@ -44,14 +44,14 @@ type Machines interface {
 	// Create makes the machine of a note and returns when commands can run in it and
 	// n.Allow is in force. It calls save as soon as n.ID is known. An error leaves
 	// what there is to be removed by the note.
-	Create(ctx context.Context, s sandbox.Spec, n *Note, base *Note, save func() error) (inside.Remote, error)
+	Create(ctx context.Context, s sandbox.Spec, n *Note, base *Note, save func() error) (guest.Remote, error)
 	// Wake returns the living machine of a note; sandbox.ErrGone if it has ended.
-	Wake(ctx context.Context, n Note) (inside.Remote, error)
+	Wake(ctx context.Context, n Note) (guest.Remote, error)
 	// Restrict replaces the hosts that a machine may reach.
 	Restrict(ctx context.Context, n Note) error
 	// KeepAlive is called every Interval while a handle is open, 0 for never. After
 	// sandbox.ErrGone it is not called again.
-	KeepAlive(ctx context.Context, n Note, box *inside.Box) error
+	KeepAlive(ctx context.Context, n Note, box *guest.Handle) error
 	Interval(n Note) time.Duration
 }
 
@@ -59,7 +59,7 @@ type Machines interface {
 type Snapshots interface {
 	// Snapshot freezes a machine and returns the snapshot's id. It sets n.Freezing and
 	// calls save before the first call, and clears it where nothing unwanted is left.
-	Snapshot(ctx context.Context, m inside.Remote, n *Note, save func() error) (id string, err error)
+	Snapshot(ctx context.Context, m guest.Remote, n *Note, save func() error) (id string, err error)
 	// HasSnapshot reports whether the snapshot of a base can be used. Where the service
 	// does not answer, the note counts.
 	HasSnapshot(ctx context.Context, n Note) bool

@@ -9,15 +9,15 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // handle is one open sandbox.
 type handle struct {
-	*inside.Box
+	*guest.Handle
 
 	driver  *Driver
-	machine inside.Remote
+	machine guest.Remote
 	owner   string
 	place   sandbox.Place
 	done    bool // closed, frozen or lost; read and written while the name is locked
@@ -26,10 +26,10 @@ type handle struct {
 	stopped chan struct{}
 }
 
-func (d *Driver) newHandle(in *inside.Box, m inside.Remote, n Note) *handle {
+func (d *Driver) newHandle(in *guest.Handle, m guest.Remote, n Note) *handle {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &handle{
-		Box: in, driver: d, machine: m, owner: n.Owner, stop: cancel, stopped: make(chan struct{}),
+		Handle: in, driver: d, machine: m, owner: n.Owner, stop: cancel, stopped: make(chan struct{}),
 		place: sandbox.Place{Driver: d.provider.Traits().Name, ID: n.ID, HourlyUSD: n.HourlyUSD},
 	}
 	go func() {
@@ -52,7 +52,7 @@ func (h *handle) keepAlive(ctx context.Context, n Note, every time.Duration) {
 			return
 		case <-tick.C:
 		}
-		err := h.driver.provider.KeepAlive(ctx, n, h.Box)
+		err := h.driver.provider.KeepAlive(ctx, n, h.Handle)
 		if errors.Is(err, sandbox.ErrGone) || ctx.Err() != nil {
 			return
 		}

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Wire is what a provider does inside one machine, each time with one request.
 type Wire interface {
-	// Start starts a program and sees it to its end. inside.ErrCut may have started it, other errors have not.
-	Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (code int, err error)
+	// Start starts a program and sees it to its end. guest.ErrCut may have started it, other errors have not.
+	Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error)
 	// Put writes a file of at most PartSize bytes, over one that is there.
 	Put(ctx context.Context, path string, data []byte) error
 	// Get opens a file; fs.ErrNotExist if there is none.
@@ -24,7 +24,7 @@ type Wire interface {
 	// Backoff tells how an error is waited for, nil for not at all.
 	Backoff(ctx context.Context, err error) *Backoff
 	// Explain makes an error the contract's: sandbox.ErrGone where the machine is known
-	// to be gone, inside.ErrCut where only the connection broke.
+	// to be gone, guest.ErrCut where only the connection broke.
 	Explain(ctx context.Context, err error) error
 	// Chowns reports whether files have to be given to the commands' user.
 	Chowns() bool
@@ -36,10 +36,10 @@ const PartSize = 4 << 20
 // Machine is one machine as package inside wants it.
 type Machine struct{ Wire Wire }
 
-var _ inside.Remote = Machine{}
+var _ guest.Remote = Machine{}
 
 // Run starts a program and sees it to its end.
-func (m Machine) Run(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (int, error) {
+func (m Machine) Run(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
 	code, begun := 0, false
 	err := Retry(ctx, func() (err error) {
 		code, err = m.Wire.Start(ctx, p, func(stderr bool, data []byte) {
@@ -48,7 +48,7 @@ func (m Machine) Run(ctx context.Context, p inside.Process, out func(stderr bool
 		})
 		return err
 	}, func(err error) *Backoff {
-		if begun { // it is the launcher's to repeat what has begun
+		if begun { // it is for package guest to repeat what has begun
 			return nil
 		}
 		return m.Wire.Backoff(ctx, err)
@@ -115,7 +115,7 @@ func (m Machine) repeat(ctx context.Context, do func() error) error {
 			return b
 		}
 		var lost *Lost
-		if errors.Is(err, inside.ErrCut) || errors.As(err, &lost) {
+		if errors.Is(err, guest.ErrCut) || errors.As(err, &lost) {
 			return broken
 		}
 		return nil
@@ -126,7 +126,7 @@ func (m Machine) repeat(ctx context.Context, do func() error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	if err = m.Wire.Explain(ctx, err); errors.Is(err, inside.ErrCut) { // a transfer is no view that could be had again
+	if err = m.Wire.Explain(ctx, err); errors.Is(err, guest.ErrCut) { // a transfer is no view that could be had again
 		err = fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}
 	return err
@@ -149,7 +149,7 @@ for ((i = 0; i <= $3; i++)); do rm -f -- "$2$i"; done`
 
 // script runs one of them as root.
 func (m Machine) script(ctx context.Context, text string, args ...string) error {
-	p := inside.Process{Argv: append([]string{"/bin/bash", "-c", text, "yudai"}, args...), Root: true}
+	p := guest.Process{Argv: append([]string{"/bin/bash", "-c", text, "yudai"}, args...), Root: true}
 	for try := 1; ; try++ {
 		var said strings.Builder
 		code, err := m.Run(ctx, p, func(_ bool, data []byte) {
@@ -158,7 +158,7 @@ func (m Machine) script(ctx context.Context, text string, args ...string) error 
 			}
 		})
 		switch {
-		case errors.Is(err, inside.ErrCut) && try < 4 && ctx.Err() == nil:
+		case errors.Is(err, guest.ErrCut) && try < 4 && ctx.Err() == nil:
 			continue
 		case err != nil:
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
@@ -132,11 +132,11 @@ func (d *Driver) create(ctx context.Context, s sandbox.Spec, n, base *Note) (*ha
 		}
 		return nil, d.provider.Explain(err)
 	}
-	in, err := inside.Open(ctx, m, insideOptions(*n))
+	in, err := guest.Open(ctx, m, guestOptions(*n))
 	switch {
 	case errors.Is(err, sandbox.ErrSetting):
 		return nil, fmt.Errorf("%s: %w", d.options.Origin, err)
-	case errors.Is(err, inside.ErrCut):
+	case errors.Is(err, guest.ErrCut):
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	case err != nil:
 		return nil, err
@@ -149,6 +149,6 @@ func (d *Driver) create(ctx context.Context, s sandbox.Spec, n, base *Note) (*ha
 	return d.newHandle(in, m, *n), nil
 }
 
-func insideOptions(n Note) inside.Options {
-	return inside.Options{Name: n.Name, Token: n.Owner, User: n.User, OOM: "vmstat", Launch: n.Launch}
+func guestOptions(n Note) guest.Options {
+	return guest.Options{Name: n.Name, Token: n.Owner, User: n.User, OOM: "vmstat", Launch: n.Launch}
 }

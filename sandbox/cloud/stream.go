@@ -11,7 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // ErrStalled ends a stream or a transfer that has not moved for too long.
@@ -101,7 +101,7 @@ func ClientOptions() connect.ClientOption {
 }
 
 // Drain reads a stream to its end. What is not the word of the other side is
-// inside.ErrCut: only a stream that was ended by it has ended.
+// guest.ErrCut: only a stream that was ended by it has ended.
 func Drain[Event any](s *connect.ServerStreamForClient[Event], err error, event func(*Event)) error {
 	if err != nil {
 		return CallError(err)
@@ -114,7 +114,7 @@ func Drain[Event any](s *connect.ServerStreamForClient[Event], err error, event 
 }
 
 // CallError is the error of a generated client as a [Refusal] where somebody refused,
-// and inside.ErrCut where the request may have been carried out.
+// and guest.ErrCut where the request may have been carried out.
 func CallError(err error) error {
 	var r *Refusal
 	var c *connect.Error
@@ -124,7 +124,7 @@ func CallError(err error) error {
 	case errors.As(err, &c) && connect.IsWireError(err):
 		return &Refusal{Origin: Stream, Status: http.StatusOK, Code: c.Code().String(), Message: c.Message()}
 	}
-	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	return fmt.Errorf("%w: %w", guest.ErrCut, err)
 }
 
 // Stream is the origin of what the other side of a stream refuses.

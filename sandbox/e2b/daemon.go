@@ -19,7 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // envdPort is where the daemon listens inside a sandbox.
@@ -123,7 +123,7 @@ func (d *daemon) authorized(ctx context.Context, do func() error) error {
 }
 
 // Start starts a program one time.
-func (d *daemon) Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (code int, err error) {
+func (d *daemon) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error) {
 	user := plainUser
 	if p.Root {
 		user = rootUser
@@ -234,7 +234,7 @@ func (d *daemon) Explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
 		return err
-	case !errors.As(err, &r) || errors.Is(err, inside.ErrCut):
+	case !errors.As(err, &r) || errors.Is(err, guest.ErrCut):
 		return d.look(ctx, err)
 	case r.Origin == cloud.Stream:
 		switch r.Code {
@@ -247,7 +247,7 @@ func (d *daemon) Explain(ctx context.Context, err error) error {
 	case r.Status >= http.StatusInternalServerError, r.Status == http.StatusConflict:
 		return d.look(ctx, err)
 	case r.Status == http.StatusTooManyRequests:
-		return fmt.Errorf("%w: %w", inside.ErrCut, err)
+		return fmt.Errorf("%w: %w", guest.ErrCut, err)
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (d *daemon) Explain(ctx context.Context, err error) error {
 func (d *daemon) look(ctx context.Context, err error) error {
 	health := d.health(ctx)
 	if health == nil {
-		return fmt.Errorf("%w: %w", inside.ErrCut, err)
+		return fmt.Errorf("%w: %w", guest.ErrCut, err)
 	}
 	err = fmt.Errorf("%w (%w)", err, health)
 	look, cancel := context.WithTimeout(ctx, 3*d.provider.rhythm.health)
@@ -275,7 +275,7 @@ func (d *daemon) look(ctx context.Context, err error) error {
 	case failed != nil && cloud.HasStatus(err, http.StatusBadGateway) && strings.Contains(err.Error(), "not found"):
 		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
 	}
-	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	return fmt.Errorf("%w: %w", guest.ErrCut, err)
 }
 
 // health asks whether the daemon lives.

@@ -26,7 +26,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
@@ -143,7 +143,7 @@ func (p *provider) learn(m machine) machine {
 
 // Create gets a machine by the best way there is: a fork of the base's parent, or a
 // new one of the snapshot or the template.
-func (p *provider) Create(ctx context.Context, s sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (inside.Remote, error) {
+func (p *provider) Create(ctx context.Context, s sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (guest.Remote, error) {
 	var m machine
 	var forked bool
 	var err error
@@ -220,7 +220,7 @@ func (p *provider) measure(ctx context.Context, s sandbox.Spec, n *cloud.Note) e
 
 // Wake reads a sandbox by its id, never by a list: one that is being frozen is
 // missing there. One that is paused is woken.
-func (p *provider) Wake(ctx context.Context, n cloud.Note) (inside.Remote, error) {
+func (p *provider) Wake(ctx context.Context, n cloud.Note) (guest.Remote, error) {
 	m, err := p.get(ctx, n.ID)
 	if err == nil && (m.State == paused || m.Token == "") {
 		m, err = p.connect(ctx, n.ID, n.Life(p.config.Lease))
@@ -250,7 +250,7 @@ func (p *provider) Restrict(ctx context.Context, n cloud.Note) error {
 func (p *provider) Interval(cloud.Note) time.Duration { return p.config.Lease / 3 }
 
 // KeepAlive asks for more time: without us the sandbox ends by itself.
-func (p *provider) KeepAlive(ctx context.Context, n cloud.Note, _ *inside.Box) error {
+func (p *provider) KeepAlive(ctx context.Context, n cloud.Note, _ *guest.Handle) error {
 	if !n.Until.IsZero() && !time.Now().Before(n.Until) {
 		return fmt.Errorf("its time to live is over: %w", sandbox.ErrGone)
 	}

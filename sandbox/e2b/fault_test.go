@@ -13,7 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
 )
 
@@ -285,7 +285,7 @@ func TestToken(t *testing.T) {
 	secret, old := *e.token.Load(), "ea_wrong_token"
 	e.token.Store(&old)
 	n := cloud.Machine{Wire: e}
-	if code, err := n.Run(t.Context(), inside.Process{Argv: []string{"/bin/bash", "-c", "exit 7"}}, func(bool, []byte) {}); err != nil || code != 7 {
+	if code, err := n.Run(t.Context(), guest.Process{Argv: []string{"/bin/bash", "-c", "exit 7"}}, func(bool, []byte) {}); err != nil || code != 7 {
 		t.Errorf("with an old token: %d, %v", code, err)
 	}
 	in := s.Inject(e2bsim.Fault{On: e2bsim.CallStart, Kind: e2bsim.FaultStatus, Status: 401, Message: "bad token " + secret, Count: -1})
@@ -343,7 +343,7 @@ func TestQuiet(t *testing.T) {
 	sb := open(t, d, sandbox.Spec{Name: "a"})
 	e := daemonOf(t, d, sb)
 	ctx, cancel := context.WithCancel(t.Context())
-	view := inside.Process{Argv: []string{"/bin/bash", "-c", "echo up; exec sleep 300"}, Root: true}
+	view := guest.Process{Argv: []string{"/bin/bash", "-c", "echo up; exec sleep 300"}, Root: true}
 	_, err := e.Start(ctx, view, func(bool, []byte) { cancel() })
 	if err == nil {
 		t.Fatal("the view was not cut")

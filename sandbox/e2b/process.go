@@ -17,7 +17,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // run starts a process and follows its stream to the end. No deadline travels with
@@ -53,7 +53,7 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 	case err != nil:
 		return 0, err
 	case end == nil:
-		return 0, fmt.Errorf("%w: the stream ended before the process", inside.ErrCut)
+		return 0, fmt.Errorf("%w: the stream ended before the process", guest.ErrCut)
 	}
 	return exitCode(end), nil
 }

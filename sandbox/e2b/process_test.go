@@ -8,7 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"io"
@@ -32,7 +32,7 @@ func TestStreamCutAnywhere(t *testing.T) {
 		whole := x.body()
 		for n := range len(whole) {
 			_, err := recorded(body(whole[:n])).run(t.Context(), &envd.StartRequest{}, "", func(bool, []byte) {})
-			if !errors.Is(err, inside.ErrCut) {
+			if !errors.Is(err, guest.ErrCut) {
 				t.Fatalf("%s cut after %d of %d bytes: %v", x.Name, n, len(whole), err)
 			}
 		}
@@ -57,7 +57,7 @@ func TestOddStreams(t *testing.T) {
 		"no end of the process": "\x02\x00\x00\x00\x02{}",
 	} {
 		_, err := recorded(body([]byte(text))).run(t.Context(), &envd.StartRequest{}, "", func(bool, []byte) {})
-		if !errors.Is(err, inside.ErrCut) {
+		if !errors.Is(err, guest.ErrCut) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -125,9 +125,9 @@ func TestStartRequest(t *testing.T) {
 		}))
 		d.provider.rhythm.keepalive = every
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // never becomes a header
-		_, err := d.Start(ctx, inside.Process{Argv: []string{"/bin/true"}, Root: true}, func(bool, []byte) {})
+		_, err := d.Start(ctx, guest.Process{Argv: []string{"/bin/true"}, Root: true}, func(bool, []byte) {})
 		cancel()
-		if !errors.Is(err, inside.ErrCut) || sent.Stdin == nil || *sent.Stdin {
+		if !errors.Is(err, guest.ErrCut) || sent.Stdin == nil || *sent.Stdin {
 			t.Errorf("%v, stdin %v", err, sent.Stdin)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // snapshotPrefix begins the names of our snapshots.
 func (p *provider) snapshotPrefix() string { return "yudai-" + p.journal.Deployment() + "-" }
 
 // Snapshot freezes a copy of the machine under a name that is noted before.
-func (p *provider) Snapshot(ctx context.Context, m inside.Remote, n *cloud.Note, save func() error) (string, error) {
+func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, save func() error) (string, error) {
 	if d, ok := m.(cloud.Machine).Wire.(*daemon); ok {
 		if err := d.endOldViews(ctx); err != nil {
 			p.log.Warn().Err(err).Str(logkey.SandboxID, n.Name).Msg("views of old commands not ended")

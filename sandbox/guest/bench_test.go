@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/test/machine"
 )
 
-// BenchmarkExec compares a command under the launcher with the bare program.
+// BenchmarkExec compares a command under its supervisor with the bare program.
 func BenchmarkExec(b *testing.B) {
 	m, err := machine.Start(machine.Options{Dir: b.TempDir() + "/m"})
 	if err != nil {

@@ -159,3 +159,16 @@ func TestOldOwnerIsRefused(t *testing.T) {
 		t.Errorf("the old owner's command: %v, want ErrGone", err)
 	}
 }
+
+// TestShortCommands: a command that is over before anybody looks at it has its output
+// and its end.
+func TestShortCommands(t *testing.T) {
+	t.Parallel()
+	sb := open(t, newProvider(t), "short")
+	for i := range 200 {
+		out, _, err := sandbox.Output(t.Context(), sb, sandbox.Command{Argv: []string{"echo", "hi"}})
+		if err != nil || out != "hi\n" {
+			t.Fatalf("command %d: %q, %v", i, out, err)
+		}
+	}
+}

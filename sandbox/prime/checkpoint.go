@@ -11,7 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // checkpoint holds the files of a sandbox at one moment.
@@ -34,7 +34,7 @@ const freezing = "checkpoint"
 // Snapshot makes a checkpoint that can be restored, of files that are all on the
 // disk. What an attempt leaves that failed cannot be deleted while the sandbox runs:
 // its note says so until the end.
-func (p *provider) Snapshot(ctx context.Context, m inside.Remote, n *cloud.Note, save func() error) (string, error) {
+func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, save func() error) (string, error) {
 	if !p.freezes() {
 		return "", notOffered()
 	}
@@ -53,7 +53,7 @@ func (p *provider) Snapshot(ctx context.Context, m inside.Remote, n *cloud.Note,
 	if err := save(); err != nil { // before the call that it is about
 		return "", err
 	}
-	code, err := m.Run(ctx, inside.Process{Argv: []string{"/bin/bash", "-c", "sync"}, Root: true}, func(bool, []byte) {})
+	code, err := m.Run(ctx, guest.Process{Argv: []string{"/bin/bash", "-c", "sync"}, Root: true}, func(bool, []byte) {})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("sync: exit %d", code)
 	}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/prime/command"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
@@ -128,5 +128,5 @@ func (d *TestDriver) Restrict(ctx context.Context, id string, allow []string) er
 // Run runs a program in a sandbox of that id.
 func (d *TestDriver) Run(ctx context.Context, id string, argv ...string) (int, error) {
 	m := cloud.Machine{Wire: &machine{provider: d.p, id: id}}
-	return m.Run(ctx, inside.Process{Argv: argv}, func(bool, []byte) {})
+	return m.Run(ctx, guest.Process{Argv: argv}, func(bool, []byte) {})
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/prime/command"
 )
 
@@ -44,7 +44,7 @@ const startPath = "/command_session.CommandSession/Start"
 const day = "86400000"
 
 // Start starts a program one time.
-func (m *machine) Start(ctx context.Context, p inside.Process, out func(stderr bool, data []byte)) (int, error) {
+func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
 	spec := &command.CommandSpec{Cmd: p.Argv[0], Args: p.Argv[1:]}
 	if p.Root && m.user != "" {
 		spec.User = proto.String("root")
@@ -55,7 +55,7 @@ func (m *machine) Start(ctx context.Context, p inside.Process, out func(stderr b
 		return err
 	})
 	if err == nil && code < 0 {
-		err = fmt.Errorf("%w: the launcher was killed", inside.ErrCut)
+		err = fmt.Errorf("%w: the program inside was killed", guest.ErrCut)
 	}
 	return code, err
 }
@@ -87,9 +87,9 @@ func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest,
 	})
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), cloud.ErrStalled):
-		return 0, fmt.Errorf("%w: %w", inside.ErrCut, cloud.ErrStalled)
+		return 0, fmt.Errorf("%w: %w", guest.ErrCut, cloud.ErrStalled)
 	case err == nil && end == nil:
-		return 0, fmt.Errorf("%w: the stream ended before the command", inside.ErrCut)
+		return 0, fmt.Errorf("%w: the stream ended before the command", guest.ErrCut)
 	}
 	return int(end.GetExitCode()), err
 }
@@ -222,7 +222,7 @@ func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
 // is told whether the sandbox is there at all.
 func (m *machine) Explain(ctx context.Context, err error) error {
 	var r *cloud.Refusal
-	refused := errors.As(err, &r) && !errors.Is(err, inside.ErrCut)
+	refused := errors.As(err, &r) && !errors.Is(err, guest.ErrCut)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
 		return err
@@ -245,10 +245,10 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 	if n, ended := m.provider.hasEnded(ctx, m.id); ended {
 		return fmt.Errorf("%w: %s", sandbox.ErrGone, n)
 	}
-	if errors.Is(err, inside.ErrCut) {
+	if errors.Is(err, guest.ErrCut) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", inside.ErrCut, err)
+	return fmt.Errorf("%w: %w", guest.ErrCut, err)
 }
 
 // isGone reports whether the gateway, or the control plane about the way to it, says
@@ -277,7 +277,7 @@ func outOfSpace(err error) bool {
 func passes(err error) bool {
 	var r *cloud.Refusal
 	if !errors.As(err, &r) {
-		return cloud.Transient(err) || errors.Is(err, inside.ErrCut)
+		return cloud.Transient(err) || errors.Is(err, guest.ErrCut)
 	}
 	return isGone(err) && r.Status != http.StatusGone || cloud.Transient(err) ||
 		cloud.HasStatus(err, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests) ||
@@ -299,7 +299,7 @@ func (m *machine) echo(ctx context.Context, limit time.Duration) (said string, c
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out strings.Builder
-	code, err = m.Start(ctx, inside.Process{Argv: []string{"/bin/bash", "-c", `echo "$EUID:$(id -un)"`}}, func(stderr bool, data []byte) {
+	code, err = m.Start(ctx, guest.Process{Argv: []string{"/bin/bash", "-c", `echo "$EUID:$(id -un)"`}}, func(stderr bool, data []byte) {
 		if !stderr && out.Len() < 1000 {
 			out.Write(data)
 		}

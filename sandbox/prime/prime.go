@@ -25,7 +25,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
@@ -172,7 +172,7 @@ func (p *provider) Plan(s sandbox.Spec, n *cloud.Note, base *cloud.Note) error {
 }
 
 // Create asks for the sandbox and waits until commands can run in it.
-func (p *provider) Create(ctx context.Context, _ sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (inside.Remote, error) {
+func (p *provider) Create(ctx context.Context, _ sandbox.Spec, n *cloud.Note, base *cloud.Note, save func() error) (guest.Remote, error) {
 	o, err := p.create(ctx, n.Request)
 	if err != nil {
 		if s := cloud.StatusOf(err); base != nil && s >= 400 && s < 500 && !p.HasSnapshot(ctx, *base) {
@@ -208,7 +208,7 @@ func (p *provider) machine(n cloud.Note) *machine {
 }
 
 // Wake returns the machine of a note if it lives.
-func (p *provider) Wake(ctx context.Context, n cloud.Note) (inside.Remote, error) {
+func (p *provider) Wake(ctx context.Context, n cloud.Note) (guest.Remote, error) {
 	o, err := p.get(ctx, n.ID)
 	if cloud.IsMissing(err) || err == nil && o.Status.ended() {
 		return nil, sandbox.ErrGone
@@ -226,7 +226,7 @@ func (p *provider) Interval(n cloud.Note) time.Duration {
 }
 
 // KeepAlive uses a sandbox.
-func (p *provider) KeepAlive(ctx context.Context, _ cloud.Note, box *inside.Box) error {
+func (p *provider) KeepAlive(ctx context.Context, _ cloud.Note, box *guest.Handle) error {
 	_, err := box.Launched(ctx)
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/inside"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/prime"
 )
 
@@ -317,19 +317,19 @@ func TestStreamEnds(t *testing.T) {
 	const start, end3, last = "00000000060a040a02082a", "00000000170a151a13080610011a0d65786974207374617475732033", "02000000027b7d"
 	for frames, want := range map[string]error{
 		start + end3 + last:                     nil,
-		start + last:                            inside.ErrCut,
-		last:                                    inside.ErrCut,
-		start + end3:                            inside.ErrCut,
-		"":                                      inside.ErrCut,
-		start + end3 + "0200000001ff":           inside.ErrCut,
-		start + "00000000060a041a020801" + last: inside.ErrCut, // -1: it was killed, and the launcher knows how the command ended
-		start + end3 + frameOf("unavailable"):   inside.ErrCut,
-		start + frameOf("internal"):             inside.ErrCut,
-		start + frameOf("deadline_exceeded"):    inside.ErrCut,
+		start + last:                            guest.ErrCut,
+		last:                                    guest.ErrCut,
+		start + end3:                            guest.ErrCut,
+		"":                                      guest.ErrCut,
+		start + end3 + "0200000001ff":           guest.ErrCut,
+		start + "00000000060a041a020801" + last: guest.ErrCut, // -1: it was killed, and its supervisor knows how the command ended
+		start + end3 + frameOf("unavailable"):   guest.ErrCut,
+		start + frameOf("internal"):             guest.ErrCut,
+		start + frameOf("deadline_exceeded"):    guest.ErrCut,
 		frameOf("not_found"):                    sandbox.ErrGone,
 		frameOf("resource_exhausted"):           sandbox.ErrCapacity,
 		frameOf("unimplemented"):                sandbox.ErrUnavailable,
-		frameOf("unauthenticated"):              inside.ErrCut,
+		frameOf("unauthenticated"):              guest.ErrCut,
 	} {
 		header := http.Header{}
 		d := alone(t, io.Discard, func(w http.ResponseWriter, r *http.Request) {

@@ -88,14 +88,16 @@ const patience = 2 * time.Second
 
 func (v *view) follow() protocol.Answer {
 	for began := time.Now(); ; v.wait() {
-		running := v.job.supervised()
-		ended := v.job.ended() // looked at before the output: nothing comes after the end
+		// In this order: a supervisor that is seen to have ended has written everything,
+		// and nothing comes after the end.
+		pid := v.job.supervisor()
+		running := pid != 0 && supervises(pid)
+		ended := v.job.ended()
 		v.show()
 		switch {
 		case ended:
 			return v.end(running)
-		case !running && v.job.ended(): // just now
-		case !running && (v.job.supervisor() != 0 || time.Since(began) > patience):
+		case pid != 0 && !running, pid == 0 && time.Since(began) > patience:
 			return v.lost()
 		}
 	}
@@ -171,7 +173,7 @@ func killCommand(r protocol.Request) protocol.Answer {
 	}
 	over := within(6*time.Second, func() bool {
 		endTree(func(all processes) set { return all.ofCommand(j).with(all.strays()) }, time.Second)
-		return j.ended() || j.supervisor() != 0 && !j.supervised()
+		return j.ended() || j.orphaned()
 	})
 	if !over {
 		return failed("it still runs")

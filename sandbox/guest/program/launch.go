@@ -39,7 +39,7 @@ func launch(r protocol.Request) protocol.Answer {
 		}
 	}
 	within(startPatience, func() bool {
-		return exists(j.file("up")) || exists(j.file("other")) || j.supervisor() != 0 && !j.supervised()
+		return exists(j.file("up")) || exists(j.file("other")) || j.orphaned()
 	})
 	switch {
 	case exists(j.file("up")):
@@ -126,7 +126,7 @@ func halt(r protocol.Request) protocol.Answer {
 			return protocol.Answer{Result: protocol.OK}
 		}
 		within(6*time.Second, func() bool {
-			return exists(j.file("up")) || exists(j.file("other")) || j.supervisor() != 0 && !j.supervised()
+			return exists(j.file("up")) || exists(j.file("other")) || j.orphaned()
 		})
 		if exists(j.file("other")) {
 			return protocol.Answer{Result: protocol.OK}

@@ -66,8 +66,18 @@ func (j job) supervisor() int {
 // supervised reports whether the job's supervisor lives.
 func (j job) supervised() bool {
 	pid := j.supervisor()
-	return pid != 0 && living(pid) && ours(pid) // its number may have become another's
+	return pid != 0 && supervises(pid)
 }
+
+// orphaned reports whether the job had a supervisor that does not live any more.
+func (j job) orphaned() bool {
+	pid := j.supervisor()
+	return pid != 0 && !supervises(pid)
+}
+
+// supervises reports whether a process is still a supervisor: its number may have become
+// another's.
+func supervises(pid int) bool { return living(pid) && ours(pid) }
 
 // ended reports whether it is written down how the job ended.
 func (j job) ended() bool { return exists(j.file("rc")) }
