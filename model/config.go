@@ -116,7 +116,7 @@ func (e Entry) validate(report func(key, problem string)) {
 		report("name", bad)
 	}
 	e.validateProvider(report)
-	if c := Capability(e.Temperature); c != "" && c != Accepted && c != Ignored && c != Refused {
+	if c := solve.TemperatureRule(e.Temperature); c != "" && c != solve.TemperatureAccepted && c != solve.TemperatureIgnored && c != solve.TemperatureRefused {
 		report("temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // Terms are what requests to a model may say, and what they have to.
@@ -31,13 +32,13 @@ type Terms struct {
 }
 
 // terms fits requests of one API to the model, for a temperature and what the model does with one.
-func (e Entry) terms(api string, temperature *float64, accepts Capability) Terms {
+func (e Entry) terms(api string, temperature *float64, accepts solve.TemperatureRule) Terms {
 	t := Terms{Model: e.model(), Temperature: temperature, MaxTokens: e.MaxTokens, Effort: e.ReasoningEffort, Newer: e.own(), Thinks: true}
 	if e.Provider == Scripted {
 		return t
 	}
-	reasons := e.Provider == OpenAI && capability(e.model()) == Refused
-	if accepts == Refused {
+	reasons := e.Provider == OpenAI && temperatureRule(e.model()) == solve.TemperatureRefused
+	if accepts == solve.TemperatureRefused {
 		t.Refused = sampling()
 	}
 	switch {

@@ -38,7 +38,7 @@ func duo(t *testing.T) *model.Set {
 func TestRoulette(t *testing.T) {
 	t.Parallel()
 	set := duo(t)
-	if err := set.Ready("duo"); err != nil || !set.Metered("duo") || set.Temperature("duo") != model.Accepted {
+	if err := set.Ready("duo"); err != nil || !set.Metered("duo") || set.Temperature("duo") != solve.TemperatureAccepted {
 		t.Fatalf("ready %v, metered %v, temperature %s", err, set.Metered("duo"), set.Temperature("duo"))
 	}
 	draws := func(x solve.Experiment, task string) (out []string) {

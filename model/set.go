@@ -109,20 +109,20 @@ func (s *Set) Ready(name string) error {
 	return err
 }
 
-// Temperature is what a model does with a temperature; Accepted for an unknown name.
-func (s *Set) Temperature(name string) Capability {
+// Temperature is what a model does with a temperature; solve.TemperatureAccepted for an unknown name.
+func (s *Set) Temperature(name string) solve.TemperatureRule {
 	e, err := s.entry(name)
 	switch {
 	case err != nil, e.Provider == Scripted && e.Temperature == "":
-		return Accepted
+		return solve.TemperatureAccepted
 	case e.Temperature != "":
-		return Capability(e.Temperature)
-	case e.Provider == Roulette && slices.ContainsFunc(e.Members, func(name string) bool { return s.Temperature(name) == Accepted }):
-		return Accepted
+		return solve.TemperatureRule(e.Temperature)
+	case e.Provider == Roulette && slices.ContainsFunc(e.Members, func(name string) bool { return s.Temperature(name) == solve.TemperatureAccepted }):
+		return solve.TemperatureAccepted
 	case e.Provider == Roulette:
-		return Refused
+		return solve.TemperatureRefused
 	}
-	return capability(e.model())
+	return temperatureRule(e.model())
 }
 
 // Metered says whether the calls of a model have a price. Where they have none,
@@ -148,7 +148,7 @@ func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Temperature(name) != Accepted {
+	if s.Temperature(name) != solve.TemperatureAccepted {
 		x.Temperature = nil
 	}
 	if e.Provider == Roulette {

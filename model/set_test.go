@@ -82,13 +82,13 @@ func TestValidate(t *testing.T) {
 
 func TestCapabilityTable(t *testing.T) {
 	t.Parallel()
-	for want, names := range map[model.Capability][]string{
-		model.Refused: {
+	for want, names := range map[solve.TemperatureRule][]string{
+		solve.TemperatureRefused: {
 			"gpt-5", "gpt-5-mini", "gpt-5.4", "gpt-5.1-codex", "gpt-6-sol", "gpt-5-2025-08-07", "openai/gpt-5", "o1", "o3-mini", "o4-mini-2025-04-16",
 			"codex-mini-latest", "claude-opus-4-7", "claude-opus-4-8", "claude-opus-5", "claude-opus-5-5", "claude-sonnet-5", "claude-sonnet-5-5-20260928",
 			"claude-haiku-5-5", "claude-fable-5-1", "claude-mythos-5", "claude-mythos-preview", "anthropic/claude-opus-4.7", "anthropic/claude-4.7-opus", "Claude-Opus-5",
 		},
-		model.Accepted: {
+		solve.TemperatureAccepted: {
 			"gpt-4.1", "gpt-4.1-mini", "gpt-4o", "gpt-4o-mini-2024-07-18", "gpt-3.5-turbo", "gpt-5-chat-latest", "gpt-oss-120b",
 			"claude-opus-4-6", "claude-opus-4-5-20251101", "claude-sonnet-4-20250514", "claude-sonnet-4-6", "claude-haiku-4-5", "claude-3-5-sonnet-20241022",
 			"claude-3-opus-20240229", "anthropic/claude-3.7-sonnet", "qwen3-coder:30b", "deepseek-chat", "olmo-2", "o", "",
@@ -115,7 +115,7 @@ func TestConfigOverridesTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Temperature("gpt-5") != model.Accepted || s.Temperature("local") != model.Ignored {
+	if s.Temperature("gpt-5") != solve.TemperatureAccepted || s.Temperature("local") != solve.TemperatureIgnored {
 		t.Error(s.Temperature("gpt-5"), s.Temperature("local"))
 	}
 }
@@ -239,7 +239,7 @@ func TestScriptedModels(t *testing.T) {
 		temp *float64
 		want string
 	}{{"file", &warm, "warm"}, {"file", nil, "cold"}, {"brought", &warm, "brought"}, {"gpt-5", &warm, "brought"}} {
-		if s.Temperature(c.name) != model.Accepted || s.Ready(c.name) != nil {
+		if s.Temperature(c.name) != solve.TemperatureAccepted || s.Ready(c.name) != nil {
 			t.Error(c.name, s.Temperature(c.name), s.Ready(c.name))
 		}
 		m, err := s.Open(c.name, solve.Experiment{Temperature: c.temp})

@@ -29,7 +29,7 @@ type Upstream struct {
 	client
 	http    *http.Client
 	root    string // where the APIs begin
-	accepts Capability
+	accepts solve.TemperatureRule
 }
 
 // Upstream returns the model of an experiment for calls as they are. The error is one of
@@ -47,7 +47,7 @@ func (s *Set) Upstream(name string, x solve.Experiment) (*Upstream, error) {
 		return nil, err
 	}
 	accepts := s.Temperature(name)
-	if accepts != Accepted {
+	if accepts != solve.TemperatureAccepted {
 		x.Temperature = nil
 	}
 	if e.Timeout == 0 {

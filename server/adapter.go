@@ -5,7 +5,6 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
-	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -22,18 +21,4 @@ func (h hub) Clone(ctx context.Context, repo solve.Repo) (string, git.Auth, func
 		return "", git.Auth{}, nil, err
 	}
 	return a.URL, git.Auth{User: "x-access-token", Password: a.Token.Reveal()}, release, nil
-}
-
-// modelSet gives the solver the capability table in the matrix's words.
-type modelSet struct{ *model.Set }
-
-func (m modelSet) Temperature(name string) solve.TemperatureRule {
-	switch m.Set.Temperature(name) {
-	case model.Ignored:
-		return solve.TemperatureIgnores
-	case model.Refused:
-		return solve.TemperatureRefuses
-	default:
-		return solve.TemperatureTakes
-	}
 }

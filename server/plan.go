@@ -13,16 +13,16 @@ func (c Config) Plan(req solve.Request, getenv func(string) string) (solve.Plan,
 	if err != nil {
 		return solve.Plan{}, err
 	}
-	return c.plan(req, set.Names(), modelSet{set}.Temperature)
+	return c.plan(req, set.Names(), set.Temperature)
 }
 
 // PlanFor is the plan of a request for the models of published results, configured or
 // not. Where the results tell no temperature, none makes a difference.
 func (c Config) PlanFor(req solve.Request, results solve.Results) (solve.Plan, error) {
-	rule := func(string) solve.TemperatureRule { return solve.TemperatureTakes }
+	rule := func(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 	if !results.Temperatures {
 		c.Solver.Defaults.Temps = nil
-		rule = func(string) solve.TemperatureRule { return solve.TemperatureIgnores }
+		rule = func(string) solve.TemperatureRule { return solve.TemperatureIgnored }
 	}
 	return c.plan(req, results.Models, rule)
 }

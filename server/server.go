@@ -118,7 +118,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	node := xid.New().String()
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
 		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: s.cfg.agents(), Models: s.metrics.models(modelSet{models}), Gateway: s.gateway, Node: node, Log: s.log,
+		Agents: s.cfg.agents(), Models: s.metrics.models(models), Gateway: s.gateway, Node: node, Log: s.log,
 	})
 	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, s.cfg.GitHub.Write, node)
 	events := func(store handlers.Accepter) []githubapp.EventHandler {

@@ -102,7 +102,7 @@ func (a axes) count(rule func(string) TemperatureRule) (collapsed map[string]boo
 	collapsed = map[string]bool{}
 	rows := 0
 	for _, m := range a.models {
-		if r := rule(m); r == TemperatureIgnores || r == TemperatureRefuses {
+		if r := rule(m); r == TemperatureIgnored || r == TemperatureRefused {
 			collapsed[m] = true
 			rows++
 			continue

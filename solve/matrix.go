@@ -13,11 +13,11 @@ import (
 // TemperatureRule says what a model does with a sampling temperature.
 type TemperatureRule string
 
-// The rules. An unknown model gets TemperatureTakes: refusing is the provider's right.
+// The rules, as the configuration writes them. An unknown model gets TemperatureAccepted.
 const (
-	TemperatureTakes   TemperatureRule = "takes"
-	TemperatureIgnores TemperatureRule = "ignores" // accepted without effect
-	TemperatureRefuses TemperatureRule = "refuses" // the call fails
+	TemperatureAccepted TemperatureRule = "accepted"
+	TemperatureIgnored  TemperatureRule = "ignored" // without effect
+	TemperatureRefused  TemperatureRule = "refused" // the call fails with HTTP 400
 )
 
 // Defaults are the operator's matrix and bounds, from the section "solver" of config.yml.

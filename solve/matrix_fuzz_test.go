@@ -79,7 +79,7 @@ func checkCells(t *testing.T, plan solve.Plan, req solve.Request, def solve.Defa
 		if !slices.Contains(models, x.Model) || !slices.Contains(agents, x.Agent) {
 			t.Errorf("nobody named %s", text)
 		}
-		if x.Temperature != nil && (math.IsNaN(*x.Temperature) || *x.Temperature < 0 || *x.Temperature > 2 || takes(x.Model) != solve.TemperatureTakes) {
+		if x.Temperature != nil && (math.IsNaN(*x.Temperature) || *x.Temperature < 0 || *x.Temperature > 2 || takes(x.Model) != solve.TemperatureAccepted) {
 			t.Errorf("temperature of %s", text)
 		}
 		if x.MaxEdits < 0 || x.Repeat < 1 {

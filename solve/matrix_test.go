@@ -27,11 +27,11 @@ func defaults() solve.Defaults {
 func takes(model string) solve.TemperatureRule {
 	switch model {
 	case "fixed":
-		return solve.TemperatureRefuses
+		return solve.TemperatureRefused
 	case "deaf":
-		return solve.TemperatureIgnores
+		return solve.TemperatureIgnored
 	}
-	return solve.TemperatureTakes
+	return solve.TemperatureAccepted
 }
 
 func cells(p solve.Plan) []string {
@@ -226,7 +226,7 @@ func TestExpandProperties(t *testing.T) {
 			t.Fatal("a cell twice")
 		}
 		for _, x := range plan.Experiments {
-			if (x.Temperature == nil) != (takes(x.Model) != solve.TemperatureTakes) {
+			if (x.Temperature == nil) != (takes(x.Model) != solve.TemperatureAccepted) {
 				t.Fatalf("%+v", x)
 			}
 		}

@@ -210,7 +210,7 @@ type crowdModels struct{}
 
 func (crowdModels) Names() []string                          { return []string{"crowd"} }
 func (crowdModels) Ready(string) error                       { return nil }
-func (crowdModels) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
+func (crowdModels) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (crowdModels) Metered(string) bool                      { return false }
 func (crowdModels) APIs(string) []string                     { return nil }
 func (crowdModels) Open(name string, x solve.Experiment) (agent.Model, error) {

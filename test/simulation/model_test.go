@@ -53,7 +53,7 @@ type account struct {
 
 func (a account) Names() []string                          { return slices.Clone(a.names) }
 func (a account) Ready(string) error                       { return nil }
-func (a account) Temperature(string) solve.TemperatureRule { return solve.TemperatureTakes }
+func (a account) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (a account) Metered(string) bool                      { return true }
 func (a account) APIs(string) []string                     { return nil }
 func (a account) Open(name string, x solve.Experiment) (agent.Model, error) {

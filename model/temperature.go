@@ -4,16 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-)
 
-// Capability is what a model does with a temperature.
-type Capability string
-
-// The capabilities. A temperature axis is worth its money only where it is Accepted.
-const (
-	Accepted Capability = "accepted"
-	Ignored  Capability = "ignored"
-	Refused  Capability = "refused" // the request fails with HTTP 400
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // family is a rule of the table: a shape of names whose one or two numbers are
@@ -34,26 +26,26 @@ var families = []family{
 	{regexp.MustCompile(`^claude-(\d{1,2})(?:-(\d{1,2}))?-[a-z]+(?:-|$)`), 4, 7},
 }
 
-// capability looks a provider's model name up. Names with a vendor in front
+// temperatureRule looks a provider's model name up. Names with a vendor in front
 // ("anthropic/claude-opus-4.7") and dots for dashes are understood; what the
 // table does not know accepts a temperature.
-func capability(name string) Capability {
+func temperatureRule(name string) solve.TemperatureRule {
 	name = normal(name)
 	if strings.HasPrefix(name, "gpt-") && strings.Contains(name, "-chat") {
-		return Accepted // the chat variants do not reason
+		return solve.TemperatureAccepted // the chat variants do not reason
 	}
 	if strings.HasPrefix(name, "claude-mythos-preview") || strings.HasPrefix(name, "codex-") {
-		return Refused
+		return solve.TemperatureRefused
 	}
 	for _, f := range families {
 		if major, minor, ok := version(f.shape, name); ok {
 			if major > f.major || major == f.major && minor >= f.minor {
-				return Refused
+				return solve.TemperatureRefused
 			}
-			return Accepted
+			return solve.TemperatureAccepted
 		}
 	}
-	return Accepted
+	return solve.TemperatureAccepted
 }
 
 // toolsNeedNoReasoning says whether OpenAI's chat completions refuse function
