@@ -35,7 +35,7 @@ func newDoctor(s streams) *cobra.Command {
 				}
 			}
 			if bad > 0 {
-				return errors.New("something above needs mending before yudai can work here")
+				return errors.New("this machine or its configuration does not fit: correct what is marked BAD")
 			}
 			return nil
 		},

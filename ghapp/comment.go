@@ -17,7 +17,7 @@ import (
 
 const (
 	// cutNote ends a text that was cut.
-	cutNote = "*Cut here: the text is too long for GitHub.*\n"
+	cutNote = "*The rest is left out: GitHub accepts no longer text.*\n"
 	// skew allows for clocks that differ when comments are listed by time.
 	skew = 10 * time.Minute
 )

@@ -66,7 +66,7 @@ func ParseComment(body string, v Vocabulary) (cmd Command, ok bool) {
 	}
 	cmd, problem := parse(list[0], v)
 	if len(list) > 1 {
-		problem = fmt.Sprintf("This comment holds %d commands, and I did none of them: please send one command per comment.", len(list))
+		problem = fmt.Sprintf("This comment holds %d commands: please send one command per comment.", len(list))
 	}
 	if problem != "" {
 		return Command{Problem: problem}, true
@@ -84,7 +84,7 @@ func parse(f found, v Vocabulary) (cmd Command, problem string) {
 	}
 	list, closed := words(strings.ToValidUTF8(f.line, "\uFFFD"))
 	if !closed {
-		return Command{}, "A double quote is opened and never closed."
+		return Command{}, "A double quote is not closed."
 	}
 	if len(list) == 0 || isHelp(list[0]) || (len(list) > 1 && isHelp(list[1])) {
 		return Command{Verb: VerbHelp}, ""
@@ -96,7 +96,7 @@ func parse(f found, v Vocabulary) (cmd Command, problem string) {
 		return parsePick(list[1:])
 	case VerbStatus, VerbCancel, VerbRetry, VerbWhy:
 		if len(list) > 1 {
-			return Command{}, fmt.Sprintf("`%s` takes no arguments, and %s is one.", verb, code(list[1]))
+			return Command{}, fmt.Sprintf("`%s` takes no arguments: leave out %s.", verb, code(list[1]))
 		}
 		return Command{Verb: verb}, ""
 	}
@@ -104,7 +104,7 @@ func parse(f found, v Vocabulary) (cmd Command, problem string) {
 }
 
 func tooLong(n int) string {
-	return fmt.Sprintf("The command is %d bytes long; %d is the most I read.", n, maxCommand)
+	return fmt.Sprintf("The command is %d bytes long; the limit is %d.", n, maxCommand)
 }
 
 // firstWord splits a line at its first blank.
@@ -117,7 +117,7 @@ func firstWord(line string) (word, rest string) {
 
 func parseSolve(args []string, v Vocabulary) (cmd Command, problem string) {
 	if len(args) > maxArguments {
-		return Command{}, fmt.Sprintf("There are %d arguments; %d are the most I read.", len(args), maxArguments)
+		return Command{}, fmt.Sprintf("There are %d arguments; the limit is %d.", len(args), maxArguments)
 	}
 	r, problem := request(arguments(args))
 	if problem == "" {
@@ -138,9 +138,9 @@ func parsePick(args []string) (cmd Command, problem string) {
 	n, ok := whole(args[0])
 	switch {
 	case !ok || n == 0:
-		return Command{}, code(args[0]) + " is no number of a run: " + form
+		return Command{}, code(args[0]) + " is not the number of a run: " + form
 	case len(args) > 1:
-		return Command{}, fmt.Sprintf("`pick` takes the number of one run, and %s is more: %s", code(args[1]), form)
+		return Command{}, fmt.Sprintf("`pick` takes the number of one run; leave out %s: %s", code(args[1]), form)
 	}
 	return Command{Verb: VerbPick, N: n}, ""
 }
@@ -187,13 +187,13 @@ func request(args []argument) (r solve.Request, problem string) {
 		case !known:
 			return r, "I do not know the argument " + code(a.key) + "." + didYouMean(meant(a.key))
 		case seen[a.key]:
-			return r, fmt.Sprintf("`%s` is given twice; put its values together with commas.", a.key)
+			return r, fmt.Sprintf("`%s` is given twice: give it once, with commas between its values.", a.key)
 		case strings.TrimSpace(a.value) == "":
 			return r, fmt.Sprintf("`%s` has no value; write it as %s.", a.key, code(a.key+"="+set.example))
 		}
 		seen[a.key] = true
 		if bad, wanted := set.read(&r, a.value); wanted != "" {
-			return r, fmt.Sprintf("%s is no value for `%s`: it takes %s.", code(bad), a.key, wanted)
+			return r, fmt.Sprintf("%s is not a value for `%s`, which takes %s.", code(bad), a.key, wanted)
 		}
 	}
 	return r, ""

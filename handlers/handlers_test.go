@@ -215,7 +215,7 @@ func TestRefusalsAreAnswered(t *testing.T) {
 		"unknown verb":         {"issue_comment", comment(t, "/yudai slove", nil), "I do not know the command `slove`. Did you mean `solve`?"},
 		"revise on an issue":   {"issue_comment", comment(t, "/yudai revise x", nil), "write it on the pull request"},
 		"pick of nothing":      {"issue_comment", comment(t, "/yudai pick", nil), "write it as `/yudai pick 3`"},
-		"command on a pull":    {"issue_comment", comment(t, "/yudai solve", map[string]any{"issue.pull_request.url": "x"}), "this is a pull request"},
+		"command on a pull":    {"issue_comment", comment(t, "/yudai solve", map[string]any{"issue.pull_request.url": "x"}), "This is a pull request"},
 		"command when closed":  {"issue_comment", comment(t, "/yudai solve", map[string]any{"issue.state": "closed"}), "reopen it"},
 		"label when closed":    {"issues", labeled(t, map[string]any{"issue.state": "closed"}), "reopen it"},
 		"echo of the command":  {"issue_comment", comment(t, "/yudai `\n/yudai solve\n`", nil), "2 commands"},

@@ -9,7 +9,7 @@ import (
 )
 
 // reviewCut ends a review that is longer than an intent may be.
-const reviewCut = "(The review goes on; the rest was left out here.)"
+const reviewCut = "(The rest of the review is left out.)"
 
 // pullRequestReview handles the event of that name: a review that requests changes of a
 // pull request of ours, and says which, asks for a revision, if the operator lets it.

@@ -16,11 +16,11 @@ func (o Options) problemReply(login, problem string) string {
 }
 
 func (o Options) pullReply(login string) string {
-	return o.problemReply(login, "I solve issues, and this is a pull request: please ask in the issue.")
+	return o.problemReply(login, "This is a pull request, and I solve issues: please ask in the issue.")
 }
 
 func (o Options) issueReply(login string) string {
-	return o.problemReply(login, "`revise` changes a pull request of mine, and this is an issue: please write it on the pull request.")
+	return o.problemReply(login, "This is an issue, and `revise` changes a pull request of mine: please write it on the pull request.")
 }
 
 func (o Options) closedReply(login string) string {

@@ -58,7 +58,7 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 		if t >= 0 && t <= MaxTemp { // false for NaN
 			return ""
 		}
-		return fmt.Sprintf("is no temperature: they go from 0 to %g", MaxTemp)
+		return fmt.Sprintf("is not a temperature: they go from 0 to %g", MaxTemp)
 	})
 	checkList("edits", r.Edits, report, func(n int) string { return outside(n, 0, MaxEdits) })
 	v.checkAdded("strategies", "strategy", r.Strategies, v.Strategies, report)
@@ -71,10 +71,10 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	one("repeat", r.Repeat != 0, r.Repeat, outside(r.Repeat, 1, MaxRepeat))
 	one("parallel", r.Parallel != 0, r.Parallel, outside(r.Parallel, 1, MaxParallel))
 	if r.Budget < 0 || r.Budget > MaxBudget {
-		one("budget", true, fmt.Sprintf("$%.2f", float64(r.Budget)/1e6), fmt.Sprintf("is no budget I take: they go up to $%d", MaxBudget/1e6))
+		one("budget", true, fmt.Sprintf("$%.2f", float64(r.Budget)/1e6), fmt.Sprintf("is too much: a budget goes up to $%d", MaxBudget/1e6))
 	}
 	if r.TimeBudget != 0 && (r.TimeBudget < MinTimeBudget || r.TimeBudget > MaxTimeBudget) {
-		one("time", true, r.TimeBudget, "is no time I take: it goes from 1m to 24h")
+		one("time", true, r.TimeBudget, "is out of range: the time goes from 1m to 24h")
 	}
 	one("sandbox", r.Sandbox != "", r.Sandbox, v.badSandbox(r.Sandbox))
 	if bad, near := solve.BadStopRule(r.Stop); bad != "" {
@@ -141,7 +141,7 @@ func checkList[T comparable](key string, list []T, report func(Problem), wrong f
 			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, MaxValues)})
 			return
 		case text == "" && seen[value]:
-			text = fmt.Sprintf("stands twice in `%s`; `repeat` runs every experiment again", key)
+			text = fmt.Sprintf("is in `%s` twice; use `repeat` to run every experiment again", key)
 		}
 		if text != "" {
 			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: text})

@@ -130,7 +130,7 @@ func budget(value string) (m solve.Money, d time.Duration, bad string, ok bool) 
 func ParseBudget(value string) (solve.Money, time.Duration, error) {
 	m, d, bad, ok := budget(value)
 	if !ok {
-		return 0, 0, fmt.Errorf("%q is no budget: write %s", bad, strings.ReplaceAll(budgetForm, "`", ""))
+		return 0, 0, fmt.Errorf("%q is not a budget: write %s", bad, strings.ReplaceAll(budgetForm, "`", ""))
 	}
 	var err error
 	Vocabulary{}.Check(solve.Request{Budget: m, TimeBudget: d}, func(p Problem) {

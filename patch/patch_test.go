@@ -162,7 +162,7 @@ func TestCheckRefuses(t *testing.T) {
 		"workflow":         {add(".github/workflows/x.yml", "100644", "x"), "workflows"},
 		"workflow case":    {add(".GitHub/Workflows/x.yml", "100644", "x"), "workflows"},
 		"workflow renamed": {"diff --git a/.github/workflows/x b/x\nsimilarity index 100%\nrename from .github/workflows/x\nrename to x\n", "workflows"},
-		"own settings":     {modify(".github/yudai.yml"), "for people to change"},
+		"own settings":     {modify(".github/yudai.yml"), "only people may change it"},
 		"instructions":     {modify("docs/AGENTS.md"), "refuse_instructions"},
 		"instructions dir": {modify(".claude/settings.json"), "refuse_instructions"},
 		"link up":          {add("a", "120000", "../x"), "leaves the repository"},

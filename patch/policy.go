@@ -54,7 +54,7 @@ func refuse(c solve.FileChange, targets map[string]string, rules solve.PatchRule
 			return fmt.Sprintf("it touches %q: the App may not change workflows", solve.Clip(p, 120))
 		}
 		if strings.EqualFold(p, solve.RepoConfigFile) {
-			return fmt.Sprintf("it touches %s, by which candidates are judged: that is for people to change", solve.RepoConfigFile)
+			return fmt.Sprintf("it touches %s, which says how candidates are judged: only people may change it", solve.RepoConfigFile)
 		}
 		for _, pattern := range rules.Protected {
 			if MatchPath(pattern, p) {

@@ -100,7 +100,7 @@ func severalLines(path string) bool {
 func Explain(name string, problems []Problem) string {
 	const most = 19
 	var b strings.Builder
-	fmt.Fprintf(&b, "The settings in %s cannot be used, so nothing was started. Mend them on the base branch, and ask again:", name)
+	fmt.Fprintf(&b, "The settings in %s are wrong, so nothing was started. Correct them on the base branch, then ask again:", name)
 	for i, p := range problems {
 		if i == most {
 			fmt.Fprintf(&b, "\nand %d more", len(problems)-i)

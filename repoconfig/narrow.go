@@ -88,9 +88,9 @@ func (n *narrowing) stop(key string, rule solve.StopRule, waves bool) {
 	case bad != "":
 		n.report(key, bad)
 	case rule == solve.StopAll && n.op.Stop != solve.StopAll && n.op.Stop != "":
-		n.report(key, fmt.Sprintf("is all, and the operator's is %s, which runs less: leave it out, or take first_green or waves", n.op.Stop))
+		n.report(key, fmt.Sprintf("is all, but the operator chose %s, which runs less: leave it out, or use first_green or waves", n.op.Stop))
 	case rule == solve.StopWaves && !waves:
-		n.report(key, "is waves, and none are configured: take first_green, or ask the operator (solver.waves)")
+		n.report(key, "is waves, but none are configured: use first_green, or ask the operator (solver.waves)")
 	}
 }
 
@@ -127,7 +127,7 @@ func badStop(rule solve.StopRule) string {
 
 func (n *narrowing) commands(source string) {
 	test := solve.TestCommand{Command: n.file.Test.Command, Format: n.file.Test.Format, Report: n.file.Test.Report, Source: source}
-	const forbidden = "the operator does not let repositories name commands (solver.repository.commands): take it out"
+	const forbidden = "the operator does not let repositories name commands (solver.repository.commands): remove it"
 	if !n.op.Commands {
 		if test.Command+test.Format+test.Report != "" {
 			n.report("test", forbidden)
@@ -139,7 +139,7 @@ func (n *narrowing) commands(source string) {
 	}
 	CheckTest(test, func(key, problem string) { n.report("test."+key, problem) })
 	if test.Command == "" && test.Format+test.Report != "" {
-		n.report("test", "names no command, and format and report are those of the command: add test.command")
+		n.report("test", "has format or report but no command: add test.command")
 	}
 	if test.Command != "" && !n.op.KeepTest {
 		n.rules.Settings.Test = test
@@ -175,7 +175,7 @@ func (n *narrowing) network() {
 		case !IsHost(host):
 			n.report(key, fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		case !within(host, n.op.Hosts):
-			n.report(key, fmt.Sprintf("%q is not open to repositories here: take it out, or ask the operator (solver.repository.hosts)", host)+meant(host, n.op.Hosts))
+			n.report(key, fmt.Sprintf("%q is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts)", host)+meant(host, n.op.Hosts))
 		}
 		hosts = append(hosts, host)
 	}
@@ -196,7 +196,7 @@ func IsHost(s string) bool { return solve.HostName(s) }
 
 func (n *narrowing) strategies() {
 	if len(n.file.Strategies) > 0 && !n.op.Texts {
-		n.report("strategies", "the operator does not let repositories name strategies (solver.repository.strategies): take them out")
+		n.report("strategies", "the operator does not let repositories name strategies (solver.repository.strategies): remove them")
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.file.Strategies)) {
@@ -212,7 +212,7 @@ const maxProtected = 100
 
 func (n *narrowing) protected() {
 	if len(n.file.Protected) > maxProtected {
-		n.report("protected", fmt.Sprintf("has %d patterns; %d are the most", len(n.file.Protected), maxProtected))
+		n.report("protected", fmt.Sprintf("has %d patterns; the limit is %d", len(n.file.Protected), maxProtected))
 		return
 	}
 	for i, p := range n.file.Protected {
@@ -262,7 +262,7 @@ func narrow[T int | solve.Money | time.Duration](n *narrowing, key string, limit
 	case *wish <= 0:
 		n.report("limits."+key, "must be more than 0; leave it out for the operator's limit")
 	case *limit > 0 && *wish > *limit:
-		n.report("limits."+key, fmt.Sprintf("is %s, and the operator allows at most %s: write that, or leave it out", show(*wish), show(*limit)))
+		n.report("limits."+key, fmt.Sprintf("is %s, but the operator allows at most %s: lower it, or leave it out", show(*wish), show(*limit)))
 	default:
 		*limit = *wish
 	}

@@ -81,14 +81,14 @@ func (r Rules) Profile(wanted string) (name string, p Profile, ok bool) {
 func (r Rules) UnknownProfile(wanted string) string {
 	names := slices.Sorted(maps.Keys(r.Profiles))
 	if len(names) == 0 {
-		return fmt.Sprintf("There is no profile %q here: none is configured.", wanted)
+		return fmt.Sprintf("There is no profile %q: none is configured.", wanted)
 	}
 	ask := ""
 	_, word, _ := strings.Cut(wanted, ":")
 	if near := spelling.Nearest(cmp.Or(word, wanted), names); near != "" {
 		ask = fmt.Sprintf(" Did you mean %q?", near)
 	}
-	return fmt.Sprintf("There is no profile %q here.%s The profiles are %s.", wanted, ask, strings.Join(names[:min(len(names), 20)], ", "))
+	return fmt.Sprintf("There is no profile %q.%s The profiles are %s.", wanted, ask, strings.Join(names[:min(len(names), 20)], ", "))
 }
 
 func (n *narrowing) profiles() {
@@ -125,11 +125,11 @@ func (n *narrowing) label(name, label string) {
 	own := strings.EqualFold(label, n.op.Profiles[name].Label)
 	switch {
 	case taken:
-		n.report(key, fmt.Sprintf("%q asks for something else already: choose another", label))
+		n.report(key, fmt.Sprintf("%q is taken already: choose another", label))
 	case prefix == "" && !own:
-		n.report(key, "labels of repositories are not noticed here: take it out, and use profile="+name+" in a command")
+		n.report(key, "labels of repositories have no effect here: remove it, and use profile="+name+" in a command")
 	case !own && !strings.HasPrefix(strings.ToLower(label), strings.ToLower(prefix)):
-		n.report(key, fmt.Sprintf("must begin with %q, or nobody notices it", prefix))
+		n.report(key, fmt.Sprintf("must begin with %q to have an effect", prefix))
 	}
 }
 
@@ -151,7 +151,7 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 	names := func(key, noun string, list, valid []string) {
 		for i, word := range list {
 			if !slices.Contains(valid, word) {
-				report(fmt.Sprintf("%s.%s.%d", at, key, i), fmt.Sprintf("%q is no %s here", word, noun)+meant(word, valid))
+				report(fmt.Sprintf("%s.%s.%d", at, key, i), fmt.Sprintf("%q is not a %s here", word, noun)+meant(word, valid))
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 	names("agents", "agent", p.Agents, o.Agents)
 	for i, t := range p.Temps {
 		if !(t >= 0 && t <= maxTemp) { // true for NaN
-			report(fmt.Sprintf("%s.temps.%d", at, i), "is no temperature: they go from 0 to 2")
+			report(fmt.Sprintf("%s.temps.%d", at, i), "is not a temperature: they go from 0 to 2")
 		}
 	}
 	for i, e := range p.Edits {
@@ -182,7 +182,7 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 		report(at, fmt.Sprintf("the name %q %s", name, bad))
 	}
 	if p.empty() {
-		report(at, "holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop")
+		report(at, "is empty, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop")
 	}
 }
 
@@ -198,7 +198,7 @@ func (o Operator) checkBounds(at string, p Profile, report func(key, problem str
 	}
 	limit := o.Limits
 	if limit.Parallel > 0 && p.Parallel > limit.Parallel {
-		report(at+".parallel", fmt.Sprintf("is %d, and at most %d are allowed", p.Parallel, limit.Parallel))
+		report(at+".parallel", fmt.Sprintf("is %d, but at most %d are allowed", p.Parallel, limit.Parallel))
 	}
 	switch money := dollars(p.SolveUSD); {
 	case !(p.SolveUSD >= 0 && p.SolveUSD <= maxUSD): // true for NaN
@@ -206,12 +206,12 @@ func (o Operator) checkBounds(at string, p Profile, report func(key, problem str
 	case p.SolveUSD > 0 && money == 0:
 		report(at+".solve_usd", "is less than a millionth of a dollar")
 	case limit.SolveMoney > 0 && money > limit.SolveMoney:
-		report(at+".solve_usd", fmt.Sprintf("is %s, and at most %s is allowed", money, limit.SolveMoney))
+		report(at+".solve_usd", fmt.Sprintf("is %s, but at most %s is allowed", money, limit.SolveMoney))
 	}
 	switch {
 	case p.SolveTime < 0 || p.SolveTime > 0 && p.SolveTime < time.Minute:
 		report(at+".solve_time", "must be at least 1m")
 	case limit.SolveTime > 0 && p.SolveTime > limit.SolveTime:
-		report(at+".solve_time", fmt.Sprintf("is %s, and at most %s is allowed", FormatTime(p.SolveTime), FormatTime(limit.SolveTime)))
+		report(at+".solve_time", fmt.Sprintf("is %s, but at most %s is allowed", FormatTime(p.SolveTime), FormatTime(limit.SolveTime)))
 	}
 }

@@ -141,36 +141,36 @@ limits:
   solve_tim: 1h
 `, operator())
 	want := `1:1: tests: unknown key; did you mean test?
-3:1: test: names no command, and format and report are those of the command: add test.command
+3:1: test: has format or report but no command: add test.command
 4:11: test.format: is "junt", must be go, junit, jest, tap, cargo or exit; did you mean junit?
 5:11: test.report: must be a path or glob inside the repository, like build/reports/*.xml
-6:11: network.0: "pypi.orgg" is not open to repositories here: take it out, or ask the operator (solver.repository.hosts); did you mean pypi.org?
+6:11: network.0: "pypi.orgg" is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts); did you mean pypi.org?
 6:22: network.1: "https://x" is not a host name like proxy.golang.org or *.example.org, without scheme, port and path
-6:35: network.2: "*.com" is not open to repositories here: take it out, or ask the operator (solver.repository.hosts)
+6:35: network.2: "*.com" is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts)
 8:10: strategies.a,b: the name "a,b" has a comma, a quote, or a character that cannot be seen; people could not write it in a command
 9:10: strategies.plain: must be text: put it in quotes
-11:18: profiles.big.models.0: "larg" is no configured model here; did you mean large?
-11:33: profiles.big.temps.0: is no temperature: they go from 0 to 2
+11:18: profiles.big.models.0: "larg" is not a configured model here; did you mean large?
+11:33: profiles.big.temps.0: is not a temperature: they go from 0 to 2
 11:45: profiles.big.edits.0: must be 0 to 1000; 0 is no limit
-11:63: profiles.big.strategies.0: "plan" is no strategy here; did you mean plain?
-11:79: profiles.big.agents.0: "max" is no agent here
+11:63: profiles.big.strategies.0: "plan" is not a strategy here; did you mean plain?
+11:79: profiles.big.agents.0: "max" is not a agent here
 11:93: profiles.big.repeat: must be 1 to 20
-11:107: profiles.big.parallel: is 9, and at most 4 are allowed
-11:121: profiles.big.solve_usd: is $99.00, and at most $10.00 is allowed
-11:137: profiles.big.solve_time: is 2h, and at most 1h is allowed
-12:3: profiles.none: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop
-13:16: profiles.odd.label: must begin with "yudai:", or nobody notices it
-14:16: profiles.own.label: "yudai:cheap" asks for something else already: choose another
+11:107: profiles.big.parallel: is 9, but at most 4 are allowed
+11:121: profiles.big.solve_usd: is $99.00, but at most $10.00 is allowed
+11:137: profiles.big.solve_time: is 2h, but at most 1h is allowed
+12:3: profiles.none: is empty, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop
+13:16: profiles.odd.label: must begin with "yudai:" to have an effect
+14:16: profiles.own.label: "yudai:cheap" is taken already: choose another
 15:13: protected.0: "../x" has an empty, . or .. component; write it from the repository's root, like docs/** or *.lock
 15:21: protected.1: "a[b" has a [ without its ], or a \ at the end
 15:28: protected.2: "" is empty
-17:13: limits.run_time: is 2h, and the operator allows at most 20m: write that, or leave it out
+17:13: limits.run_time: is 2h, but the operator allows at most 20m: lower it, or leave it out
 18:14: limits.run_steps: must be more than 0; leave it out for the operator's limit
-19:12: limits.run_usd: is $100.00, and the operator allows at most $2.00: write that, or leave it out
+19:12: limits.run_usd: is $100.00, but the operator allows at most $2.00: lower it, or leave it out
 20:15: limits.solve_time: must be a time with its unit, like 90s, 20m or 1h30m
 21:14: limits.solve_usd: must be more than 0 and at most 1000000 US dollars
-22:13: limits.parallel: is 5, and the operator allows at most 4: write that, or leave it out
-23:20: limits.max_experiments: is 25, and the operator allows at most 24: write that, or leave it out
+22:13: limits.parallel: is 5, but the operator allows at most 4: lower it, or leave it out
+23:20: limits.max_experiments: is 25, but the operator allows at most 24: lower it, or leave it out
 24:3: limits.solve_tim: unknown key; did you mean solve_time?`
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Error(diff)
@@ -302,9 +302,9 @@ profiles:
   steps: {stop: waves, models: [small, large]}
   odd: {stop: first-green}
 `, op)
-	want := `1:7: stop: is waves, and none are configured: take first_green, or ask the operator (solver.waves)
-3:22: profiles.everything.stop: is all, and the operator's is first_green, which runs less: leave it out, or take first_green or waves
-4:17: profiles.cheap.stop: is waves, and none are configured: take first_green, or ask the operator (solver.waves)
+	want := `1:7: stop: is waves, but none are configured: use first_green, or ask the operator (solver.waves)
+3:22: profiles.everything.stop: is all, but the operator chose first_green, which runs less: leave it out, or use first_green or waves
+4:17: profiles.cheap.stop: is waves, but none are configured: use first_green, or ask the operator (solver.waves)
 6:15: profiles.odd.stop: "first-green" is no stop rule: it takes all, first_green or waves; did you mean first_green?`
 	if problems != want {
 		t.Errorf("problems:\n%s\nwant:\n%s", problems, want)

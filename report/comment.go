@@ -35,7 +35,7 @@ func FinalComment(v View) string {
 	var b strings.Builder
 	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectFinal)) + "\n")
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
-		paragraph(&b, fmt.Sprintf("**Solved:** %s carries run %d of %d, by %s.", v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
+		paragraph(&b, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.", v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
 		paragraph(&b, v.facts(best))
 		paragraph(&b, v.why())
 	} else {
@@ -91,7 +91,7 @@ func (v View) whereToLook() string {
 	if len(v.Runs) > 0 {
 		parts = append(parts, fmt.Sprintf("All runs cost %s%s.", v.cost(), v.andSandboxes()))
 	}
-	parts = append(parts, "Solve "+codeSpan(string(s.ID))+" is its name in the logs.")
+	parts = append(parts, "The logs name it solve "+codeSpan(string(s.ID))+".")
 	return strings.Join(parts, " ")
 }
 
@@ -137,7 +137,7 @@ func RefusedText(login, permission string) string {
 	if permission != "" && permission != "none" {
 		has = "has the permission \"" + loginText(permission) + "\" here"
 	}
-	return loginText(login) + " " + has + "; solving an issue takes write or more. Ask somebody who has it to set the label or write the command."
+	return loginText(login) + " " + has + "; solving an issue needs \"write\" or more. Ask somebody with that permission to set the label or write the command."
 }
 
 // loginText keeps what a login or a permission is made of.
@@ -157,15 +157,15 @@ func HelpText(labels ...string) string {
 		"| Comment | What it does |",
 		"| --- | --- |",
 		"| `/yudai solve` | runs the configured experiments on this issue and opens one pull request with the best result |",
-		"| `/yudai status` | tells where the solve of this issue stands |",
+		"| `/yudai status` | shows where the solve of this issue stands |",
 		"| `/yudai cancel` | stops it |",
-		"| `/yudai retry` | runs the experiments again that did not pass |",
-		"| `/yudai pick 3` | puts run 3 on the pull request, in the champion's place |",
-		"| `/yudai why` | explains the choice against the runner-up |",
-		"| `/yudai revise TEXT` | on the pull request: changes it as the text says |",
+		"| `/yudai retry` | reruns the experiments that did not pass |",
+		"| `/yudai pick 3` | replaces the champion's patch on the pull request with that of run 3 |",
+		"| `/yudai why` | explains why the champion won |",
+		"| `/yudai revise TEXT` | on the pull request: changes it as TEXT says |",
 		"| `/yudai help` | shows this table |",
 		"",
-		labelHelp(labels) + " does the same as the comment `/yudai solve`, which also takes these words, lists with commas:",
+		labelHelp(labels) + " does the same as the comment `/yudai solve`. The comment also takes these words; commas separate several values:",
 		"",
 		"| Word | Meaning |",
 		"| --- | --- |",
@@ -178,11 +178,11 @@ func HelpText(labels ...string) string {
 		"| `parallel=2` | experiments at a time |",
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
-		"| `sandbox=local` | where it runs: a sandbox driver that the operator offers |",
-		"| `stop=first_green` | when to stop: at the first result that passes; `waves` goes on to the next models only if nothing passed; `all` runs everything |",
+		"| `sandbox=local` | sandbox driver, one of those that the operator offers |",
+		"| `stop=first_green` | when to stop: `first_green` at the first result that passes, `waves` tries the next models only if nothing passed, `all` runs everything |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
-		"Asking takes write permission or more.",
+		"All of this needs write permission or more.",
 	}, "\n") + "\n"
 }
 
@@ -267,7 +267,7 @@ func paragraph(b *strings.Builder, text string) {
 
 // withinLimit bounds a text of ours.
 func withinLimit(text string, limit int) string {
-	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest was left out: GitHub takes no more.*")
+	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest is left out: GitHub accepts no longer text.*")
 }
 
 // continues says from which solve this one goes on, and what for; "" for most.
@@ -283,6 +283,6 @@ func (v View) continues() string {
 	case solve.FollowRevise:
 		return fmt.Sprintf(" It revises #%d, the champion of", f.Pull.Number) + of
 	default:
-		return " It runs the experiments again that did not pass in" + of
+		return " It reruns the experiments that did not pass in" + of
 	}
 }

@@ -36,7 +36,7 @@ func Explain(rec solve.Record) (text string, same bool) {
 		b.WriteString("  " + c.Text + "\n")
 	}
 	if len(d.Comparisons) == 0 {
-		b.WriteString("  none: there is at most one run\n")
+		b.WriteString("  none: there are fewer than two runs\n")
 	}
 	b.WriteString("\n" + championText(d.Champion) + "\n")
 	verdict, same := agree(stored, d)
@@ -52,7 +52,7 @@ func agree(stored *solve.Decision, d solve.Decision) (text string, same bool) {
 	case stored.Champion != d.Champion:
 		return "The record disagrees: " + championText(stored.Champion), false
 	case !slices.Equal(stored.Ranking, d.Ranking):
-		return fmt.Sprintf("The record has the same champion and another ranking: %s.", runList(stored.Ranking)), false
+		return fmt.Sprintf("The record has the same champion but another ranking: %s.", runList(stored.Ranking)), false
 	default:
 		return "The record says the same.", true
 	}

@@ -17,7 +17,7 @@ func TestTextsOfAPick(t *testing.T) {
 		want, without []string
 	}{
 		"why":      {report.WhyText(v), []string{"because `ann` picked it", "By the rule run 1 ranks before it: "}, nil},
-		"final":    {report.FinalComment(v), []string{"#7 carries run 2", "$1.50, paid in an earlier solve", "run 2 was picked"}, []string{"of $0"}},
+		"final":    {report.FinalComment(v), []string{"#7 holds the patch of run 2", "$1.50, paid in an earlier solve", "run 2 was picked"}, []string{"of $0"}},
 		"progress": {report.ProgressComment(v), []string{"passed, carried over", "with a button", "makes run 2 the champion of solve `s1`"}, []string{"Cost so far"}},
 		"body":     {report.PullBody(v), []string{"because `ann` picked it"}, []string{"last revision"}},
 	} {
@@ -49,7 +49,7 @@ func TestTextsOfARevision(t *testing.T) {
 		}
 	}
 	v.Solve.State, v.Solve.Pull, v.Solve.Decision = solve.StateUnsolved, nil, &solve.Decision{}
-	if text := report.FinalComment(v); !strings.Contains(text, "so #7 is as it was") {
+	if text := report.FinalComment(v); !strings.Contains(text, "so #7 is unchanged") {
 		t.Error(text)
 	}
 }

@@ -75,7 +75,7 @@ func PullBody(v View) string {
 		return withinLimit(b.String(), MaxBody)
 	}
 	if s.Revision() {
-		paragraph(&b, "This is the scorecard of the last revision: it is compared with the pull request as it was before.")
+		paragraph(&b, "This is the scorecard of the last revision. It compares with the pull request before that revision.")
 	}
 	paragraph(&b, v.facts(best))
 	if c := best.Candidate; c != nil {

@@ -75,7 +75,7 @@ func TestExplainUsesTheRecordsRule(t *testing.T) {
 		t.Errorf("%v\n%s", same, text)
 	}
 	text, same = explained(t, func(r *solve.Record) { r.Runs, r.Solve.Decision = nil, &solve.Decision{} })
-	if !same || !strings.Contains(text, "none: there is at most one run") {
+	if !same || !strings.Contains(text, "none: there are fewer than two runs") {
 		t.Errorf("%v\n%s", same, text)
 	}
 }

@@ -17,7 +17,7 @@ func sample(state solve.State) report.View {
 			{Agent: "mini", Model: "large", Temperature: new(0.2), Strategy: "plain", Repeat: 2},
 			{Agent: "mini", Model: "large", Temperature: new(0.6), Strategy: "plain", Repeat: 1},
 		},
-		Notes: []string{"model fixed takes no temperature: its 2 cells became 1"},
+		Notes: []string{"model fixed takes no temperature, so 2 of its experiments became 1"},
 		Order: []string{"small", "large", "fixed"},
 	}
 	s := solve.Solve{
@@ -96,7 +96,7 @@ func waves(state solve.State) report.View {
 	v := sample(solve.StateRunning)
 	plan := &v.Solve.Plan
 	plan.Stop, v.Solve.Wave = solve.StopWaves, 2
-	plan.Notes = []string{"3 waves, of 1, 3 and 2 experiments: the next one starts only if nothing of the last passed (stop=waves)"}
+	plan.Notes = []string{"3 waves, of 1, 3 and 2 experiments: the next one starts only if no run of the last passed (stop=waves)"}
 	plan.Experiments = append(plan.Experiments[2:3:3], append(plan.Experiments[:2:2], plan.Experiments[3:]...)...)
 	plan.Experiments = append(plan.Experiments, solve.Experiment{Agent: "mini", Model: "huge", Strategy: "plain", Repeat: 1})
 	plan.Experiments[3].Repeat = 1
@@ -117,7 +117,7 @@ func waves(state solve.State) report.View {
 		r := &v.Runs[i]
 		r.State, r.NotNeeded, r.Reason = solve.RunCancelled, true, "not needed: run 2 passed in wave 2"
 	}
-	v.Runs[3].Reason = "not needed: run 3 is better, whatever this one comes to; what it had changed is kept"
+	v.Runs[3].Reason = "not needed: run 3 stays better, whatever this run achieves; what it had changed is kept"
 	d := solve.Reduce(v.Runs, solve.Rule{Models: plan.Order})
 	v.Solve.Decision, v.Solve.Pull = &d, &solve.Pull{Number: 34, URL: "https://example.org/pull/34"}
 	return v

@@ -198,9 +198,9 @@ func (v View) why() string {
 		b.WriteString(v.picked(best) + "\n\n")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "Run %d (%s) is the champion. Two runs are told apart by the first criterion of the rule in which they differ.\n", best.N, experimentText(best.Experiment))
+	fmt.Fprintf(&b, "Run %d (%s) is the champion. The first criterion of the rule in which two runs differ decides between them.\n", best.N, experimentText(best.Experiment))
 	if d.RunnerUp() == 0 {
-		b.WriteString("\nThere was no other run to compare it with.\n")
+		b.WriteString("\nThere was no other run.\n")
 	}
 	for i, n := range d.Ranking {
 		c, known := d.Against(n)
@@ -225,7 +225,7 @@ func (v View) picked(best solve.Run) string {
 	d := v.Solve.Decision
 	text := fmt.Sprintf("Run %d (%s) is the champion because %s picked it.", best.N, experimentText(best.Experiment), codeSpan(d.PickedBy))
 	if d.First == best.N {
-		return text + " The rule names it, too."
+		return text + " The rule chooses it, too."
 	}
 	for _, c := range d.Comparisons {
 		if c.Winner == d.First && c.Loser == best.N {

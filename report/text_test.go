@@ -333,7 +333,7 @@ func TestLocalSolvesNameNoNumber(t *testing.T) {
 func TestRefusedText(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{
-		{"octocat", "read", `octocat has the permission "read" here; solving an issue takes write or more.`},
+		{"octocat", "read", `octocat has the permission "read" here; solving an issue needs "write" or more.`},
 		{"octo_cat", "none", "octo_cat has no access to this repository; solving"},
 		{"@x](y)", "", "xy has no access"},
 	} {

@@ -126,7 +126,7 @@ func (v View) headline() string {
 		return "Solved: the champion's pull request is open."
 	case solve.StateUnsolved:
 		if t := v.Solve.Target(); t != nil {
-			return fmt.Sprintf("Not solved: no candidate passed, so #%d is as it was.", t.Number)
+			return fmt.Sprintf("Not solved: no candidate passed, so #%d is unchanged.", t.Number)
 		}
 		return "Not solved: no candidate passed, so there is no pull request."
 	case solve.StateCancelled:
@@ -134,7 +134,7 @@ func (v View) headline() string {
 	case solve.StateExpired:
 		return "Out of time: the time budget ended before there was a champion."
 	default:
-		return "Failed: this could not be carried out."
+		return "Failed: yudai could not finish this solve."
 	}
 }
 
@@ -200,7 +200,7 @@ func ordinal(n int) string {
 // queueText says where a solve stands that waits to be claimed.
 func queueText(s solve.Solve) string {
 	if s.Place == 0 {
-		return "Waiting for a free place."
+		return "Waiting in the queue."
 	}
-	return fmt.Sprintf("Waiting for a free place: %s of %d in the queue.", ordinal(s.Place), max(s.Place, s.Queue))
+	return fmt.Sprintf("Waiting in the queue: %s of %d.", ordinal(s.Place), max(s.Place, s.Queue))
 }

@@ -77,7 +77,7 @@ agent:
 		`config.yml:11:15: github.write.per_hour: must be a whole number`,
 		`config.yml:12:8: github.app: must be keys and values`,
 		`config.yml:15:18: solver.defaults.temps.1: must be a number`,
-		`config.yml:15:24: solver.defaults.temps.2: "3" is no temperature: they go from 0 to 2`,
+		`config.yml:15:24: solver.defaults.temps.2: "3" is not a temperature: they go from 0 to 2`,
 		`config.yml:16:26: solver.defaults.models.1: "gpt-6" is not one of the configured models`,
 		`config.yml:17:13: solver.defaults.repeat: must be a whole number`,
 		`config.yml:18:12: solver.defaults.agents: must be a list, like [a, b]`,

@@ -43,10 +43,10 @@ func TestWrongProfilesOfTheOperator(t *testing.T) {
     e: {repeats: 1, parallel: 1}
 `), noEnv)
 	want := `c.yml:3:16: solver.profiles.a.label: "yudai:solve" is the label of server.label already
-c.yml:3:40: solver.profiles.a.models.0: "gpt-5-min" is no configured model here; did you mean gpt-5-mini?
-c.yml:4:30: solver.profiles.b.solve_usd: is $11.00, and at most $10.00 is allowed
+c.yml:3:40: solver.profiles.a.models.0: "gpt-5-min" is not a configured model here; did you mean gpt-5-mini?
+c.yml:4:30: solver.profiles.b.solve_usd: is $11.00, but at most $10.00 is allowed
 c.yml:5:16: solver.profiles.c.label: "X" is the label of solver.profiles.b already
-c.yml:6:5: solver.profiles.d: holds no value, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop
+c.yml:6:5: solver.profiles.d: is empty, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop
 c.yml:7:9: solver.profiles.e.repeats: unknown key; did you mean repeat?`
 	if err == nil {
 		t.Fatal("nothing is wrong")

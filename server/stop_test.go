@@ -18,7 +18,7 @@ func TestWavesOfTheConfigurationAreChecked(t *testing.T) {
 		"{waves: [{modls: [gpt-5-mini]}]}": "solver.waves.0.modls: unknown key; did you mean models?",
 		"{waves: [{}, {models: [gpt-5-mini, gpt-6]}]}":                `solver.waves.1.models.1: "gpt-6" is not one of the configured models`,
 		"{waves: [{strategies: [plan]}]}":                             `solver.waves.0.strategies.0: "plan" is not one of the configured strategies; did you mean plain?`,
-		"{waves: [{temps: [3]}]}":                                     `solver.waves.0.temps.0: "3" is no temperature`,
+		"{waves: [{temps: [3]}]}":                                     `solver.waves.0.temps.0: "3" is not a temperature`,
 		"{waves: [{repeat: 21}]}":                                     `solver.waves.0.repeat: "21" is out of range`,
 		"{waves: [{repeat: -1}]}":                                     "solver.waves.0.repeat:",
 		"{max_experiments: 1, waves: [{}, {}]}":                       "solver.waves: has 2 waves, and a solve has at most 1 experiments (solver.max_experiments)",

@@ -123,7 +123,7 @@ func (a axes) experiments(plan *Plan, rule func(string) TemperatureRule) (out []
 		}
 		out = append(out, a.cells(model, []*float64{nil})...)
 		if len(a.temps) > 1 {
-			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s takes no temperature: its %d cells became %d",
+			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s takes no temperature, so %d of its experiments became %d",
 				model, len(a.temps)*rest, rest))
 		}
 	}

@@ -20,7 +20,7 @@ func (s Solve) Needless(r Run, so time.Duration, runs []Run, rule Rule) string {
 		return fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
 	}
 	if n := s.Unbeaten(r, so, runs, rule); n != 0 {
-		return fmt.Sprintf("%srun %d is better, whatever this one comes to", NotNeededPrefix, n)
+		return fmt.Sprintf("%srun %d stays better, whatever this run achieves", NotNeededPrefix, n)
 	}
 	return ""
 }

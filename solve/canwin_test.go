@@ -118,7 +118,7 @@ func TestWhatIsNeedless(t *testing.T) {
 	passed := turnRun(1, 1, solve.RunPassed)
 	passed.Candidate.Files, passed.AgentTime = make([]solve.FileChange, 1), time.Second
 	s := solve.Solve{State: solve.StateRunning, Plan: solve.Plan{Stop: solve.StopFirstGreen}}
-	const green, better = "not needed: run 1 passed", "not needed: run 1 is better, whatever this one comes to"
+	const green, better = "not needed: run 1 passed", "not needed: run 1 stays better, whatever this run achieves"
 	needless := func(s solve.Solve, state solve.RunState, so time.Duration) string {
 		r := turnRun(2, 1, state)
 		r.Candidate, r.AgentTime = &solve.Candidate{Files: make([]solve.FileChange, 1)}, so

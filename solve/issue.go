@@ -12,7 +12,7 @@ const (
 	// maxIssueTitle is how many of its title; GitHub takes 256.
 	maxIssueTitle = 1024
 	// restLeftOut tells an agent that it does not read everything.
-	restLeftOut = "\n\n(The issue goes on; the rest was left out here.)"
+	restLeftOut = "\n\n(The rest of the issue is left out.)"
 )
 
 // Pinned is the issue as a solve keeps it: cut where no issue of GitHub's would go on.

@@ -23,7 +23,7 @@ func TestIssueIsPinnedWithinBounds(t *testing.T) {
 	if utf8.RuneCountInString(p.Title) != 1024 || utf8.RuneCountInString(p.Body) > solve.MaxIssue+100 || !strings.HasPrefix(long.Body, p.Body[:solve.MaxIssue]) {
 		t.Errorf("title of %d, body of %d characters", utf8.RuneCountInString(p.Title), utf8.RuneCountInString(p.Body))
 	}
-	if !strings.HasSuffix(solve.CleanIssue(p.Title, p.Body), "left out here.)") {
+	if !strings.HasSuffix(solve.CleanIssue(p.Title, p.Body), "is left out.)") {
 		t.Error("the agent is not told")
 	}
 	if want := "the issue has 1200000 characters; the agents read the first 65536"; p.Note() != want {

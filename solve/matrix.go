@@ -134,13 +134,13 @@ func narrow(limits Limits, req Request) (Limits, []string, []error) {
 	}
 	var kept bool
 	if limits.Parallel, kept = lower(limits.Parallel, req.Parallel); kept {
-		notes = append(notes, fmt.Sprintf("parallel=%d is more than allowed here: it stays %d", req.Parallel, limits.Parallel))
+		notes = append(notes, fmt.Sprintf("parallel=%d exceeds the limit, so %d is used", req.Parallel, limits.Parallel))
 	}
 	if limits.SolveMoney, kept = lower(limits.SolveMoney, req.Budget); kept {
-		notes = append(notes, fmt.Sprintf("budget=%s is more than allowed here: it stays %s", req.Budget, limits.SolveMoney))
+		notes = append(notes, fmt.Sprintf("budget=%s exceeds the limit, so %s is used", req.Budget, limits.SolveMoney))
 	}
 	if limits.SolveTime, kept = lower(limits.SolveTime, req.TimeBudget); kept {
-		notes = append(notes, fmt.Sprintf("a time budget of %s is more than allowed here: it stays %s",
+		notes = append(notes, fmt.Sprintf("a time budget of %s exceeds the limit, so %s is used",
 			FormatDuration(req.TimeBudget), FormatDuration(limits.SolveTime)))
 	}
 	return limits, notes, problems

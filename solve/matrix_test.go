@@ -88,8 +88,8 @@ func TestExpandCollapsesTemperature(t *testing.T) {
 		t.Error(diff)
 	}
 	notes := []string{
-		"model fixed takes no temperature: its 6 cells became 2",
-		"model deaf takes no temperature: its 6 cells became 2",
+		"model fixed takes no temperature, so 6 of its experiments became 2",
+		"model deaf takes no temperature, so 6 of its experiments became 2",
 	}
 	if diff := cmp.Diff(notes, plan.Notes); diff != "" {
 		t.Error(diff)
@@ -185,8 +185,8 @@ func TestExpandNarrowsLimitsAndNeverWidens(t *testing.T) {
 		t.Fatalf("%v %+v", err, plan.Limits)
 	}
 	notes := []string{
-		"parallel=9 is more than allowed here: it stays 4", "budget=$50.00 is more than allowed here: it stays $10.00",
-		"a time budget of 3h 0m is more than allowed here: it stays 1h 0m",
+		"parallel=9 exceeds the limit, so 4 is used", "budget=$50.00 exceeds the limit, so $10.00 is used",
+		"a time budget of 3h 0m exceeds the limit, so 1h 0m is used",
 	}
 	if diff := cmp.Diff(notes, plan.Notes); diff != "" {
 		t.Error(diff)

@@ -99,7 +99,7 @@ func (p Plan) stopNotes() []string {
 			return []string{"there is one wave: it holds all experiments (stop=waves)"}
 		}
 		last := len(sizes) - 1
-		return []string{fmt.Sprintf("%d waves, of %s and %s experiments: the next one starts only if nothing of the last passed (stop=waves)",
+		return []string{fmt.Sprintf("%d waves, of %s and %s experiments: the next one starts only if no run of the last passed (stop=waves)",
 			len(sizes), strings.Join(sizes[:last], ", "), sizes[last])}
 	}
 	return nil

@@ -42,9 +42,9 @@ func TestConfiguredWaves(t *testing.T) {
 		t.Error(diff)
 	}
 	notes := []string{
-		"model fixed takes no temperature: its 4 cells became 2",
+		"model fixed takes no temperature, so 4 of its experiments became 2",
 		"wave 2: 1 experiment of an earlier wave left out", "wave 3: 1 experiment of an earlier wave left out",
-		"3 waves, of 1, 5 and 1 experiments: the next one starts only if nothing of the last passed (stop=waves)",
+		"3 waves, of 1, 5 and 1 experiments: the next one starts only if no run of the last passed (stop=waves)",
 	}
 	if diff := cmp.Diff(notes, plan.Notes); diff != "" {
 		t.Error(diff)

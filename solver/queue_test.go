@@ -67,7 +67,7 @@ func TestWaitingIsGreetedAtOnce(t *testing.T) {
 		w.await(15*time.Second, "the places", func() bool { return slices.Equal(places(), []int{1, 2, 3, 4}) })
 		s := w.solve(line[1])
 		text := report.ProgressComment(report.View{Solve: s})
-		if !strings.Contains(text, "Waiting for a free place: 3rd of 4 in the queue.") {
+		if !strings.Contains(text, "Waiting in the queue: 3rd of 4.") {
 			t.Errorf("the comment says %q", text)
 		}
 		if _, ok := w.effect(line[1], solve.EffectNotice); !ok {

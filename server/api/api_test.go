@@ -232,7 +232,7 @@ func TestPostSolveSaysWhereTheFaultIs(t *testing.T) {
 		`{"repo_url": "../..", "issue_number": 7}`:                                                           "body.repo_url: must be",
 		`{"repo_url": "octo/hello", "issue_number": 7, "base_branch": "-x"}`:                                 "body.base_branch: is not a branch name",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"models": ["gpt-5-mini", "gpt-5-mni"]}}`:   "body.matrix.models[1]: is not one of the configured models; did you mean gpt-5-mini?",
-		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"temps": [0.5, 3]}}`:                       "body.matrix.temps[1]: is no temperature",
+		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"temps": [0.5, 3]}}`:                       "body.matrix.temps[1]: is not a temperature",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"max_edits": [-1]}}`:                       "body.matrix.max_edits[0]: is out of range",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"agents": ["minni"]}}`:                     "body.matrix.agents[0]: is not one of the configured agents; did you mean mini?",
 		`{"repo_url": "octo/hello", "issue_number": 7, "matrix": {"evolution": ["test-last"]}}`:              "body.matrix.evolution[0]: is not one of the configured strategies",

@@ -52,7 +52,7 @@ func TestValidateTellsEveryProblem(t *testing.T) {
 		"problems": []any{
 			map[string]any{"line": 1.0, "column": 1.0, "key": "tests", "message": "unknown key; did you mean test?"},
 			map[string]any{"line": 3.0, "column": 13.0, "key": "limits.run_time",
-				"message": "is 9h, and the operator allows at most 20m: write that, or leave it out"},
+				"message": "is 9h, but the operator allows at most 20m: lower it, or leave it out"},
 		},
 	}
 	if diff := cmp.Diff(want, answer); diff != "" || status != http.StatusOK {
