@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/setup"
 )
 
 func newDoctor(s streams) *cobra.Command {
@@ -16,16 +17,17 @@ func newDoctor(s streams) *cobra.Command {
 		Use: "doctor", Short: "Check this machine and the configuration, and say what to do", Args: wants(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			bad := 0
-			found := server.Diagnose(c.Context(), path, os.Getenv)
+			d := server.NewDoctor(path, os.Getenv)
+			found := d.Check(c.Context())
 			if c.Flags().Changed("repo") {
-				found = server.DiagnoseRepo(c.Context(), path, repo, os.Getenv)
+				found = d.CheckRepo(c.Context(), repo)
 			}
 			for f := range found {
 				mark := "ok  "
 				switch f.Level {
-				case server.Warn:
+				case setup.Warn:
 					mark = "warn"
-				case server.Bad:
+				case setup.Bad:
 					mark = "BAD "
 					bad++
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/setup"
 )
 
 // TestAppFile: what config.yml says goes before what the set-up wrote.
@@ -61,7 +62,7 @@ func TestManifestEqualsTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := json.MarshalIndent(server.NewManifest("https://yudai.example.org"), "", "  ")
+	want, err := json.MarshalIndent(setup.NewManifest("https://yudai.example.org"), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestDoctorReadsTheStanding(t *testing.T) {
 	w.must(os.WriteFile(file, []byte(fmt.Sprintf("store: {path: %s}\nsandbox: {driver: local}\n", w.cfg.Store.Path)), 0o600))
 	diagnose := func() string {
 		out := ""
-		for f := range server.GitHubFindings(t.Context(), file, func(string) string { return "" }) {
+		for f := range server.NewDoctor(file, noEnv).CheckGitHub(t.Context()) {
 			out += fmt.Sprintf("%d %s: %s > %s\n", f.Level, f.What, f.Text, f.Fix)
 		}
 		return out

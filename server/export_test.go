@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"iter"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -92,23 +90,6 @@ func OperatorOf(c Config) repoconfig.Operator { return c.operator() }
 
 // Labels are the labels that ask for a solve, and what others begin with that do.
 func Labels(c Config) (labels map[string]string, prefix string) { return c.labels(), c.labelPrefix() }
-
-// GitHubFindings are the doctor's about GitHub alone.
-func GitHubFindings(ctx context.Context, path string, getenv func(string) string) iter.Seq[Finding] {
-	d := doctor{ctx: ctx, getenv: getenv}
-	d.config(path)
-	return slices.Values(d.github())
-}
-
-// SetNow replaces the clock of begun registrations.
-func (s *Setup) SetNow(now func() time.Time) {
-	s.door.mu.Lock()
-	defer s.door.mu.Unlock()
-	s.door.now = now
-}
-
-// Stops says whether a driver's problem keeps the program from starting.
-func Stops(c Config, driver string, problem error) bool { return c.stops(driver, problem) }
 
 // AgentNames are the agents of a configuration.
 func AgentNames(c Config) []string { return c.agentNames() }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/setup"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -38,6 +38,8 @@ type Options struct {
 	Log    zerolog.Logger
 	// Transport reaches GitHub; nil is the default one.
 	Transport http.RoundTripper
+	// Now is the clock of the set-up; nil is time.Now.
+	Now func() time.Time
 }
 
 // Server is the whole program, listening. Run serves until its context ends.
@@ -81,7 +83,7 @@ func newServer(ctx context.Context, cfg Config, opts Options, f *front) (*Server
 }
 
 func (s *Server) open(ctx context.Context, opts Options, f *front) error {
-	secrets, err := cfgSecrets(s.cfg, opts.Getenv)
+	secrets, err := setup.Secrets(s.cfg.GitHub, opts.Getenv)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := mirrors.Sweep(time.Now()); err != nil {
 		return err
 	}
-	if err := s.cfg.forgetAnswer(); err != nil {
+	if err := s.cfg.app().ForgetAnswer(); err != nil {
 		return err
 	}
 	node := xid.New().String()
@@ -304,13 +306,3 @@ func (s *Server) Record(ctx context.Context, id solve.ID) (solve.Record, error) 
 
 // Traits are those of the default sandbox driver.
 func (s *Server) Traits() sandbox.Traits { return s.drivers.All()[0].Traits() }
-
-// cfgSecrets resolves every secret, or reports all that are missing or wrong.
-func cfgSecrets(cfg Config, getenv func(string) string) (ghapp.Secrets, error) {
-	secrets, problems := cfg.GitHub.Resolve(getenv, os.ReadFile)
-	var all []error
-	for _, p := range problems {
-		all = append(all, fmt.Errorf("github.%s: %s", p.Key, p.Text))
-	}
-	return secrets, errors.Join(all...)
-}

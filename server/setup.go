@@ -3,44 +3,34 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
+	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/setup"
 )
 
-// Setup is the server while no App is configured: pages that register one on GitHub
-// and nothing else. When they are done it becomes the bot, in the same process.
-//
-// Who completes the set-up owns the bot. So every page needs the one-time token of
-// [Setup.URL], and the pages are gone as soon as the bot serves.
+// Setup is the server while no App is configured: the pages of package setup and nothing
+// else. When they are done it becomes the bot, in the same process, and the pages are gone.
 type Setup struct {
-	opts  Options
-	where Where
-	front *front
-	door  door
-	// asked is what the page's button sends to Run, which opens the bot.
-	asked chan chan error
-	// serving is closed when the bot serves.
-	serving chan struct{}
-
-	mu       sync.Mutex
-	cfg      Config
-	app      *ghapp.App // nil until the App is registered
-	new      ghapp.Registration
-	delivery arrivals
+	cfg     Config
+	opts    Options
+	front   *front
+	pages   *setup.Setup
+	asked   chan startRequest
+	serving chan struct{} // closed when the bot serves
 }
 
-// Where are the places that a set-up may be given on the command line. They go before
-// the configuration and are kept with the App.
+// startRequest asks Run to open the bot.
+type startRequest struct {
+	app    setup.App
+	answer chan error
+}
+
+// Where are the addresses that a set-up may be given on the command line. They take precedence
+// over the configuration and are kept with the App.
 type Where struct{ Address, PublicURL string }
 
 // check reports every value that cannot work.
@@ -54,8 +44,7 @@ func (w Where) check() error {
 	return errors.Join(all...)
 }
 
-// NewSetup opens the listener for a configuration without an App. What an earlier
-// set-up was killed over is taken up.
+// NewSetup opens the listener for a configuration without an App.
 func NewSetup(ctx context.Context, cfg Config, where Where, opts Options) (*Setup, error) {
 	if !cfg.Bare(opts.Getenv) {
 		return nil, errors.New("an App is configured already; yudai doctor checks it, and yudai serve serves as it")
@@ -69,10 +58,14 @@ func NewSetup(ctx context.Context, cfg Config, where Where, opts Options) (*Setu
 	if err != nil {
 		return nil, err
 	}
-	s := &Setup{opts: opts, where: where, cfg: cfg, front: f, asked: make(chan chan error), serving: make(chan struct{}), door: door{token: rand.Text(), now: time.Now}}
-	if err := s.finish(ctx); err != nil && !errors.Is(err, errNoAnswer) {
-		opts.Log.Error().Err(err).Msg("the registered App cannot be used yet; the set-up page tries again")
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
+	s := &Setup{cfg: cfg, opts: opts, front: f, asked: make(chan startRequest), serving: make(chan struct{})}
+	s.pages = setup.New(ctx, setup.Options{
+		App: cfg.app(), Address: where.Address, Label: cfg.Server.Label, Log: opts.Log, Transport: opts.Transport,
+		Intake: NewIntake, Start: s.start, Healthz: healthz, Now: opts.Now,
+	})
 	return s, nil
 }
 
@@ -82,17 +75,13 @@ func (s *Setup) Addr() string { return s.front.listener.Addr().String() }
 // URL is the address of the first page as this machine reaches it. Its token opens
 // the set-up once.
 func (s *Setup) URL() string {
-	host, port, err := net.SplitHostPort(s.Addr())
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return fmt.Sprintf("http://%s/setup?token=%s", net.JoinHostPort(host, port), s.door.token)
+	return "http://" + reachable(s.Addr()) + "/setup?token=" + s.pages.Token()
 }
 
 // Run serves the set-up until it is done, and then as the bot, until ctx ends.
 func (s *Setup) Run(ctx context.Context) error {
 	defer s.front.close()
-	s.front.swap(s.routes())
+	s.front.swap(s.pages.Handler())
 	served := make(chan error, 1)
 	go func() { served <- s.front.serve() }()
 	for {
@@ -100,16 +89,16 @@ func (s *Setup) Run(ctx context.Context) error {
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config().Server.ShutdownTimeout)
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Server.ShutdownTimeout)
 			defer cancel()
 			return errors.Join(s.front.shutdown(end), <-served)
-		case answer := <-s.asked:
-			bot, err := newServer(ctx, s.config(), s.opts, s.front)
+		case r := <-s.asked:
+			bot, err := newServer(ctx, s.cfg.with(r.app), s.opts, s.front)
 			if err == nil {
 				s.front.swap(bot.handler)
 				close(s.serving)
 			}
-			answer <- err
+			r.answer <- err
 			if err != nil {
 				s.opts.Log.Error().Err(err).Msg("the bot cannot start yet")
 				continue
@@ -121,10 +110,10 @@ func (s *Setup) Run(ctx context.Context) error {
 }
 
 // start has Run open the bot and waits for it.
-func (s *Setup) start(ctx context.Context) error {
+func (s *Setup) start(ctx context.Context, app setup.App) error {
 	answer := make(chan error, 1)
 	select {
-	case s.asked <- answer:
+	case s.asked <- startRequest{app, answer}:
 	case <-s.serving: // pressed twice
 		return nil
 	case <-ctx.Done():
@@ -138,45 +127,39 @@ func (s *Setup) start(ctx context.Context) error {
 	}
 }
 
-func (s *Setup) config() Config {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cfg
+// app is the part of the configuration that the set-up fills in.
+func (c Config) app() setup.App {
+	return setup.App{Dir: filepath.Dir(c.Store.Path), PublicURL: c.Server.PublicURL, GitHub: c.GitHub}
 }
 
-// registered is the App, once there is one.
-func (s *Setup) registered() (*ghapp.App, ghapp.Registration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.app, s.new
+// with is the configuration with that part filled in.
+func (c Config) with(a setup.App) Config {
+	c.Server.PublicURL, c.GitHub = a.PublicURL, a.GitHub
+	return c
 }
 
-// routes are all that is there during the set-up.
-func (s *Setup) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", healthz)
-	mux.HandleFunc("POST "+hookURL(""), s.hook)
-	pages := http.NewServeMux()
-	pages.HandleFunc("GET /setup", s.describe)
-	pages.HandleFunc("POST /setup", s.described)
-	pages.HandleFunc("GET /setup/created", s.created)
-	pages.HandleFunc("GET /setup/check", s.check)
-	pages.HandleFunc("POST /setup/check", s.checkAgain)
-	pages.HandleFunc("POST /setup/done", s.finished)
-	guarded := http.NewCrossOriginProtection().Handler(s.door.guard(pages, s.closed))
-	mux.Handle("/setup", guarded)
-	mux.Handle("/setup/", guarded)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		mux.ServeHTTP(w, r.WithContext(s.opts.Log.WithContext(r.Context())))
-	})
-}
+// Bare says that no App is configured at all, not even in part: the time for the set-up.
+func (c Config) Bare(getenv func(string) string) bool { return c.app().Bare(getenv) }
 
-// refused logs why a step failed and shows it, with a way to begin again.
-func (s *Setup) refused(w http.ResponseWriter, r *http.Request, status int, err error, text string) {
-	if err != nil {
-		zerolog.Ctx(r.Context()).Error().Err(err).Msg("a step of the set-up failed")
+// adopt fills in the App that the set-up registered, unless the configuration names
+// one itself; of the other keys it fills in what is at its default.
+func (c *Config) adopt(getenv func(string) string) error {
+	a := c.app()
+	if a.Named(getenv) {
+		return nil
 	}
-	s.show(w, status, "message", map[string]any{"Title": "That did not work", "Text": text, "Again": "/setup"})
+	settings, problems, err := a.Read()
+	if err != nil || problems == nil {
+		return err
+	}
+	if err := configError(a.File(), problems.Sorted()); err != nil {
+		return err
+	}
+	a.Take(settings)
+	*c = c.with(a)
+	if given := settings.Server.Address; given != "" && c.Server.Address == Default().Server.Address {
+		c.Server.Address = given
+	}
+	c.Validate(problems.Report)
+	return configError(a.File(), problems.Sorted())
 }

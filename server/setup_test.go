@@ -16,6 +16,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/setup"
 )
 
 func TestSetupNeedsItsToken(t *testing.T) {
@@ -132,7 +133,7 @@ func TestSetupFormsLeadToGitHub(t *testing.T) {
 		if strings.Contains(p.body, "<script") || strings.Count(p.body, "</form>") != 1 {
 			t.Errorf("the name is not escaped:\n%s", p.body)
 		}
-		var m server.Manifest
+		var m setup.Manifest
 		w.must(json.Unmarshal([]byte(html.UnescapeString(found[2])), &m))
 		if m.Name != `a"><script>'</form>` || m.Hook.URL != "https://bot.example.org/api/github/hook" || m.RedirectURL != w.base+"/setup/created" {
 			t.Errorf("manifest %+v", m)
@@ -234,7 +235,7 @@ func TestSetupForgetsARegistrationAfterAnHour(t *testing.T) {
 	w.enter()
 	action, manifest := w.describe("yudai", "")
 	to := w.create(action, manifest, "yudai")
-	w.set.SetNow(func() time.Time { return time.Now().Add(time.Hour) })
+	w.later.Store(int64(time.Hour))
 	if p := w.get(to); p.status != http.StatusForbidden || !strings.Contains(p.body, "more than an hour ago") {
 		t.Errorf("%d\n%s", p.status, p.body)
 	}

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ var (
 
 // setupWorld is the set-up serving beside the emulator, and one browser.
 type setupWorld struct {
+	later atomic.Int64 // how far the clock of the set-up is ahead
 	t     *testing.T
 	dir   string
 	hub   *githubsim.Hub
@@ -105,6 +107,7 @@ func (w *setupWorld) open() {
 	w.must(err)
 	w.set, err = server.NewSetup(w.t.Context(), w.cfg, server.Where{}, server.Options{
 		Getenv: func(k string) string { return w.env[k] }, Log: zerolog.New(w.log),
+		Now:       func() time.Time { return time.Now().Add(time.Duration(w.later.Load())) },
 		Transport: api.Transport(http.DefaultTransport, func(err error) { w.t.Errorf("not GitHub's API: %v", err) }),
 	})
 	w.must(err)

@@ -55,7 +55,7 @@ func within(room, other string) bool { return room == other || strings.HasPrefix
 // own room and what lies further down.
 func layers() []string {
 	return []string{
-		".", "cmd", "server", "reconcile", "handlers", "solver", "repoconfig", "ghapp", "git", "store",
+		".", "cmd", "server", "setup", "reconcile", "handlers", "solver", "repoconfig", "ghapp", "git", "store",
 		"model", "agent", "sandbox", "report", "patch", "solve", "internal",
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"crypto/rand"
@@ -18,14 +18,14 @@ const (
 	maxStates = 32
 )
 
-// door lets one browser into the set-up: the one that brings the token first.
-type door struct {
+// session lets one browser into the set-up: the one that brings the token first.
+type session struct {
 	token string
 	now   func() time.Time
 
-	mu      sync.Mutex
-	session string // "" until the token was used
-	states  map[string]begun
+	mu     sync.Mutex
+	cookie string // "" until the token was used
+	states map[string]begun
 }
 
 // begun is a registration that GitHub has not answered yet.
@@ -36,22 +36,22 @@ type begun struct {
 
 // guard passes requests of the session on. The token is exchanged for a session and
 // leaves the address bar; everything else is refused.
-func (d *door) guard(next http.Handler, refuse http.HandlerFunc) http.Handler {
+func (s *session) guard(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token := r.URL.Query().Get("token"); token != "" && r.Method == http.MethodGet && r.URL.Path == "/setup" {
-			session, ok := d.enter(token)
+			cookie, ok := s.exchange(token)
 			if ok {
 				http.SetCookie(w, &http.Cookie{
-					Name: sessionCookie, Value: session, Path: "/setup", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: scheme(r) == "https",
+					Name: sessionCookie, Value: cookie, Path: "/setup", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: scheme(r) == "https",
 				})
 			}
-			if ok || d.inside(r) {
+			if ok || s.has(r) {
 				w.Header().Set("Cache-Control", "no-store")
 				http.Redirect(w, r, "/setup", http.StatusSeeOther)
 				return
 			}
 		}
-		if !d.inside(r) {
+		if !s.has(r) {
 			refuse(w, r)
 			return
 		}
@@ -59,46 +59,47 @@ func (d *door) guard(next http.Handler, refuse http.HandlerFunc) http.Handler {
 	})
 }
 
-// enter exchanges the token for a session, once.
-func (d *door) enter(token string) (session string, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if subtle.ConstantTimeCompare([]byte(token), []byte(d.token)) != 1 || d.session != "" {
+// exchange exchanges the token for a session, once.
+func (s *session) exchange(token string) (cookie string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 || s.cookie != "" {
 		return "", false
 	}
-	d.session = rand.Text()
-	return d.session, true
+	s.cookie = rand.Text()
+	return s.cookie, true
 }
 
-func (d *door) inside(r *http.Request) bool {
+// has says whether a request carries the session's cookie.
+func (s *session) has(r *http.Request) bool {
 	c, err := r.Cookie(sessionCookie)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return err == nil && d.session != "" && subtle.ConstantTimeCompare([]byte(c.Value), []byte(d.session)) == 1
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return err == nil && s.cookie != "" && subtle.ConstantTimeCompare([]byte(c.Value), []byte(s.cookie)) == 1
 }
 
 // begin notes a registration and returns its state. There is one session, so the
 // state is bound to its cookie.
-func (d *door) begin(p plan) (state string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.now()
-	maps.DeleteFunc(d.states, func(_ string, b begun) bool { return !now.Before(b.expires) })
-	if d.states == nil || len(d.states) >= maxStates {
-		d.states = map[string]begun{}
+func (s *session) begin(p plan) (state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	maps.DeleteFunc(s.states, func(_ string, b begun) bool { return !now.Before(b.expires) })
+	if s.states == nil || len(s.states) >= maxStates {
+		s.states = map[string]begun{}
 	}
 	state = rand.Text()
-	d.states[state] = begun{plan: p, expires: now.Add(stateTime)}
+	s.states[state] = begun{plan: p, expires: now.Add(stateTime)}
 	return state
 }
 
 // end returns the plan of a state, once, within its hour.
-func (d *door) end(state string) (plan, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	b, ok := d.states[state]
-	delete(d.states, state)
-	return b.plan, ok && d.now().Before(b.expires)
+func (s *session) end(state string) (plan, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.states[state]
+	delete(s.states, state)
+	return b.plan, ok && s.now().Before(b.expires)
 }
 
 // scheme is how the browser reaches this server: the proxy in front says so.

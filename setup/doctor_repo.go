@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"cmp"
@@ -22,26 +22,16 @@ import (
 // maxPeek is how many bytes are read of a file that tells how a repository is tested.
 const maxPeek = 1 << 20
 
-// DiagnoseRepo checks the settings of the repository of that folder, as they lie
-// there, against the configuration, and yields what was found and what then holds.
-// Nothing is run and nothing is changed.
-func DiagnoseRepo(ctx context.Context, config, folder string, getenv func(string) string) iter.Seq[Finding] {
-	return func(yield func(Finding) bool) {
-		d := doctor{ctx: ctx, getenv: getenv}
-		for _, check := range []func() []Finding{func() []Finding { return d.config(config) }, func() []Finding { return d.repository(folder) }} {
-			for _, f := range check() {
-				if !yield(f) {
-					return
-				}
-			}
-		}
-	}
+// CheckRepo checks the settings of the repository of a folder against the configuration, as
+// they lie there, and yields what was found and what then holds. Nothing is run.
+func (d *Doctor) CheckRepo(ctx context.Context, folder string) iter.Seq[Finding] {
+	return inTurn(ctx, d.config, func(ctx context.Context) []Finding { return d.repository(ctx, folder) })
 }
 
 // repository checks the file, and tells what holds if it is right.
-func (d *doctor) repository(folder string) []Finding {
+func (d *Doctor) repository(ctx context.Context, folder string) []Finding {
 	bad := func(err error) []Finding { return []Finding{{Bad, "repository", err.Error(), ""}} }
-	work, err := git.Local(d.ctx, folder)
+	work, err := git.Local(ctx, folder)
 	if err != nil {
 		return bad(err)
 	}
@@ -54,11 +44,11 @@ func (d *doctor) repository(folder string) []Finding {
 	if !ok {
 		return found
 	}
-	paths, err := git.Files(d.ctx, work.Root)
+	paths, err := git.Files(ctx, work.Root)
 	if err != nil {
 		return bad(err)
 	}
-	setup, err := d.cfg.Solver.SetUp(rules.Settings, paths, func(p string) ([]byte, error) { return peek(root, p, maxPeek) })
+	setup, err := d.Solver.SetUp(rules.Settings, paths, func(p string) ([]byte, error) { return peek(root, p, maxPeek) })
 	if err != nil {
 		return append(found, Finding{Bad, "tests", err.Error(), "or set test.command in " + solve.RepoConfigFile})
 	}
@@ -73,8 +63,8 @@ func (d *doctor) repository(folder string) []Finding {
 }
 
 // settings reads the repository's own file. ok is false if it is wrong.
-func (d *doctor) settings(root *os.Root) (rules repoconfig.Rules, found []Finding, ok bool) {
-	op := d.cfg.operator()
+func (d *Doctor) settings(root *os.Root) (rules repoconfig.Rules, found []Finding, ok bool) {
+	op := d.Operator
 	const file = solve.RepoConfigFile
 	data, err := peek(root, file, solve.MaxRepoConfig)
 	switch {
@@ -82,7 +72,7 @@ func (d *doctor) settings(root *os.Root) (rules repoconfig.Rules, found []Findin
 		return op.Rules, []Finding{{Good, "settings", "no " + file + ": the configuration's own hold", ""}}, true
 	case err != nil:
 		return op.Rules, []Finding{{Bad, "settings", err.Error(), ""}}, false
-	case !d.cfg.Solver.Repository.Read:
+	case !d.Solver.Repository.Read:
 		return op.Rules, []Finding{{Warn, "settings", file + " is not read", "set solver.repository.read"}}, true
 	}
 	rules, problems := repoconfig.Read(file, data, op)

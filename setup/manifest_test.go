@@ -1,4 +1,4 @@
-package server_test
+package setup_test
 
 import (
 	"encoding/json"

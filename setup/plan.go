@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"fmt"
@@ -38,8 +38,8 @@ type entered struct {
 
 // prefill is the first page's beginning: the configuration, else the address that the
 // browser uses.
-func prefill(cfg Config, r *http.Request) entered {
-	e := entered{PublicURL: cfg.Server.PublicURL, Name: NewManifest("").Name, GitHub: cfg.GitHub.WebURL}
+func prefill(cfg App, r *http.Request) entered {
+	e := entered{PublicURL: cfg.PublicURL, Name: NewManifest("").Name, GitHub: cfg.GitHub.WebURL}
 	if e.PublicURL == "" && badPublicURL(browserURL(r), e.GitHub) == "" {
 		e.PublicURL = browserURL(r)
 	}
@@ -142,8 +142,8 @@ func (p plan) newAppURL(state string) string {
 }
 
 // apply sets the addresses in a configuration.
-func (p plan) apply(cfg Config) Config {
-	cfg.Server.PublicURL = p.PublicURL
+func (p plan) apply(cfg App) App {
+	cfg.PublicURL = p.PublicURL
 	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = p.Host.Web, p.Host.V3, p.Host.V4
 	return cfg
 }

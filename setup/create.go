@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (s *Setup) described(w http.ResponseWriter, r *http.Request) {
 		s.refused(w, r, http.StatusInternalServerError, err, "The manifest could not be written.")
 		return
 	}
-	s.showTo(w, http.StatusOK, "create", map[string]any{"Plan": p, "Manifest": string(text), "Asks": m, "Action": p.newAppURL(s.door.begin(p))}, p.Host.Web)
+	s.showTo(w, http.StatusOK, "create", map[string]any{"Plan": p, "Manifest": string(text), "Asks": m, "Action": p.newAppURL(s.session.begin(p))}, p.Host.Web)
 }
 
 // created is where GitHub sends the browser back with a code for the App's secrets.
@@ -63,7 +63,7 @@ func (s *Setup) created(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/setup/check", http.StatusSeeOther)
 		return
 	}
-	p, ok := s.door.end(r.URL.Query().Get("state"))
+	p, ok := s.session.end(r.URL.Query().Get("state"))
 	if !ok {
 		s.refused(w, r, http.StatusForbidden, nil, "This answer belongs to no registration that was begun here, or to one that began more than an hour ago, "+
 			"or it was used already. If GitHub shows an App that you just made, delete it there.")
@@ -81,7 +81,7 @@ func (s *Setup) created(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.keep(p, answer); err != nil {
-		s.refused(w, r, http.StatusInternalServerError, err, "The new App's secrets could not be written to "+s.config().stateDir()+
+		s.refused(w, r, http.StatusInternalServerError, err, "The new App's secrets could not be written to "+s.config().Dir+
 			". Make it writable; delete the App on GitHub, since GitHub gives its key out only once.")
 		return
 	}
@@ -140,16 +140,16 @@ func (s *Setup) finish(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("GitHub's answer is not whole (kept as %s)", cfg.secretFile(conversionBad)), bad, err)
 	}
 	next := plan{PublicURL: kept.PublicURL, Host: gitHub{kept.WebURL, kept.V3APIURL, kept.V4APIURL}}.apply(cfg)
-	if reg.WebhookSecret, err = s.place(ctx, next, reg); err != nil {
+	if reg.WebhookSecret, err = s.storeSecrets(ctx, next, reg); err != nil {
 		return err
 	}
 	settings := settingsOf(next, reg)
-	settings.Server.Address = s.where.Address
-	if err := cfg.writeAppFile(settings, reg.Name); err != nil {
+	settings.Server.Address = s.opts.Address
+	if err := cfg.write(settings, reg.Name); err != nil {
 		return err
 	}
-	next.take(settings)
-	app, err := newAppClient(next, reg, s.opts)
+	next.Take(settings)
+	app, err := newAppClient(next, reg, s.opts.Transport)
 	if err != nil {
 		return err
 	}
@@ -162,9 +162,9 @@ func (s *Setup) finish(ctx context.Context) error {
 	return nil
 }
 
-// place writes the secrets to files of their own. An App that was made without a
+// storeSecrets writes the secrets to files of their own. An App that was made without a
 // webhook secret gets one.
-func (s *Setup) place(ctx context.Context, cfg Config, reg ghapp.Registration) (hook ghapp.Secret, err error) {
+func (s *Setup) storeSecrets(ctx context.Context, cfg App, reg ghapp.Registration) (hook ghapp.Secret, err error) {
 	hook = reg.WebhookSecret
 	if hook.Empty() {
 		data, err := os.ReadFile(cfg.secretFile(hookFile))
@@ -187,22 +187,22 @@ func (s *Setup) place(ctx context.Context, cfg Config, reg ghapp.Registration) (
 	if !reg.WebhookSecret.Empty() {
 		return hook, nil
 	}
-	app, err := newAppClient(cfg, reg, s.opts)
+	app, err := newAppClient(cfg, reg, s.opts.Transport)
 	if err != nil {
 		return hook, err
 	}
 	return hook, app.SetHookSecret(ctx, hook)
 }
 
-func newAppClient(cfg Config, reg ghapp.Registration, opts Options) (*ghapp.App, error) {
+func newAppClient(cfg App, reg ghapp.Registration, transport http.RoundTripper) (*ghapp.App, error) {
 	return ghapp.New(cfg.GitHub, ghapp.Secrets{AppID: reg.ID, WebhookSecret: reg.WebhookSecret, PrivateKey: reg.PrivateKey},
-		ghapp.Options{Transport: opts.Transport})
+		ghapp.Options{Transport: transport})
 }
 
 // settingsOf is what the App's file says.
-func settingsOf(cfg Config, reg ghapp.Registration) appSettings {
-	var s appSettings
-	s.Server.PublicURL = cfg.Server.PublicURL
+func settingsOf(cfg App, reg ghapp.Registration) Settings {
+	var s Settings
+	s.Server.PublicURL = cfg.PublicURL
 	s.GitHub.WebURL, s.GitHub.V3APIURL, s.GitHub.V4APIURL = cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL
 	s.GitHub.App.IntegrationID = reg.ID
 	s.GitHub.App.PrivateKeyFile = secretsDir + "/" + keyFile

@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (s *Setup) hook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no App is registered here yet", http.StatusServiceUnavailable)
 		return
 	}
-	intake, err := NewIntake(reg.WebhookSecret.Reveal(), []githubapp.EventHandler{later{s}})
+	intake, err := s.opts.Intake(reg.WebhookSecret.Reveal(), []githubapp.EventHandler{notServing{s}})
 	if err != nil {
 		zerolog.Ctx(r.Context()).Error().Err(err).Msg("webhook refused")
 		http.Error(w, "no secret", http.StatusServiceUnavailable)
@@ -59,11 +59,11 @@ func (k *statusKeeper) WriteHeader(status int) {
 	k.ResponseWriter.WriteHeader(status)
 }
 
-// later is the handler of every event that yudai handles, while it does not.
-type later struct{ s *Setup }
+// notServing refuses every event, so that GitHub lists it as failed and it is delivered later.
+type notServing struct{ s *Setup }
 
 // Handles names the events.
-func (later) Handles() (events []string) {
+func (notServing) Handles() (events []string) {
 	for _, h := range handlers.New(handlers.Options{}) {
 		events = append(events, h.Handles()...)
 	}
@@ -71,8 +71,8 @@ func (later) Handles() (events []string) {
 }
 
 // Handle is called after the signature was found right.
-func (l later) Handle(context.Context, string, string, []byte) error {
-	l.s.arrived()
+func (n notServing) Handle(context.Context, string, string, []byte) error {
+	n.s.arrived()
 	return errSetup
 }
 
@@ -104,7 +104,7 @@ func (s *Setup) check(w http.ResponseWriter, r *http.Request) {
 		good = good && f.Level != Bad
 	}
 	s.show(w, http.StatusOK, "check", map[string]any{
-		"App": reg, "Findings": found, "Good": good, "Install": reg.HTMLURL + "/installations/new", "State": s.config().AppFile(),
+		"App": reg, "Findings": found, "Good": good, "Install": reg.HTMLURL + "/installations/new", "State": s.config().File(),
 	})
 }
 
@@ -136,7 +136,7 @@ func (s *Setup) look(ctx context.Context, app *ghapp.App) []Finding {
 	if err != nil {
 		return append(found, s.unknown(ctx, "webhook", err))
 	}
-	return append(found, hookOf(has, s.config().Server.PublicURL), s.testDelivery(ctx, app))
+	return append(found, hookOf(has, s.config().PublicURL), s.testDelivery(ctx, app))
 }
 
 // unknown is a check that GitHub did not answer.
@@ -206,7 +206,7 @@ func (s *Setup) finished(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/setup", http.StatusSeeOther)
 		return
 	}
-	if err := s.start(r.Context()); err != nil {
+	if err := s.opts.Start(r.Context(), s.config()); err != nil {
 		s.show(w, http.StatusServiceUnavailable, "message", map[string]any{
 			"Title": "yudai cannot work here yet",
 			"Text": fmt.Sprintf("The App is registered, but the program does not start: %s. Mend that and try again; `yudai doctor` says more. "+
@@ -215,5 +215,5 @@ func (s *Setup) finished(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	s.show(w, http.StatusOK, "done", map[string]any{"App": reg, "Label": s.config().Server.Label, "Command": "/yudai solve", "State": s.config().AppFile()})
+	s.show(w, http.StatusOK, "done", map[string]any{"App": reg, "Label": s.opts.Label, "Command": "/yudai solve", "State": s.config().File()})
 }

@@ -1,11 +1,12 @@
-package server_test
+package setup_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/setup"
 )
 
 // TestWhichDriversStopTheStart: the default one always, unless another takes over from
@@ -27,9 +28,9 @@ func TestWhichDriversStopTheStart(t *testing.T) {
 		{"docker", "docker", sandbox.ErrUnavailable, false},
 		{"docker", "docker", fmt.Errorf("%w: %w", sandbox.ErrUnavailable, sandbox.ErrSetting), true},
 	} {
-		cfg := server.Default()
-		cfg.Sandbox.Choices, cfg.Sandbox.Fallback = []string{"e2b"}, c.fallback
-		if got := server.Stops(cfg, c.name, c.problem); got != c.stops {
+		cfg := drivers.DefaultConfig()
+		cfg.Choices, cfg.Fallback = []string{"e2b"}, c.fallback
+		if got := setup.MustStop(cfg, c.name, c.problem); got != c.stops {
 			t.Errorf("%s with the fallback %q: %v stops the start: %t", c.name, c.fallback, c.problem, got)
 		}
 	}

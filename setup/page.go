@@ -1,4 +1,4 @@
-package server
+package setup
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-//go:embed setup.html
+//go:embed pages.html
 var setupPages string
 
-//go:embed setup.css
+//go:embed pages.css
 var setupStyle string
 
 // closed is what a browser gets without the session.

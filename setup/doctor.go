@@ -1,0 +1,246 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/ghapp"
+	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/repoconfig"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/drivers"
+	"github.com/yudai-dev/yudai/solver"
+)
+
+// Doctor checks a machine, a configuration and its App. Nothing is changed.
+type Doctor struct {
+	Getenv func(string) string
+	// Config is what was found when the configuration was read.
+	Config Finding
+	App    App
+	// Sandbox is used with directories of the doctor's own.
+	Sandbox drivers.Config
+	Models  model.Config
+	Gateway gateway.Config
+	Solver  solver.Config
+	// Agents are those that are configured or used, in order.
+	Agents []Agent
+	// Operator is what the configuration lets a repository's own file say.
+	Operator repoconfig.Operator
+	// SecretFiles are files that not every user of the machine may read.
+	SecretFiles []string
+}
+
+// Agent is an agent whose program may be missing.
+type Agent struct {
+	Name  string
+	Ready func() error
+}
+
+// Check yields what it finds, in the order in which a newcomer would mend it.
+func (d *Doctor) Check(ctx context.Context) iter.Seq[Finding] {
+	return inTurn(ctx, d.git, d.config, d.sandbox, d.models, d.agents, d.gateway, d.files, d.github)
+}
+
+// CheckGitHub yields what Check finds of GitHub alone.
+func (d *Doctor) CheckGitHub(ctx context.Context) iter.Seq[Finding] { return inTurn(ctx, d.github) }
+
+// inTurn makes a check when the findings of the one before were taken.
+func inTurn(ctx context.Context, checks ...func(context.Context) []Finding) iter.Seq[Finding] {
+	return func(yield func(Finding) bool) {
+		for _, check := range checks {
+			for _, f := range check(ctx) {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (d *Doctor) config(context.Context) []Finding { return []Finding{d.Config} }
+
+func (d *Doctor) git(ctx context.Context) []Finding {
+	if err := git.Check(ctx); err != nil {
+		return []Finding{{Bad, "git", err.Error(), ""}}
+	}
+	return []Finding{{Good, "git", "new enough", ""}}
+}
+
+// sandbox tries every driver that the configuration uses.
+func (d *Doctor) sandbox(ctx context.Context) []Finding {
+	cfg := d.Sandbox
+	dir, err := os.MkdirTemp("", "yudai-doctor-")
+	if err != nil {
+		return []Finding{{Bad, "sandbox", err.Error(), "make room in the temporary directory"}}
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	cfg.Local.Dir, cfg.Records, cfg.Docker.ProxyDir = dir, filepath.Join(dir, "records"), filepath.Join(dir, "proxies")
+	set, err := drivers.NewSet(cfg, zerolog.Nop(), nil)
+	if err != nil {
+		var found []Finding
+		for line := range strings.Lines(err.Error()) {
+			found = append(found, Finding{Bad, "sandbox", strings.TrimSpace(line), ""})
+		}
+		found[len(found)-1].Fix = "set what is named above, or leave the driver out of sandbox.driver, choices and fallback"
+		return found
+	}
+	var found []Finding
+	for i, problem := range TryDrivers(ctx, set) {
+		found = append(found, d.driver(set.Used()[i], set.All()[i].Traits(), problem)...)
+	}
+	return found
+}
+
+// driver says what one driver is, or why it cannot be used.
+func (d *Doctor) driver(name string, t sandbox.Traits, problem error) []Finding {
+	if problem != nil {
+		fix := "see docs/drivers.md"
+		if name == "local" && errors.Is(problem, sandbox.ErrLimit) {
+			fix = "`yudai demo` and `yudai solve` accept weaker limits by themselves; `yudai serve` does not"
+		}
+		level, text := Bad, problem.Error()
+		if !MustStop(d.Sandbox, name, problem) {
+			level, text = Warn, name+" cannot be used now: "+text
+		}
+		return []Finding{{level, "sandbox", text, fix}}
+	}
+	fork := "fork by " + t.ForkHow
+	if !t.Fork {
+		fork = "no fork: every run is prepared by itself"
+	}
+	found := []Finding{{Good, "sandbox", fmt.Sprintf("%s: %s, %s", t.Name, t.Isolation, fork), ""}}
+	for _, note := range t.Notes {
+		found = append(found, Finding{Warn, "sandbox", note, ""})
+	}
+	return found
+}
+
+func (d *Doctor) models(context.Context) []Finding {
+	set, err := model.NewSet(d.Models, d.Getenv)
+	if err != nil {
+		return []Finding{{Bad, "models", err.Error(), "mend the section models"}}
+	}
+	wanted := map[string]bool{}
+	for _, name := range d.Solver.Defaults.Models {
+		wanted[name] = true
+	}
+	var found []Finding
+	for _, name := range set.Names() {
+		err := set.Ready(name)
+		switch {
+		case err == nil:
+			found = append(found, Finding{Good, "model", name, ""})
+		case wanted[name]:
+			found = append(found, Finding{Bad, "model", err.Error(), "set the key, or take the model out of solver.defaults.models"})
+		}
+	}
+	return found
+}
+
+// agents says what is missing on this machine.
+func (d *Doctor) agents(context.Context) []Finding {
+	var found []Finding
+	for _, a := range d.Agents {
+		if err := a.Ready(); err != nil {
+			found = append(found, Finding{Bad, "agent", err.Error(), "mend it, or take " + a.Name + " out of solver.defaults.agents"})
+			continue
+		}
+		found = append(found, Finding{Good, "agent", a.Name + " is here", ""})
+	}
+	return found
+}
+
+// gateway says how agents in sandboxes reach their models.
+func (d *Doctor) gateway(context.Context) []Finding {
+	set, err := model.NewSet(d.Models, d.Getenv)
+	if err != nil {
+		return nil // told already
+	}
+	g, err := gateway.New(d.Gateway, set, d.App.PublicURL, zerolog.Nop())
+	if err != nil {
+		return []Finding{{Bad, "gateway", err.Error(), "mend the section gateway"}}
+	}
+	_ = g.Close()
+	switch {
+	case g.PublicHost() == "" && d.App.PublicURL != "":
+		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere cannot be let out to " + d.App.PublicURL + ": that takes a name and the usual port", ""}}
+	case g.PublicHost() == "":
+		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere need server.public_url", ""}}
+	case !strings.HasPrefix(d.App.PublicURL, "https://"):
+		return []Finding{{Warn, "gateway", "agents in sandboxes elsewhere send their run's token to " + d.App.PublicURL + " in the clear", "set server.public_url to an https address"}}
+	}
+	return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + ", from elsewhere at " + g.PublicHost(), ""}}
+}
+
+// files looks for secrets that every user of this machine can read.
+func (d *Doctor) files(context.Context) []Finding {
+	var found []Finding
+	for _, name := range d.SecretFiles {
+		if info, err := os.Stat(name); name != "" && err == nil && info.Mode().Perm()&0o004 != 0 {
+			found = append(found, Finding{Warn, "secrets", "every user of this machine can read " + name, "chmod 600 " + name})
+		}
+	}
+	return found
+}
+
+func (d *Doctor) github(ctx context.Context) []Finding {
+	if d.App.Bare(d.Getenv) {
+		return []Finding{{Bad, "github", "no GitHub App is configured (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET, GITHUB_APP_PRIVATE_KEY)",
+			"`yudai setup` registers one in the browser; `yudai demo` and `yudai solve` need none"}}
+	}
+	secrets, err := Secrets(d.App.GitHub, d.Getenv)
+	if err != nil {
+		var found []Finding
+		for line := range strings.Lines(err.Error()) {
+			found = append(found, Finding{Bad, "github", strings.TrimSpace(line), ""})
+		}
+		found[len(found)-1].Fix = "`yudai demo` and `yudai solve` need no App"
+		return found
+	}
+	app, err := ghapp.New(d.App.GitHub, secrets, ghapp.Options{})
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+		var who ghapp.Identity
+		if who, err = app.Identity(ctx); err == nil {
+			return append([]Finding{{Good, "github", "App " + who.Slug + " answers", ""}}, d.appStatus(ctx, app)...)
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("GitHub did not answer within 15 s")
+	}
+	return []Finding{{Bad, "github", err.Error(), "check github.v3_api_url, the App id and its private key"}}
+}
+
+// appStatus compares what GitHub has of the App with what yudai needs.
+func (d *Doctor) appStatus(ctx context.Context, app *ghapp.App) []Finding {
+	unknown := func(what string, err error) Finding {
+		return Finding{Bad, what, "GitHub does not tell: " + ghapp.Redact(err.Error()), "ask again in a moment"}
+	}
+	now, err := app.Status(ctx)
+	if err != nil {
+		return []Finding{unknown("rights", err)}
+	}
+	found := append(rightsOf(now), installsOf(now)...)
+	has, err := app.HookURL(ctx)
+	if err != nil {
+		return append(found, unknown("webhook", err))
+	}
+	found = append(found, hookOf(has, d.App.PublicURL))
+	all, err := app.HookDeliveries(ctx, 20)
+	if err != nil {
+		return append(found, unknown("deliveries", err))
+	}
+	return append(found, deliveriesOf(all))
+}
