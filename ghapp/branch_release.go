@@ -10,16 +10,16 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// release deletes the branch of a solve that ended without a pull request, as
+// releaseBranch deletes the branch of a solve that ended without a pull request, as
 // long as nothing but the claim is on it. What somebody put there stays.
-func (t *writeTry) release(ctx context.Context) (solve.Receipt, error) {
+func (t *writeTry) releaseBranch(ctx context.Context) (solve.Receipt, error) {
 	s := t.view.Solve
 	if s.Branch == "" || s.Target() != nil || !s.State.Final() || s.State == solve.StateSolved {
 		return solve.Receipt{}, nil
 	}
 	sha, err := t.branchHead(ctx)
 	if statusOf(err) == http.StatusNotFound {
-		if t.fail() < 2 {
+		if t.countFailure() < 2 {
 			return solve.Receipt{}, err // made moments ago: GitHub may not see it everywhere yet
 		}
 		return solve.Receipt{}, nil
@@ -44,9 +44,9 @@ func (t *writeTry) release(ctx context.Context) (solve.Receipt, error) {
 	}
 }
 
-// released says whether nothing else of the solve is to be written that needs its
+// branchUnused says whether nothing else of the solve is to be written that needs its
 // branch: a check run is on a commit that only the branch names.
-func (w *Writer) released(ctx context.Context, id solve.ID) (bool, error) {
+func (w *Writer) branchUnused(ctx context.Context, id solve.ID) (bool, error) {
 	keys := []string{reservationKey(id), string(id) + "/" + string(solve.EffectPull), string(id) + "/" + string(solve.EffectCheck)}
 	for n := 1; n <= solve.MaxRunChecks; n++ {
 		keys = append(keys, string(id)+"/"+string(solve.EffectRun)+"/"+strconv.Itoa(n))

@@ -8,9 +8,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// claim makes the solve's branch on an empty commit. GitHub keeps one branch per
+// reserveBranch makes the solve's branch on an empty commit. GitHub keeps one branch per
 // name, so a second try, or a second writer, adopts what is there.
-func (t *writeTry) claim(ctx context.Context) (solve.Receipt, error) {
+func (t *writeTry) reserveBranch(ctx context.Context) (solve.Receipt, error) {
 	s := t.view.Solve
 	over := s.State.Final() && s.State != solve.StateSolved
 	never := permanent("the solve ended before its branch was made")
@@ -20,7 +20,7 @@ func (t *writeTry) claim(ctx context.Context) (solve.Receipt, error) {
 	if s.Target() != nil {
 		return t.reserveOpenPull(ctx)
 	}
-	r, err := t.adopt(ctx)
+	r, err := t.adoptBranch(ctx)
 	if statusOf(err) != http.StatusNotFound {
 		return r, err
 	}
@@ -38,14 +38,14 @@ func (t *writeTry) claim(ctx context.Context) (solve.Receipt, error) {
 	}
 	err = t.newBranch(ctx, sha)
 	if statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "already exists") {
-		return t.adopt(ctx)
+		return t.adoptBranch(ctx)
 	}
 	return solve.Receipt{SHA: sha}, t.explainRefusal(ctx, err)
 }
 
-// adopt takes over the solve's branch if it is there and ours. If the champion
+// adoptBranch takes over the solve's branch if it is there and ours. If the champion
 // is on it already, that commit carries the checks.
-func (t *writeTry) adopt(ctx context.Context) (solve.Receipt, error) {
+func (t *writeTry) adoptBranch(ctx context.Context) (solve.Receipt, error) {
 	sha, err := t.branchHead(ctx)
 	if err != nil {
 		return solve.Receipt{}, err
@@ -67,7 +67,7 @@ func (t *writeTry) reserveOpenPull(ctx context.Context) (solve.Receipt, error) {
 	claimed := solve.Receipt{SHA: s.Target().Commit}
 	sha, err := t.branchHead(ctx)
 	switch {
-	case statusOf(err) == http.StatusNotFound && t.fail() >= maxNotVisible:
+	case statusOf(err) == http.StatusNotFound && t.countFailure() >= maxNotVisible:
 		return solve.Receipt{}, permanent("branch %s is gone; nothing was changed", s.Branch)
 	case err != nil:
 		return solve.Receipt{}, err

@@ -91,7 +91,7 @@ func wrap(action string, err error) error {
 		e.noToken = true
 		if token.Response != nil {
 			e.status = token.Response.StatusCode
-			e.text = fmt.Sprintf("get an installation token: %d %s", e.status, drain(token.Response))
+			e.text = fmt.Sprintf("get an installation token: %d %s", e.status, readMessage(token.Response))
 		}
 	}
 	if e.lacksPermission() {
@@ -125,8 +125,8 @@ func refusalText(err error) string {
 	return Redact(err.Error())
 }
 
-// drain reads the message of a refusal and closes it.
-func drain(resp *http.Response) string {
+// readMessage reads the message of a refusal and closes it.
+func readMessage(resp *http.Response) string {
 	if resp.Body == nil {
 		return "no message"
 	}
@@ -172,8 +172,8 @@ func malformed(what string) error {
 	return &callError{action: what, text: "the answer holds no " + what, cause: io.ErrUnexpectedEOF}
 }
 
-// whole is the error of an answer, [malformed] if its content is missing.
-func whole(err error, present bool, what string) error {
+// complete is the error of an answer, [malformed] if its content is missing.
+func complete(err error, present bool, what string) error {
 	if err == nil && !present {
 		return malformed(what)
 	}

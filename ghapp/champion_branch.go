@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-github/v66/github"
 )
 
-// champion brings the champion's commit onto the solve's own branch and returns
+// putChampion brings the champion's commit onto the solve's own branch and returns
 // it. The branch is only ever moved away from our own claim.
-func (t *writeTry) champion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
 	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
 	switch {
@@ -18,7 +18,7 @@ func (t *writeTry) champion(ctx context.Context, claim string, pull *github.Pull
 	case err != nil && !missing:
 		return "", err
 	case err == nil && head != claim:
-		return t.moved(ctx, head, pull)
+		return t.movedBranch(ctx, head, pull)
 	}
 	if !missing {
 		commit, err := t.commitOf(ctx, head)
@@ -31,7 +31,7 @@ func (t *writeTry) champion(ctx context.Context, claim string, pull *github.Pull
 		return "", err
 	}
 	if !missing {
-		return t.advance(ctx, claim, tree)
+		return t.moveToTree(ctx, claim, tree)
 	}
 	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {
@@ -44,8 +44,8 @@ func (t *writeTry) champion(ctx context.Context, claim string, pull *github.Pull
 	return sha, t.explainRefusal(ctx, err)
 }
 
-// moved judges a branch that is no longer at the claim.
-func (t *writeTry) moved(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
+// movedBranch judges a branch that is no longer at the claim.
+func (t *writeTry) movedBranch(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
 	if pull != nil {
 		return head, nil // people may add to a pull request
 	}
@@ -59,9 +59,9 @@ func (t *writeTry) moved(ctx context.Context, head string, pull *github.PullRequ
 	return head, nil
 }
 
-// advance moves the branch to a commit of the tree on the champion's base. Where
+// moveToTree moves the branch to a commit of the tree on the champion's base. Where
 // that replaces what is there and a rule forbids it, the commit goes on top.
-func (t *writeTry) advance(ctx context.Context, from, tree string) (string, error) {
+func (t *writeTry) moveToTree(ctx context.Context, from, tree string) (string, error) {
 	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {
 		return "", err

@@ -108,10 +108,10 @@ func (t *writeTry) newCheck(ctx context.Context, run checkRun) (*github.CheckRun
 		Output:      output(c),
 		Actions:     buttons(c),
 	}
-	made, err := get(ctx, t.create, "make a check run",
+	made, err := get(ctx, t.nonIdempotent, "make a check run",
 		func(ctx context.Context, c *github.Client) (*github.CheckRun, *github.Response, error) {
 			made, resp, err := c.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
-			return made, resp, whole(err, made.GetID() != 0, "check run")
+			return made, resp, complete(err, made.GetID() != 0, "check run")
 		})
 	t.made = made.GetID()
 	return made, err

@@ -59,7 +59,7 @@ func (a *App) client(s scope) *github.Client {
 	}
 	tr := ghinstallation.NewFromAppsTransport(a.signer(s.installation), s.installation)
 	tr.InstallationTokenOptions = s.options()
-	within(tr.InstallationTokenOptions.Permissions, a.granted(s.installation))
+	narrow(tr.InstallationTokenOptions.Permissions, a.granted(s.installation))
 	return a.keep(s, a.newClient(tr, fmt.Sprintf("installation: %d", s.installation)))
 }
 

@@ -99,9 +99,9 @@ func (t *writeTry) commentText() (mark, string) {
 
 func (t *writeTry) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
 	repo := t.e.Repo
-	made, err := get(ctx, t.create, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+	made, err := get(ctx, t.nonIdempotent, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
 		made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, t.e.Issue, &github.IssueComment{Body: &body})
-		return made, resp, whole(err, made.GetID() != 0, "comment")
+		return made, resp, complete(err, made.GetID() != 0, "comment")
 	})
 	if statusOf(err) == http.StatusForbidden && mentions(err, "locked") {
 		err = permanent("the issue is locked")

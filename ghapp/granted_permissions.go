@@ -63,8 +63,8 @@ func (a *App) granted(installation int64) *github.InstallationPermissions {
 	return a.grants[installation]
 }
 
-// within takes from a wish what is not granted.
-func within(wish, granted *github.InstallationPermissions) {
+// narrow takes from a wish what is not granted.
+func narrow(wish, granted *github.InstallationPermissions) {
 	if wish == nil || granted == nil {
 		return
 	}

@@ -56,7 +56,7 @@ func (w *Writer) drain(ctx context.Context, q *installationQueue) {
 			return
 		}
 		now := w.app.now()
-		if wait := q.limiter.ready(now, classOf(e)).Sub(now); wait > 0 {
+		if wait := q.limiter.earliest(now, classOf(e)).Sub(now); wait > 0 {
 			if !q.pause(ctx, min(wait, tick)) {
 				return
 			}
@@ -71,7 +71,7 @@ func (w *Writer) drain(ctx context.Context, q *installationQueue) {
 func (w *Writer) writeReactions(ctx context.Context, q *installationQueue) {
 	for ctx.Err() == nil {
 		e, ok := w.nextDue(ctx, q, isReaction)
-		if !ok || q.limiter.ready(w.app.now(), classReaction).After(w.app.now()) {
+		if !ok || q.limiter.earliest(w.app.now(), classReaction).After(w.app.now()) {
 			return
 		}
 		w.write(ctx, q, e)
@@ -89,5 +89,5 @@ func (w *Writer) nextDue(ctx context.Context, q *installationQueue, wanted func(
 	if wanted != nil {
 		mine = slices.DeleteFunc(mine, func(e solve.Effect) bool { return !wanted(e) })
 	}
-	return w.choose(ctx, q, mine)
+	return w.nextEffect(ctx, q, mine)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// choose returns the first effect, by priority and age, that may be written now.
-func (w *Writer) choose(ctx context.Context, q *installationQueue, due []solve.Effect) (solve.Effect, bool) {
+// nextEffect returns the first effect, by priority and age, that may be written now.
+func (w *Writer) nextEffect(ctx context.Context, q *installationQueue, due []solve.Effect) (solve.Effect, bool) {
 	now := w.app.now()
 	if now.Before(w.app.PausedUntil(q.installation)) {
 		return solve.Effect{}, false
 	}
 	slices.SortStableFunc(due, func(a, b solve.Effect) int { return a.Priority - b.Priority })
 	for _, e := range due {
-		ready, err := w.ready(ctx, e, now)
+		ready, err := w.writable(ctx, e, now)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.log(ctx, e).Error().Str(logkey.Error, Redact(err.Error())).Msg("effect cannot be prepared")
@@ -45,10 +45,10 @@ func classOf(e solve.Effect) class {
 	}
 }
 
-// ready says whether a due effect can be written: its outcome has settled, it is
+// writable says whether a due effect can be written: its outcome has settled, it is
 // not too soon after its last version, and the commit it belongs to exists.
-func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
-	if now.Before(w.settled(e)) || w.waitsForPermission(e.Key, e.Repo.Installation, now) {
+func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
+	if now.Before(w.visibleAt(e)) || w.waitsForPermission(e.Key, e.Repo.Installation, now) {
 		return false, nil
 	}
 	if e.Solve == "" {
@@ -67,7 +67,7 @@ func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool
 		}
 	}
 	if e.Kind == solve.EffectRelease {
-		return w.released(ctx, e.Solve)
+		return w.branchUnused(ctx, e.Solve)
 	}
 	soon := e.Kind.Level() && e.Applied > 0 && now.Before(e.Done.Add(w.cfg.ProgressEvery))
 	if !soon && e.Kind != solve.EffectClaim {
@@ -90,7 +90,7 @@ func (w *Writer) ready(ctx context.Context, e solve.Effect, now time.Time) (bool
 // it made something; the past if there was no such call. A process that stood
 // still may have made its call long after it announced it, but not after the
 // next process began.
-func (w *Writer) settled(e solve.Effect) time.Time {
+func (w *Writer) visibleAt(e solve.Effect) time.Time {
 	if e.SentAt.IsZero() || failpoint.Mutated(failpoint.NoSettle) {
 		return time.Time{}
 	}

@@ -13,10 +13,10 @@ import (
 // is looked for: people add to a pull request.
 const maxBehind = 10
 
-// target puts the champion on the branch of the open pull request that the solve
+// putOnOpenPull puts the champion on the branch of the open pull request that the solve
 // goes on with, and brings the pull request's text up to date. The title stays:
 // people may have changed it, and it tells of the same issue.
-func (t *writeTry) target(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+func (t *writeTry) putOnOpenPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
 	pull, err := readPull(ctx, t.read, t.e.Repo, t.view.Solve.Target().Number)
 	if err != nil {
 		return nil, "", err
@@ -43,7 +43,7 @@ func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.
 		head = pull.GetHead().GetSHA() // closed or merged, and the branch deleted
 	}
 	if head != claim {
-		ours, err := t.below(ctx, head)
+		ours, err := t.championBelow(ctx, head)
 		switch {
 		case err != nil:
 			return "", err
@@ -70,12 +70,12 @@ func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.
 	if now.GetTree().GetSHA() == tree {
 		return head, nil // the champion is what it was
 	}
-	return t.advance(ctx, claim, tree)
+	return t.moveToTree(ctx, claim, tree)
 }
 
-// below looks for the champion's commit at the head and some way below it; "" if
+// championBelow looks for the champion's commit at the head and some way below it; "" if
 // it is not there.
-func (t *writeTry) below(ctx context.Context, sha string) (string, error) {
+func (t *writeTry) championBelow(ctx context.Context, sha string) (string, error) {
 	for range maxBehind {
 		commit, err := t.commitOf(ctx, sha)
 		if err != nil {
@@ -104,5 +104,5 @@ func (t *writeTry) refreshPull(ctx context.Context, pull *github.PullRequest) er
 		_, _, err := c.PullRequests.Edit(ctx, repo.Owner, repo.Name, pull.GetNumber(), &github.PullRequest{Body: &body})
 		return err
 	})
-	return t.tolerate(ctx, err, "pull request's text refused")
+	return t.logRefusal(ctx, err, "pull request's text refused")
 }

@@ -58,7 +58,7 @@ func (w *Writer) DeleteOrphanBranch(ctx context.Context, repo solve.Repo, h Bran
 	q := w.queue(repo.Installation)
 	for {
 		now := w.app.now()
-		wait := q.limiter.ready(now, classProgress).Sub(now)
+		wait := q.limiter.earliest(now, classProgress).Sub(now)
 		if wait <= 0 && q.writing.TryLock() {
 			break
 		}
@@ -67,7 +67,7 @@ func (w *Writer) DeleteOrphanBranch(ctx context.Context, repo solve.Repo, h Bran
 		}
 	}
 	defer q.writing.Unlock()
-	q.limiter.take(w.app.now())
+	q.limiter.count(w.app.now())
 	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the stray branch "+h.Name, func(ctx context.Context, c *github.Client) error {
 		return deleteHead(ctx, c, repo, h)
 	})

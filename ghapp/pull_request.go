@@ -11,10 +11,10 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// pull makes the champion's commit, moves the solve's branch to it and opens the
+// pullRequest makes the champion's commit, moves the solve's branch to it and opens the
 // one pull request, with a completed check run beside it. Every step looks at
 // what is there first, so a try that was cut is gone on with.
-func (t *writeTry) pull(ctx context.Context) (solve.Receipt, error) {
+func (t *writeTry) pullRequest(ctx context.Context) (solve.Receipt, error) {
 	if len(t.commit.Files) == 0 {
 		return solve.Receipt{}, permanent("the champion changes nothing")
 	}
@@ -22,11 +22,11 @@ func (t *writeTry) pull(ctx context.Context) (solve.Receipt, error) {
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	place := t.putOnNewPull
+	publish := t.putOnNewPull
 	if t.view.Solve.Target() != nil {
-		place = t.target
+		publish = t.putOnOpenPull
 	}
-	pull, head, err := place(ctx, claim)
+	pull, head, err := publish(ctx, claim)
 	if err != nil {
 		return solve.Receipt{}, err
 	}
@@ -46,7 +46,7 @@ func (t *writeTry) putOnNewPull(ctx context.Context, claim string) (*github.Pull
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := t.champion(ctx, claim, pull)
+	head, err := t.putChampion(ctx, claim, pull)
 	if err != nil {
 		return nil, "", err
 	}
@@ -91,12 +91,12 @@ func (t *writeTry) openPull(ctx context.Context) (*github.PullRequest, error) {
 	s, repo := t.view.Solve, t.e.Repo
 	body := t.pullBody()
 	title := report.CutMarkdown(report.PullTitle(t.view), report.MaxTitle, "")
-	made, err := get(ctx, t.create, "open the pull request",
+	made, err := get(ctx, t.nonIdempotent, "open the pull request",
 		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
 			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
 				Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch,
 			})
-			return made, resp, whole(err, made.GetNumber() != 0, "pull request")
+			return made, resp, complete(err, made.GetNumber() != 0, "pull request")
 		})
 	switch {
 	case err == nil:

@@ -48,14 +48,14 @@ type limitBackoff struct {
 
 	mu      sync.Mutex
 	until   time.Time
-	strikes int // limits in a row that named no time
+	unnamed int // limits in a row that named no time
 	message string
 	left    int // requests of the hour, by the newest answer
 	told    bool
 }
 
-// open returns the limit that still holds, or nil.
-func (b *limitBackoff) open() *LimitError {
+// current returns the limit that still holds, or nil.
+func (b *limitBackoff) current() *LimitError {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
@@ -72,19 +72,19 @@ func (b *limitBackoff) pausedUntil() time.Time {
 	return b.until
 }
 
-// limited notes a refusal and returns its error. The rule is GitHub's: Retry-After
+// start notes a refusal and returns its error. The rule is GitHub's: Retry-After
 // if sent; else the reset time if nothing remains; else a minute, then doubling.
 // https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
-func (b *limitBackoff) limited(h http.Header, message string) *LimitError {
+func (b *limitBackoff) start(h http.Header, message string) *LimitError {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	at, named := namedTime(h, now)
 	if named {
-		b.strikes = 0
+		b.unnamed = 0
 	} else {
-		at = now.Add(min(firstBackoff<<min(b.strikes, 10), longestBackoff))
-		b.strikes++
+		at = now.Add(min(firstBackoff<<min(b.unnamed, 10), longestBackoff))
+		b.unnamed++
 	}
 	if at.After(b.until) {
 		b.until, b.message = at, message
@@ -92,8 +92,8 @@ func (b *limitBackoff) limited(h http.Header, message string) *LimitError {
 	return &LimitError{at: at, after: at.Sub(now), message: message}
 }
 
-// saw notes how many requests GitHub says are left.
-func (b *limitBackoff) saw(h http.Header) {
+// noteRemaining notes how many requests GitHub says are left.
+func (b *limitBackoff) noteRemaining(h http.Header) {
 	n, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	if err != nil {
 		return
@@ -103,10 +103,10 @@ func (b *limitBackoff) saw(h http.Header) {
 	b.mu.Unlock()
 }
 
-// passed notes an answer that was no limit.
-func (b *limitBackoff) passed() {
+// reset notes an answer that was no limit.
+func (b *limitBackoff) reset() {
 	b.mu.Lock()
-	b.strikes = 0
+	b.unnamed = 0
 	b.mu.Unlock()
 }
 
@@ -150,7 +150,7 @@ func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req.Body)
 		return nil, fmt.Errorf("refuse to send a token to %s", req.URL.Host)
 	}
-	if err := t.backoff.open(); err != nil {
+	if err := t.backoff.current(); err != nil {
 		closeBody(req.Body)
 		return nil, err
 	}
@@ -158,9 +158,9 @@ func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.backoff.saw(resp.Header)
+	t.backoff.noteRemaining(resp.Header)
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusTooManyRequests {
-		t.backoff.passed()
+		t.backoff.reset()
 		return resp, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLimitBody))
@@ -170,7 +170,7 @@ func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	message := messageOf(body)
 	if isLimit(resp, string(body)) {
-		return nil, t.backoff.limited(resp.Header, message)
+		return nil, t.backoff.start(resp.Header, message)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

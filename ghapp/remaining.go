@@ -28,7 +28,7 @@ func (w *Writer) WritesLeft() map[int64]float64 {
 	out := map[int64]float64{}
 	for id, q := range queues {
 		q.limiter.mu.Lock()
-		q.limiter.fill(w.app.now())
+		q.limiter.refill(w.app.now())
 		out[id] = max(0, q.limiter.tokens)
 		q.limiter.mu.Unlock()
 	}

@@ -33,7 +33,7 @@ func (t *writeTry) scorecard(ctx context.Context, pull solve.Receipt) error {
 	if err == nil && len(found) == 0 {
 		_, err = t.newCheck(ctx, run)
 	}
-	return t.tolerate(ctx, err, "scorecard check run refused")
+	return t.logRefusal(ctx, err, "scorecard check run refused")
 }
 
 // scorecardAfterwards makes up for a scorecard that was refused when the pull request was
@@ -54,8 +54,8 @@ func (t *writeTry) scorecardAfterwards(ctx context.Context, claim string) error 
 	return t.scorecard(ctx, pull.Receipt)
 }
 
-// tolerate logs the refusal of what is not worth more than the rest of the effect.
-func (t *writeTry) tolerate(ctx context.Context, err error, message string) error {
+// logRefusal logs the refusal of what is not worth more than the rest of the effect.
+func (t *writeTry) logRefusal(ctx context.Context, err error, message string) error {
 	if o := outcomeOf(err); err == nil || o != outcomeRefused && o != outcomePermission {
 		return err
 	}

@@ -22,7 +22,7 @@ func (t *writeTry) object(ctx context.Context, name, kind string, do func(contex
 		return sha, nil
 	}
 	var sha string
-	err := t.paced(ctx, classObject, "make a "+kind, false, func(ctx context.Context, c *github.Client) (err error) {
+	err := t.limited(ctx, classObject, "make a "+kind, false, func(ctx context.Context, c *github.Client) (err error) {
 		sha, err = do(ctx, c)
 		return err
 	})
@@ -44,14 +44,14 @@ func (t *writeTry) object(ctx context.Context, name, kind string, do func(contex
 // idempotent makes or changes something that GitHub itself keeps single, so that
 // repeating it after an unknown outcome does no harm.
 func (t *writeTry) idempotent(ctx context.Context, action string, do request) error {
-	return t.paced(ctx, classOf(t.e), action, !t.doubleChecking, do)
+	return t.limited(ctx, classOf(t.e), action, !t.doubleChecking, do)
 }
 
-// create makes something that would be there twice if it were repeated. Until it
+// nonIdempotent makes something that would be there twice if it were repeated. Until it
 // is looked up, the outcome counts as unknown, except after a clear refusal.
-func (t *writeTry) create(ctx context.Context, action string, do request) error {
+func (t *writeTry) nonIdempotent(ctx context.Context, action string, do request) error {
 	called := false
-	err := t.paced(ctx, classOf(t.e), action, true, func(ctx context.Context, c *github.Client) error {
+	err := t.limited(ctx, classOf(t.e), action, true, func(ctx context.Context, c *github.Client) error {
 		called, t.unknown, t.repeated = true, true, t.doubtful
 		return do(ctx, c)
 	})
@@ -64,12 +64,12 @@ func (t *writeTry) create(ctx context.Context, action string, do request) error 
 	return err
 }
 
-// paced waits for the installation's turn and makes the call if the claim lasts
+// limited waits for the installation's turn and makes the call if the claim lasts
 // long enough. A visible call is recorded before it is made.
-func (t *writeTry) paced(ctx context.Context, class class, action string, visible bool, do request) error {
+func (t *writeTry) limited(ctx context.Context, class class, action string, visible bool, do request) error {
 	cfg, app := t.w.cfg, t.w.app
 	last := t.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
-	if err := t.await(ctx, class, last); err != nil {
+	if err := t.waitTurn(ctx, class, last); err != nil {
 		return err
 	}
 	if visible {
@@ -82,17 +82,17 @@ func (t *writeTry) paced(ctx context.Context, class class, action string, visibl
 	if app.now().After(last) {
 		return &tooLateError{}
 	}
-	t.queue.limiter.take(app.now())
+	t.queue.limiter.count(app.now())
 	// A call is not cut off by a shutdown: its outcome would be unknown.
 	return app.do(context.WithoutCancel(ctx), writeScope(t.e.Repo), action, do)
 }
 
-// await waits for the installation's turn, unless that comes later than the last
+// waitTurn waits for the installation's turn, unless that comes later than the last
 // moment for the call.
-func (t *writeTry) await(ctx context.Context, class class, last time.Time) error {
+func (t *writeTry) waitTurn(ctx context.Context, class class, last time.Time) error {
 	for {
 		now := t.w.app.now()
-		at := t.queue.limiter.ready(now, class)
+		at := t.queue.limiter.earliest(now, class)
 		if at.After(last) {
 			return &tooLateError{at: at}
 		}

@@ -45,12 +45,12 @@ func newRateLimiter(interval time.Duration, perHour int, now time.Time) *rateLim
 	}
 }
 
-// ready is the earliest time at which a write of the class may be made.
-func (p *rateLimiter) ready(now time.Time, c class) time.Time {
+// earliest is the first time at which a write of the class may be made.
+func (p *rateLimiter) earliest(now time.Time, c class) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fill(now)
-	at := later(now, p.last.Add(p.distance(c)))
+	p.refill(now)
+	at := later(now, p.last.Add(p.gap(c)))
 	need := min(1+p.reserve(c), p.size) // a small bucket has no room for a reserve
 	if short := need - p.tokens; short > 0 {
 		wait := time.Duration(short / p.perSec * float64(time.Second))
@@ -71,8 +71,8 @@ func (p *rateLimiter) reserve(c class) float64 {
 	}
 }
 
-// distance is the least time between a write of the class and the one before it.
-func (p *rateLimiter) distance(c class) time.Duration {
+// gap is the least time between a write of the class and the one before it.
+func (p *rateLimiter) gap(c class) time.Duration {
 	switch c {
 	case classReaction:
 		return 0
@@ -83,16 +83,16 @@ func (p *rateLimiter) distance(c class) time.Duration {
 	}
 }
 
-// take counts a write.
-func (p *rateLimiter) take(now time.Time) {
+// count counts a write.
+func (p *rateLimiter) count(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fill(now)
+	p.refill(now)
 	p.last = now
 	p.tokens--
 }
 
-func (p *rateLimiter) fill(now time.Time) {
+func (p *rateLimiter) refill(now time.Time) {
 	if gone := now.Sub(p.at); gone > 0 {
 		p.tokens = min(p.size, p.tokens+gone.Seconds()*p.perSec)
 		p.at = now

@@ -93,12 +93,12 @@ func (w *Writer) write(ctx context.Context, q *installationQueue, e solve.Effect
 	switch {
 	case commitErr != nil:
 		err = commitErr
-	case t.unknown && now.Before(w.settled(t.e)):
-		err = &retryLaterError{after: w.settled(t.e).Sub(now), reason: t.e.Error}
+	case t.unknown && now.Before(w.visibleAt(t.e)):
+		err = &retryLaterError{after: w.visibleAt(t.e).Sub(now), reason: t.e.Error}
 	default:
 		receipt, err = t.send(ctx)
 	}
-	if err := t.settle(context.WithoutCancel(ctx), receipt, err); err != nil {
+	if err := t.store(context.WithoutCancel(ctx), receipt, err); err != nil {
 		// The claim runs out, and the next try looks the write up.
 		w.log(ctx, t.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg("effect's outcome not stored")
 	}
@@ -150,7 +150,7 @@ func (t *writeTry) send(ctx context.Context) (solve.Receipt, error) {
 		return solve.Receipt{}, permanent("its solve is gone")
 	}
 	if err != nil {
-		return solve.Receipt{}, &retryLaterError{after: retryDelay(t.fail()), reason: Redact(err.Error())}
+		return solve.Receipt{}, &retryLaterError{after: retryDelay(t.countFailure()), reason: Redact(err.Error())}
 	}
 	switch t.e.Kind {
 	case solve.EffectReact, solve.EffectDone:
@@ -158,20 +158,20 @@ func (t *writeTry) send(ctx context.Context) (solve.Receipt, error) {
 	case solve.EffectReply, solve.EffectNotice, solve.EffectFinal:
 		return t.comment(ctx)
 	case solve.EffectClaim:
-		return t.claim(ctx)
+		return t.reserveBranch(ctx)
 	case solve.EffectCheck, solve.EffectRun:
 		return t.check(ctx)
 	case solve.EffectPull:
-		return t.pull(ctx)
+		return t.pullRequest(ctx)
 	case solve.EffectRelease:
-		return t.release(ctx)
+		return t.releaseBranch(ctx)
 	default:
 		return solve.Receipt{}, permanent("unknown kind of effect %q", t.e.Kind)
 	}
 }
 
-// settle stores how the try went.
-func (t *writeTry) settle(ctx context.Context, receipt solve.Receipt, err error) error {
+// store stores how the try went.
+func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) error {
 	now, store := t.w.app.now(), t.w.store
 	if err == nil {
 		t.w.log(ctx, t.e).Debug().Msg("effect written")
@@ -181,7 +181,7 @@ func (t *writeTry) settle(ctx context.Context, receipt solve.Receipt, err error)
 		t.w.memory.forget(t.e.Key)
 		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt, now, now)
 	}
-	due, reason := t.next(now, err)
+	due, reason := t.retryAt(now, err)
 	if due.IsZero() {
 		t.w.log(ctx, t.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
 		t.w.memory.forget(t.e.Key)
@@ -198,8 +198,8 @@ func (t *writeTry) settle(ctx context.Context, receipt solve.Receipt, err error)
 	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due, reason, t.unknown)
 }
 
-// next decides when to try again; the zero time is never.
-func (t *writeTry) next(now time.Time, err error) (time.Time, string) {
+// retryAt decides when to try again; the zero time is never.
+func (t *writeTry) retryAt(now time.Time, err error) (time.Time, string) {
 	var gone *permanentError
 	if errors.As(err, &gone) {
 		return time.Time{}, gone.reason
@@ -224,22 +224,22 @@ func (t *writeTry) next(now time.Time, err error) (time.Time, string) {
 	case outcomeRefused:
 		return time.Time{}, refusalText(err)
 	case outcomeNotVisible:
-		if t.fail() >= maxNotVisible {
+		if t.countFailure() >= maxNotVisible {
 			return time.Time{}, reason
 		}
 	default:
-		if t.fail() >= maxTries {
+		if t.countFailure() >= maxTries {
 			return time.Time{}, reason
 		}
 	}
-	return now.Add(retryDelay(t.fail())), reason
+	return now.Add(retryDelay(t.countFailure())), reason
 }
 
-// fail counts this try as a failure, once, and returns how many the effect has
+// countFailure counts this try as a failure, once, and returns how many the effect has
 // had since it was written last or this process began. A limit is none, nor is
 // waiting for the lists or the pace: a write that GitHub puts off for
 // hours is neither dropped nor made to wait longer for it.
-func (t *writeTry) fail() int {
+func (t *writeTry) countFailure() int {
 	if t.failures == 0 {
 		t.w.memory.update(t.e.Key, func(m *effectMemory) {
 			m.failures++

@@ -93,7 +93,7 @@ func (w *Writer) start(ctx context.Context, writing *sync.WaitGroup, idle chan<-
 			q.wake(effects)
 			continue
 		}
-		if _, ok := w.choose(ctx, q, effects); !ok {
+		if _, ok := w.nextEffect(ctx, q, effects); !ok {
 			q.writing.Unlock()
 			continue
 		}
