@@ -34,18 +34,18 @@ type Cache struct {
 	locks map[string]*locks
 }
 
-// locks of one mirror: fetch is held by whoever fetches (and can be waited for
-// with a context), use by readers, and exclusively while the directory is replaced.
+// locks of one mirror. Who fetches holds fetch, for which others can wait with a
+// context. Readers share use; who replaces the directory holds it alone.
 type locks struct {
 	fetch chan struct{}
 	use   sync.RWMutex
 }
 
-// New returns a cache below dir, which is made when it is first needed. A relative
-// dir starts at the present working directory, not at one that git is run in.
+// New returns a cache below dir, which it makes on first use. A relative dir starts at
+// the present working directory, not where git runs.
 func New(dir string) *Cache {
-	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
 	}
 	return &Cache{dir: dir, locks: map[string]*locks{}}
 }
@@ -75,7 +75,7 @@ func (c *Cache) Open(key string) (*Mirror, error) {
 
 // Mirror brings the mirror of key up to what the server at url has (branches
 // and tags, deleted ones removed) and returns it. url is http, https, file or an
-// absolute path. A mirror that git itself finds broken is made anew, once.
+// absolute path. A mirror that git finds broken is made anew, once.
 func (c *Cache) Mirror(ctx context.Context, key, url string, auth Auth) (*Mirror, error) {
 	m := c.of(key)
 	unlock, err := m.lockFetch(ctx)
@@ -84,7 +84,7 @@ func (c *Cache) Mirror(ctx context.Context, key, url string, auth Auth) (*Mirror
 	}
 	defer unlock()
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the mirrors' directory: %w", err)
+		return nil, fmt.Errorf("make the directory of mirrors: %w", err)
 	}
 	_, err = os.Stat(filepath.Join(m.dir, "HEAD"))
 	if err == nil {
@@ -107,7 +107,7 @@ func broken(err error) bool {
 	return refused(err, ".lock': File exists", "not a git repository", "bad object", "corrupt", "unable to read", "missing blob", "missing tree", "is empty")
 }
 
-// renew makes the mirror anew beside the old one and puts it in its place.
+// renew makes the mirror anew beside the old one and then replaces the old one.
 func (m *Mirror) renew(ctx context.Context, url string, auth Auth) error {
 	next, err := os.MkdirTemp(filepath.Dir(m.dir), "new-*")
 	if err != nil {
@@ -194,7 +194,7 @@ func transport(address string, auth Auth) ([][2]string, error) {
 	}
 	conf := [][2]string{
 		{"protocol." + u.Scheme + ".allow", "always"},
-		// A server that stalls is given up long before the deadline.
+		// Give a stalled server up long before the deadline.
 		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
 	}
 	if auth != (Auth{}) {
@@ -204,7 +204,7 @@ func transport(address string, auth Auth) ([][2]string, error) {
 	return conf, nil
 }
 
-// remote names what went wrong with the server in words a person can use.
+// remote says what went wrong with the server and what to do.
 func remote(err error) error {
 	switch {
 	case err == nil:
@@ -219,7 +219,7 @@ func remote(err error) error {
 	return fmt.Errorf("fetch: %w", err)
 }
 
-// sweepAge is how old an unfinished mirror must be before Sweep takes it for left behind.
+// sweepAge is how old an unfinished mirror must be before Sweep removes it.
 const sweepAge = 2 * networkTime
 
 // Sweep removes what killed processes left in the cache's directory.

@@ -1,11 +1,11 @@
 // Package git runs the git program on the host, for bare repositories only.
 //
-// What is read here was written by strangers, so a command gets an environment
-// of our own (no system or user configuration, no hooks, no fsmonitor, no
-// prompts, no transport but the one asked for), a deadline, and a cap on what
-// it may print. Nothing is ever checked out: a mirror is fetched, packed for a
-// sandbox, and written to through a temporary index. Credentials travel in the
-// environment of one command and are cut out of every error text.
+// Strangers wrote what git reads here, so each command gets its own environment
+// (no system or user configuration, no hooks, no fsmonitor, no prompts, only the
+// transport asked for), a deadline, and a limit on its output. Nothing is checked
+// out: a mirror is fetched, packed for a sandbox, and written to through a
+// temporary index. Credentials are in the environment of one command only, and no
+// error text has them.
 package git
 
 import (
@@ -26,14 +26,14 @@ import (
 var (
 	// ErrMissing says that a repository, branch, commit or file is not there.
 	ErrMissing = errors.New("not in the repository")
-	// ErrAuth says that the server refused the credentials, or wants some.
+	// ErrAuth says that the server refused the credentials, or needs some.
 	ErrAuth = errors.New("git server refused the credentials")
 	// ErrPatch says that a patch does not apply to the commit.
 	ErrPatch = errors.New("patch does not apply")
 	// ErrTooLarge says that something is larger than this package reads.
 	ErrTooLarge = errors.New("too large")
-	// ErrNotRepository says that a path is no usable git work tree.
-	ErrNotRepository = errors.New("no git work tree that can be used")
+	// ErrNotRepository says that a path is not a usable git work tree.
+	ErrNotRepository = errors.New("not a usable git work tree")
 )
 
 // Deadlines of one command; the context may end it sooner.
@@ -42,13 +42,13 @@ const (
 	plumbTime   = 5 * time.Minute
 )
 
-// maxOutput bounds what a command may print where nothing else is said.
+// maxOutput bounds the output of a command by default.
 const maxOutput = 64 << 20
 
 // maxReason bounds git's own words in an error, in bytes.
 const maxReason = 600
 
-// hardened is configuration that wins over everything in a repository.
+// hardened is configuration that overrides everything in a repository.
 var hardened = [][2]string{
 	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
@@ -81,8 +81,8 @@ type call struct {
 	network bool
 }
 
-// environment is all that git sees of this process: the search path and, for
-// the network, the proxy and certificate settings that Go's own client follows too.
+// environment is all that git sees of this process: the search path and, for the
+// network, the proxy and certificate settings that Go's own client also uses.
 func (c call) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
@@ -110,8 +110,7 @@ func (c call) environment() []string {
 	return append(env, c.env...)
 }
 
-// run runs git and returns what it printed. A failure carries git's own words,
-// without anything secret, as a [failure].
+// run runs git and returns its output. A [failure] has git's own words without secrets.
 func (c call) run(ctx context.Context) ([]byte, error) {
 	d := plumbTime
 	if c.network {
@@ -139,13 +138,13 @@ func (c call) run(ctx context.Context) ([]byte, error) {
 	case err == nil && out.over:
 		return nil, fmt.Errorf("git %s: output of more than %d bytes: %w", c.args[0], limit, ErrTooLarge)
 	case err == nil:
-		return out.Bytes(), nil
+		return out.buf.Bytes(), nil
 	}
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return nil, fmt.Errorf("run git: %w", err)
 	}
-	return nil, &failure{verb: c.args[0], code: exit.ExitCode(), reason: reason(words.String())}
+	return nil, &failure{verb: c.args[0], code: exit.ExitCode(), reason: reason(words.buf.String())}
 }
 
 // failure is git's refusal, in its own words.
@@ -177,15 +176,15 @@ func refused(err error, texts ...string) bool {
 	return len(texts) == 0
 }
 
-// secrets are the shapes that credentials take in git's output: GitHub's
-// tokens, header values, and the user part of an address.
+// secrets are the shapes of credentials in git's output: GitHub's tokens, header
+// values, and the user part of an address.
 var secrets = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:gh[psour]_|github_pat_)[A-Za-z0-9._-]+`),
 	regexp.MustCompile(`(?i)\b(?:basic|bearer|token)\s+[A-Za-z0-9+/=._~-]{8,}`),
 	regexp.MustCompile(`://[^/@\s'"]+@`),
 }
 
-// reason is stderr made fit for an error: redacted, without control characters, cut.
+// reason is stderr for an error: redacted, without control characters, cut.
 func reason(text string) string {
 	for i, re := range secrets {
 		with := "[redacted]"
@@ -210,25 +209,24 @@ func reason(text string) string {
 	return text
 }
 
-// capped collects up to max bytes and notes that there were more.
+// capped collects up to max bytes and notes that there were more. The buffer is not
+// embedded: its ReadFrom would get past the limit.
 type capped struct {
-	bytes.Buffer
+	buf  bytes.Buffer
 	max  int64
 	over bool
 }
 
-// Write never fails, so that git is not killed by a full buffer.
+// Write never fails, so that a full buffer does not kill git.
 func (c *capped) Write(p []byte) (int, error) {
-	if room := c.max - int64(c.Len()); int64(len(p)) > room {
-		c.over = true
-		c.Buffer.Write(p[:max(room, 0)])
-		return len(p), nil
-	}
-	return c.Buffer.Write(p)
+	room := max(c.max-int64(c.buf.Len()), 0)
+	c.over = c.over || int64(len(p)) > room
+	c.buf.Write(p[:min(int64(len(p)), room)])
+	return len(p), nil
 }
 
-// oldest is the first version of git that takes configuration from its
-// environment in the way that keeps credentials off disk and argv.
+// oldest is the first version of git that can take credentials from its environment
+// rather than from disk or arguments.
 var oldest = [2]int{2, 32}
 
 // Check tells whether the git of this machine can be used, and what to do if not.

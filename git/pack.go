@@ -67,8 +67,8 @@ func (m *Mirror) Pack(ctx context.Context, sha string, depth int, w io.Writer) e
 	return t.close()
 }
 
-// boundary returns the commits at which a history of that depth ends although they
-// have parents; 0 is the whole history, which ends early where the mirror's does.
+// boundary returns the commits with parents at which a history of that depth ends; 0 is
+// the whole history, which ends where the mirror's own ends.
 func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string, error) {
 	own, err := m.shallow()
 	if err != nil || depth == 0 && len(own) == 0 {
@@ -111,8 +111,8 @@ func (m *Mirror) boundary(ctx context.Context, sha string, depth int) ([]string,
 	return cut, nil
 }
 
-// shallow is where the mirror's own history ends: that of a person's repository may
-// have been cloned without its past.
+// shallow is where the mirror's own history ends: a person's repository may be a
+// shallow clone.
 func (m *Mirror) shallow() (map[string]bool, error) {
 	data, err := os.ReadFile(filepath.Join(m.dir, "shallow"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,43 +134,37 @@ type tarball struct {
 	err error
 }
 
-func (t *tarball) header(h tar.Header) {
+func (t *tarball) add(h tar.Header, body io.Reader) {
+	if t.err != nil {
+		return
+	}
 	h.ModTime = time.Unix(0, 0)
-	if t.err == nil {
-		t.err = t.w.WriteHeader(&h)
+	if t.err = t.w.WriteHeader(&h); t.err == nil && body != nil {
+		_, t.err = io.Copy(t.w, body)
 	}
 }
 
 func (t *tarball) dir(name string) {
-	t.header(tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755})
+	t.add(tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755}, nil)
 }
 
 func (t *tarball) text(name, body string) {
-	t.header(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(body))})
-	if t.err == nil {
-		_, t.err = io.WriteString(t.w, body)
-	}
+	t.add(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(body))}, strings.NewReader(body))
 }
 
 func (t *tarball) file(path, name string) {
-	if t.err != nil {
-		return
-	}
 	f, err := os.Open(path)
 	if err != nil {
-		t.err = err
+		t.err = errors.Join(t.err, err)
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		t.err = err
+		t.err = errors.Join(t.err, err)
 		return
 	}
-	t.header(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o444, Size: info.Size()})
-	if t.err == nil {
-		_, t.err = io.Copy(t.w, f)
-	}
+	t.add(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o444, Size: info.Size()}, f)
 }
 
 func (t *tarball) close() error {

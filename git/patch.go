@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -98,38 +97,24 @@ func (m *Mirror) load(ctx context.Context, files []solve.CommitFile) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	sizes, err := m.git(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize)"}, stdin: strings.NewReader(names.String())})
-	if err != nil {
-		return fmt.Errorf("read changed files: %w", err)
-	}
-	total, size := int64(0), int64(0)
-	for line := range strings.FieldsSeq(string(sizes)) {
-		if _, err := fmt.Sscan(line, &size); err != nil {
-			return fmt.Errorf("read changed files: unexpected size %q", line)
-		}
-		total += size
-	}
-	if total > maxChange {
-		return fmt.Errorf("read changed files: %d bytes, more than %d: %w", total, maxChange, ErrTooLarge)
-	}
 	out, err := m.git(ctx, call{
-		args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(names.String()), max: total + int64(32*len(wanted)),
+		args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(names.String()),
+		max: maxChange + int64(32*len(wanted)), // the content, and lines around it
 	})
 	if err != nil {
 		return fmt.Errorf("read changed files: %w", err)
 	}
-	r := bufio.NewReader(bytes.NewReader(out))
+	r := bytes.NewReader(out)
 	for _, f := range wanted {
+		var size int64
 		if _, err := fmt.Fscanf(r, "%d\n", &size); err != nil {
 			return fmt.Errorf("read changed file %q: %w", f.Path, err)
 		}
-		f.Data = make([]byte, size)
-		if _, err := io.ReadFull(r, f.Data); err != nil {
+		data := make([]byte, size+1) // and the end of the line
+		if _, err := io.ReadFull(r, data); err != nil {
 			return fmt.Errorf("read changed file %q: %w", f.Path, err)
 		}
-		if _, err := r.Discard(1); err != nil {
-			return fmt.Errorf("read changed file %q: %w", f.Path, err)
-		}
+		f.Data = data[:size:size]
 	}
 	return nil
 }
