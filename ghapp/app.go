@@ -83,7 +83,7 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	return a, nil
 }
 
-// backoff returns an installation's standing, made on first use.
+// backoff returns the rate-limit backoff of an installation and makes it on first use.
 func (a *App) backoff(installation int64) *limitBackoff {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +95,7 @@ func (a *App) backoff(installation int64) *limitBackoff {
 	return g
 }
 
-// limitedTransport is the base transport with an installation's gate around it.
+// limitedTransport is the base transport under an installation's rate-limit backoff.
 func (a *App) limitedTransport(installation int64) http.RoundTripper {
 	return &limitTransport{next: a.base, backoff: a.backoff(installation), hosts: a.hosts}
 }
@@ -115,8 +115,8 @@ func (a *App) newClient(tr http.RoundTripper, details string) *github.Client {
 	return c
 }
 
-// sameMethod follows a redirect only if it repeats the request: net/http turns a
-// redirected POST into a GET, whose answer would pass for the thing created.
+// sameMethod follows a redirect only with the same method: net/http turns a
+// redirected POST into a GET, whose answer would look like the created thing.
 func sameMethod(req *http.Request, via []*http.Request) error {
 	if req.Method != via[0].Method || len(via) > 3 {
 		return http.ErrUseLastResponse
@@ -124,8 +124,9 @@ func sameMethod(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Evict forgets every client of an installation: its rights changed, or it is
-// gone. The next call mints a new token, and what waits for a right is tried again.
+// Evict forgets every client of an installation: its permissions changed, or it is
+// gone. The next call gets a new token, and effects that wait for a permission are
+// tried again.
 func (a *App) Evict(installation int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,8 +146,7 @@ func (a *App) evicted(installation int64) uint64 {
 	return a.evicts[installation]
 }
 
-// PausedUntil is when the present limit of an installation ends; a time in the
-// past if there is none.
+// PausedUntil is when the rate limit of an installation ends; a past time means none.
 func (a *App) PausedUntil(installation int64) time.Time {
 	return a.backoff(installation).pausedUntil()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// branchMovedError says that a branch is not where it was when this try began.
+// branchMovedError says that a branch is no longer at the commit that this try saw.
 type branchMovedError struct{}
 
 func (*branchMovedError) Error() string { return "the branch was moved meanwhile" }

@@ -10,8 +10,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// releaseBranch deletes the branch of a solve that ended without a pull request, as
-// long as nothing but the claim is on it. What somebody put there stays.
+// releaseBranch deletes the branch of a solve that ended without a pull request, if
+// only the reservation is on it. It leaves commits of others alone.
 func (t *writeTry) releaseBranch(ctx context.Context) (solve.Receipt, error) {
 	s := t.view.Solve
 	if s.Branch == "" || s.Target() != nil || !s.State.Final() || s.State == solve.StateSolved {
@@ -44,8 +44,8 @@ func (t *writeTry) releaseBranch(ctx context.Context) (solve.Receipt, error) {
 	}
 }
 
-// branchUnused says whether nothing else of the solve is to be written that needs its
-// branch: a check run is on a commit that only the branch names.
+// branchUnused says whether no other effect of the solve still needs its branch: a
+// check run is on a commit that only the branch names.
 func (w *Writer) branchUnused(ctx context.Context, id solve.ID) (bool, error) {
 	keys := []string{reservationKey(id), string(id) + "/" + string(solve.EffectPull), string(id) + "/" + string(solve.EffectCheck)}
 	for n := 1; n <= solve.MaxRunChecks; n++ {

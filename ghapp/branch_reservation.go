@@ -8,8 +8,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// reserveBranch makes the solve's branch on an empty commit. GitHub keeps one branch per
-// name, so a second try, or a second writer, adopts what is there.
+// reserveBranch makes the solve's branch at an empty commit, before any work. GitHub
+// keeps one branch per name, so a second try, or a second writer, adopts it.
 func (t *writeTry) reserveBranch(ctx context.Context) (solve.Receipt, error) {
 	s := t.view.Solve
 	over := s.State.Final() && s.State != solve.StateSolved
@@ -60,8 +60,8 @@ func (t *writeTry) adoptBranch(ctx context.Context) (solve.Receipt, error) {
 	return solve.Receipt{SHA: sha}, nil
 }
 
-// reserveOpenPull makes nothing: the branch is an open pull request's, and the commit
-// that the solve starts from carries its checks, as long as nobody moved on.
+// reserveOpenPull makes nothing: the branch belongs to an open pull request. The commit
+// that the solve starts from carries its checks, unless somebody moved the branch.
 func (t *writeTry) reserveOpenPull(ctx context.Context) (solve.Receipt, error) {
 	s := t.view.Solve
 	claimed := solve.Receipt{SHA: s.Target().Commit}

@@ -62,8 +62,8 @@ func (t *writeTry) explainRefusal(ctx context.Context, refused error) error {
 	}
 }
 
-// refusingRule is the rule that a refusal speaks of. One that names none of them is put
-// down to the rules that branches of ours meet most.
+// refusingRule is the rule that a refusal names. If it names none, it is one of the
+// rules that most often refuse our branches.
 func refusingRule(rules []*github.RepositoryRule, refused error) *github.RepositoryRule {
 	for _, known := range ruleTexts {
 		for _, r := range rules {

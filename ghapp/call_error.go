@@ -21,7 +21,7 @@ type callError struct {
 	text   string
 	// noToken: the token for the call could not be had, so the call was never made.
 	noToken bool
-	// needs are the rights that were missing, in GitHub's words.
+	// needs are the missing permissions, in GitHub's words.
 	needs string
 	cause error
 }
@@ -58,8 +58,8 @@ func (e *callError) Temporary() bool {
 	return e.status == 0 || e.status >= 500 || e.status == http.StatusRequestTimeout || e.suspended()
 }
 
-// suspended says that the installation's owner has it paused: what it may do is
-// as it was, once they let it go on.
+// suspended says that the installation's owner paused it. Its permissions stay for
+// when they resume it.
 func (e *callError) suspended() bool {
 	return e.status == http.StatusForbidden && strings.Contains(strings.ToLower(e.text), "suspended")
 }
@@ -70,8 +70,8 @@ func (e *callError) uninstalled() bool {
 		e.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(e.text), "not accessible"))
 }
 
-// lacksPermission says that the App was not granted what the call needs. Its owner may
-// have asked for it already, and the account has to accept that.
+// lacksPermission says that the App was not granted what the call needs. The account
+// may still accept it.
 func (e *callError) lacksPermission() bool {
 	text := strings.ToLower(e.text)
 	return e.status == http.StatusForbidden && strings.Contains(text, "not accessible by integration") ||
@@ -105,8 +105,8 @@ func wrap(action string, err error) error {
 	return e
 }
 
-// neededPermissions are the rights a refused call would have taken, such as
-// "checks=write", "" if the answer does not tell.
+// neededPermissions are those that a refused call needs, such as "checks=write"; "" if
+// the answer does not say.
 func neededPermissions(err error) string {
 	var answer *github.ErrorResponse
 	if !errors.As(err, &answer) || answer.Response == nil {
@@ -167,12 +167,12 @@ func mentions(err error, words ...string) bool {
 	return false
 }
 
-// malformed says that an answer was cut: it is a success without its content.
+// malformed says that an answer is a success without its content: it was cut.
 func malformed(what string) error {
 	return &callError{action: what, text: "the answer holds no " + what, cause: io.ErrUnexpectedEOF}
 }
 
-// complete is the error of an answer, [malformed] if its content is missing.
+// complete returns the error of an answer; [malformed] if its content is missing.
 func complete(err error, present bool, what string) error {
 	if err == nil && !present {
 		return malformed(what)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-github/v66/github"
 )
 
-// putChampion brings the champion's commit onto the solve's own branch and returns
-// it. The branch is only ever moved away from our own claim.
+// putChampion puts the champion's commit on the solve's own branch and returns it. It
+// only moves the branch away from our own reservation.
 func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
 	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
@@ -44,7 +44,7 @@ func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.P
 	return sha, t.explainRefusal(ctx, err)
 }
 
-// movedBranch judges a branch that is no longer at the claim.
+// movedBranch decides about a branch that is no longer at the reservation.
 func (t *writeTry) movedBranch(ctx context.Context, head string, pull *github.PullRequest) (string, error) {
 	if pull != nil {
 		return head, nil // people may add to a pull request
@@ -59,8 +59,8 @@ func (t *writeTry) movedBranch(ctx context.Context, head string, pull *github.Pu
 	return head, nil
 }
 
-// moveToTree moves the branch to a commit of the tree on the champion's base. Where
-// that replaces what is there and a rule forbids it, the commit goes on top.
+// moveToTree moves the branch to a commit of the tree on the champion's base. If a rule
+// forbids to replace what is there, the commit goes on top.
 func (t *writeTry) moveToTree(ctx context.Context, from, tree string) (string, error) {
 	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {

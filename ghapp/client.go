@@ -92,8 +92,8 @@ func (a *App) drop(s scope, c *github.Client) {
 	}
 }
 
-// do calls GitHub with a token of the scope. A 401 means that the token died
-// early and that nothing was done: it is replaced, once.
+// do calls GitHub with a token of the scope. If the account granted less than the
+// scope asks for, it tries again with what is granted.
 func (a *App) do(ctx context.Context, s scope, action string, do request) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 	defer cancel()

@@ -19,7 +19,7 @@ type doubleCheck struct {
 	tries int
 }
 
-// maxDoubleChecks ends the looking for a double that GitHub does not let us look for.
+// maxDoubleChecks bounds the tries to look for a double.
 const maxDoubleChecks = 5
 
 // checkLater looks for a double when lists had as much time again. It is kept in
@@ -62,8 +62,8 @@ func (w *Writer) startDoubleChecks(ctx context.Context, writing *sync.WaitGroup)
 	}
 }
 
-// verify removes what stands beside the one that the effect's receipt names.
-// again says that this is not the moment: the effect is being written.
+// verify removes the doubles of what the effect's receipt names. again says that the
+// effect is being written now.
 func (w *Writer) verify(ctx context.Context, d doubleCheck) (again bool, err error) {
 	e, err := w.store.Effect(ctx, d.key)
 	if err != nil {

@@ -1,16 +1,15 @@
 // Package ghapp is yudai's side of GitHub: it signs in as the App, reads what
 // the solver must know, and makes every visible write.
 //
-// [App] holds the clients. Each is narrowed to one repository and the rights it
-// needs, so that a leaked token opens as little as possible; tokens for cloning
-// are separate, read-only and revoked after use. Every limit GitHub answers
-// with, in any of its forms, becomes one error with a time to come back.
+// [App] holds the clients. The token of each opens one repository with the
+// permissions that it needs. Tokens for cloning are separate, read-only and
+// revoked after use. Every form of rate limit becomes a [LimitError].
 //
 // [Writer] turns the store's effects into comments, reactions, check runs,
-// branches and pull requests: one at a time per installation, paced, the newest
-// text only. An effect is recorded before the call, and after an unknown
-// outcome it is looked up before it is repeated, so that a crash, a cut
-// connection or a second writer does not double what people see.
+// branches and pull requests. It makes one write at a time per installation and
+// sends only the newest text. It records an effect before the call. After an
+// unknown outcome it looks on GitHub before it repeats the call, so that a crash,
+// a cut connection or a second writer makes nothing twice.
 package ghapp
 
 import (

@@ -8,8 +8,9 @@ import (
 	"github.com/google/go-github/v66/github"
 )
 
-// try makes one call with a token of the scope, and a second one if the token had
-// died. A token without a right never gets it, so the next call has a new one.
+// try makes one call with a token of the scope. A 401 means that the token has ended
+// and that nothing was done, so it tries once more with a new token. A token never
+// gains a permission, so a refusal drops it.
 func (a *App) try(ctx context.Context, s scope, action string, do request) error {
 	c := a.client(s)
 	err := do(ctx, c)
@@ -29,15 +30,15 @@ func (a *App) try(ctx context.Context, s scope, action string, do request) error
 	return err
 }
 
-// asksTooMuch says that GitHub gives no token at all, because the scope asks for a
-// right that the account has not granted.
+// asksTooMuch says that GitHub gives no token, because the scope asks for a
+// permission that the account has not granted.
 func asksTooMuch(err error) bool {
 	var e *callError
 	return errors.As(err, &e) && e.noToken && e.lacksPermission()
 }
 
-// readGrants asks what the account granted: tokens then ask for no more, so that one
-// right that waits to be accepted holds up only what needs it.
+// readGrants asks what the account granted. Tokens then ask for no more, so that a
+// permission that waits for acceptance delays only what needs it.
 func (a *App) readGrants(ctx context.Context, installation int64) error {
 	in, err := a.installation(ctx, installation)
 	if err != nil {
@@ -49,21 +50,21 @@ func (a *App) readGrants(ctx context.Context, installation int64) error {
 	return nil
 }
 
-// forgetGrants forgets it: the account may have granted more.
+// forgetGrants forgets the grants: the account may have granted more.
 func (a *App) forgetGrants(installation int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.grants, installation)
 }
 
-// granted is what is known to be granted; nil if GitHub refused nothing so far.
+// granted is what the account granted; nil if GitHub has refused nothing so far.
 func (a *App) granted(installation int64) *github.InstallationPermissions {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.grants[installation]
 }
 
-// narrow takes from a wish what is not granted.
+// narrow takes from the wanted permissions those that are not granted.
 func narrow(wish, granted *github.InstallationPermissions) {
 	if wish == nil || granted == nil {
 		return

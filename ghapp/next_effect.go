@@ -12,7 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// nextEffect returns the first effect, by priority and age, that may be written now.
+// nextEffect returns the first effect, by priority and age, that can be written now.
 func (w *Writer) nextEffect(ctx context.Context, q *installationQueue, due []solve.Effect) (solve.Effect, bool) {
 	now := w.app.now()
 	if now.Before(w.app.PausedUntil(q.installation)) {
@@ -45,8 +45,9 @@ func classOf(e solve.Effect) class {
 	}
 }
 
-// writable says whether a due effect can be written: its outcome has settled, it is
-// not too soon after its last version, and the commit it belongs to exists.
+// writable says whether a due effect can be written: lists show what an earlier call
+// made, its permission is granted, its update interval is over, and the commit that
+// it belongs to exists.
 func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (bool, error) {
 	if now.Before(w.visibleAt(e)) || w.waitsForPermission(e.Key, e.Repo.Installation, now) {
 		return false, nil
@@ -60,7 +61,7 @@ func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (b
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("read claim: %w", err)
+			return false, fmt.Errorf("read the branch reservation: %w", err)
 		}
 		if claim.Receipt.SHA == "" && claim.State != solve.EffectDead {
 			return false, nil
@@ -69,13 +70,13 @@ func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (b
 	if e.Kind == solve.EffectRelease {
 		return w.branchUnused(ctx, e.Solve)
 	}
-	soon := e.Kind.Level() && e.Applied > 0 && now.Before(e.Done.Add(w.cfg.ProgressEvery))
+	soon := w.tooSoon(e, now)
 	if !soon && e.Kind != solve.EffectClaim {
 		return true, nil
 	}
 	view, err := w.view(ctx, e)
 	if errors.Is(err, solve.ErrNotFound) {
-		return true, nil // to be given up
+		return true, nil // the write gives it up
 	}
 	if err != nil {
 		return false, err

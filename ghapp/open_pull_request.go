@@ -9,13 +9,13 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// maxBehind is how far below a branch's head the champion of a try that was cut
-// is looked for: people add to a pull request.
+// maxBehind is how far below a branch's head to look for the champion of an earlier
+// try: people add commits to a pull request.
 const maxBehind = 10
 
 // putOnOpenPull puts the champion on the branch of the open pull request that the solve
-// goes on with, and brings the pull request's text up to date. The title stays:
-// people may have changed it, and it tells of the same issue.
+// continues, and updates the pull request's text. The title stays: people may have
+// changed it.
 func (t *writeTry) putOnOpenPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
 	pull, err := readPull(ctx, t.read, t.e.Repo, t.view.Solve.Target().Number)
 	if err != nil {
@@ -31,8 +31,8 @@ func (t *writeTry) putOnOpenPull(ctx context.Context, claim string) (*github.Pul
 	return pull, head, t.refreshPull(ctx, pull)
 }
 
-// moveOpenPull returns the champion's commit, which is on the branch then. The
-// branch is only ever moved away from the commit that the solve started from.
+// moveOpenPull puts the champion's commit on the branch and returns it. It only moves
+// the branch away from the commit that the solve started from.
 func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
 	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
@@ -92,8 +92,8 @@ func (t *writeTry) championBelow(ctx context.Context, sha string) (string, error
 	return "", nil
 }
 
-// refreshPull replaces a text of ours. One whose marker is gone is somebody
-// else's by now. The champion is on the branch already: a refusal is only logged.
+// refreshPull replaces our own text; one without our marker is somebody else's. The
+// champion is on the branch already, so a refusal is only logged.
 func (t *writeTry) refreshPull(ctx context.Context, pull *github.PullRequest) error {
 	body := t.pullBody()
 	if _, _, ours := solve.FindMarker(pull.GetBody()); !ours || pull.GetBody() == body {

@@ -9,17 +9,17 @@ import (
 type outcome int
 
 const (
-	// outcomeUnknown: no answer, or one that says nothing: it may have been done.
+	// outcomeUnknown: no answer, or one that says nothing; it may have been done.
 	outcomeUnknown outcome = iota
 	// outcomeLimited: refused for a while, not done.
 	outcomeLimited
 	// outcomeNotVisible: refused, perhaps only because GitHub does not see a new object yet.
 	outcomeNotVisible
-	// outcomeNotDone: not done, and nothing says that it never can be.
+	// outcomeNotDone: not done, but a later try may succeed.
 	outcomeNotDone
-	// outcomePermission: not done; the App was not granted the right, or is suspended.
+	// outcomePermission: not done; the App lacks the permission, or is suspended.
 	outcomePermission
-	// outcomeRefused: not done, and repeating it cannot help.
+	// outcomeRefused: not done, and a later try cannot succeed.
 	outcomeRefused
 )
 

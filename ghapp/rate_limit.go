@@ -21,9 +21,9 @@ const (
 	maxLimitBody = 64 << 10
 )
 
-// LimitError says that GitHub refuses for a while: primary or secondary limit,
-// 403 or 429. The request was not carried out. Callers that may not import this
-// package ask for its methods.
+// LimitError says that GitHub refuses requests for a while: primary or secondary
+// rate limit, 403 or 429. The request was not carried out. Packages that may not
+// import this one ask for its methods.
 type LimitError struct {
 	at      time.Time
 	after   time.Duration
@@ -41,8 +41,8 @@ func (e *LimitError) RetryAt() time.Time { return e.at }
 // RetryAfter is the pause GitHub asked for, counted from its answer.
 func (e *LimitError) RetryAfter() time.Duration { return e.after }
 
-// gate is one installation's standing with GitHub. While it is limited, calls
-// fail without being made: GitHub bans integrations that go on.
+// limitBackoff is the rate-limit backoff of one installation. During a limit, calls
+// fail without a request: GitHub bans integrations that go on.
 type limitBackoff struct {
 	now func() time.Time
 
@@ -50,11 +50,11 @@ type limitBackoff struct {
 	until   time.Time
 	unnamed int // limits in a row that named no time
 	message string
-	left    int // requests of the hour, by the newest answer
-	told    bool
+	left    int  // requests of the hour that the newest answer said are left
+	told    bool // an answer has said so
 }
 
-// current returns the limit that still holds, or nil.
+// current returns the limit that holds now, or nil.
 func (b *limitBackoff) current() *LimitError {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,15 +65,15 @@ func (b *limitBackoff) current() *LimitError {
 	return &LimitError{at: b.until, after: b.until.Sub(now), message: b.message}
 }
 
-// pausedUntil is when the present limit ends; the past if there is none.
+// pausedUntil is when the limit ends; a past time means none.
 func (b *limitBackoff) pausedUntil() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.until
 }
 
-// start notes a refusal and returns its error. The rule is GitHub's: Retry-After
-// if sent; else the reset time if nothing remains; else a minute, then doubling.
+// start notes a limit and returns its error. GitHub's rule is: Retry-After if sent,
+// else the reset time if nothing remains, else a minute, then doubling.
 // https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 func (b *limitBackoff) start(h http.Header, message string) *LimitError {
 	b.mu.Lock()
@@ -135,9 +135,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// guard is the innermost transport: it sees token requests too. It refuses other
-// hosts, since the layers above it add the token to whatever they are
-// redirected to, and turns limits into [LimitError].
+// limitTransport is the innermost transport, which sees token requests too. It turns
+// limits into [LimitError]. It refuses other hosts, because the layers above add the
+// token wherever they are redirected to.
 type limitTransport struct {
 	next    http.RoundTripper
 	backoff *limitBackoff
@@ -185,7 +185,7 @@ func (t *limitTransport) known(host string) bool {
 	return false
 }
 
-// isLimit knows the forms: any 429, and a 403 that says so in a header or in words.
+// isLimit knows the forms of a limit: any 429, and a 403 that says so in a header or a text.
 func isLimit(resp *http.Response, body string) bool {
 	if resp.StatusCode == http.StatusTooManyRequests {
 		return true

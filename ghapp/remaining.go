@@ -19,8 +19,8 @@ func (a *App) RequestsLeft() map[int64]int {
 	return out
 }
 
-// WritesLeft is how many writes each installation could make at once; more become
-// possible with every moment, up to per_hour in any hour.
+// WritesLeft is how many writes each installation could make now. The number grows
+// with time; per_hour bounds the writes of any hour.
 func (w *Writer) WritesLeft() map[int64]float64 {
 	w.mu.Lock()
 	queues := maps.Clone(w.queues)

@@ -36,9 +36,9 @@ func (t *writeTry) scorecard(ctx context.Context, pull solve.Receipt) error {
 	return t.logRefusal(ctx, err, "scorecard check run refused")
 }
 
-// scorecardAfterwards makes up for a scorecard that was refused when the pull request was
-// opened: for want of a right that the App has been given since. Before GitHub's
-// lists have settled nothing can be told.
+// scorecardAfterwards adds a scorecard that GitHub refused when the pull request was
+// opened: the App may have got the permission since. It waits until GitHub's lists
+// show the pull request's checks.
 func (t *writeTry) scorecardAfterwards(ctx context.Context, claim string) error {
 	s := t.view.Solve
 	if t.e.Kind != solve.EffectCheck || s.State != solve.StateSolved || s.Pull == nil || s.Pull.Commit == claim {
@@ -54,7 +54,7 @@ func (t *writeTry) scorecardAfterwards(ctx context.Context, claim string) error 
 	return t.scorecard(ctx, pull.Receipt)
 }
 
-// logRefusal logs the refusal of what is not worth more than the rest of the effect.
+// logRefusal logs a refusal that must not fail the rest of the effect.
 func (t *writeTry) logRefusal(ctx context.Context, err error, message string) error {
 	if o := outcomeOf(err); err == nil || o != outcomeRefused && o != outcomePermission {
 		return err

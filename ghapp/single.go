@@ -8,8 +8,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// single is something of which GitHub shall show one, though GitHub has no key
-// for it: a comment or a check run. Each carries a mark of ours.
+// single is a comment or a check run. GitHub has no key that would keep it single, so
+// each carries a mark of ours.
 type single[T interface{ GetID() int64 }] struct {
 	find    func(context.Context) ([]T, error)
 	create  func(context.Context) (T, error)

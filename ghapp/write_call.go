@@ -15,8 +15,8 @@ func (t *writeTry) read(ctx context.Context, action string, do request) error {
 	return t.w.app.do(ctx, writeScope(t.e.Repo), action, do)
 }
 
-// object makes a git object: nobody sees it until a branch names it, so it may
-// be made twice, but need not be: name is the same for the same object of the effect.
+// object makes a git object. Nobody sees it until a branch names it, so making it
+// twice does no harm. name finds an object that an earlier try of the effect made.
 func (t *writeTry) object(ctx context.Context, name, kind string, do func(context.Context, *github.Client) (string, error)) (string, error) {
 	if sha := t.w.memory.of(t.e.Key).objects[name]; sha != "" {
 		return sha, nil
@@ -41,14 +41,14 @@ func (t *writeTry) object(ctx context.Context, name, kind string, do func(contex
 	return sha, nil
 }
 
-// idempotent makes or changes something that GitHub itself keeps single, so that
-// repeating it after an unknown outcome does no harm.
+// idempotent makes a write that may be repeated after an unknown outcome: GitHub
+// itself keeps what it makes single.
 func (t *writeTry) idempotent(ctx context.Context, action string, do request) error {
 	return t.limited(ctx, classOf(t.e), action, !t.doubleChecking, do)
 }
 
-// nonIdempotent makes something that would be there twice if it were repeated. Until it
-// is looked up, the outcome counts as unknown, except after a clear refusal.
+// nonIdempotent makes a write whose repetition would make a second thing. Until a
+// look-up its outcome counts as unknown, except after a clear refusal.
 func (t *writeTry) nonIdempotent(ctx context.Context, action string, do request) error {
 	called := false
 	err := t.limited(ctx, classOf(t.e), action, true, func(ctx context.Context, c *github.Client) error {
@@ -64,8 +64,8 @@ func (t *writeTry) nonIdempotent(ctx context.Context, action string, do request)
 	return err
 }
 
-// limited waits for the installation's turn and makes the call if the claim lasts
-// long enough. A visible call is recorded before it is made.
+// limited waits for the write rate and makes the call if the claim lasts long enough.
+// It records a visible call first.
 func (t *writeTry) limited(ctx context.Context, class class, action string, visible bool, do request) error {
 	cfg, app := t.w.cfg, t.w.app
 	last := t.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
@@ -77,18 +77,17 @@ func (t *writeTry) limited(ctx context.Context, class class, action string, visi
 		if err := t.w.store.SendingEffect(ctx, t.e.Key, t.e.Token, sent); err != nil {
 			return fmt.Errorf("record the write: %w", err)
 		}
-		last = earlier(last, sent.Add(cfg.ListLag-2*cfg.Timeout)) // or outlive the time lists have to settle
+		last = earlier(last, sent.Add(cfg.ListLag-2*cfg.Timeout)) // or end after the time that lists may lag
 	}
 	if app.now().After(last) {
 		return &tooLateError{}
 	}
 	t.queue.limiter.count(app.now())
-	// A call is not cut off by a shutdown: its outcome would be unknown.
+	// A shutdown does not cut the call off: its outcome would be unknown.
 	return app.do(context.WithoutCancel(ctx), writeScope(t.e.Repo), action, do)
 }
 
-// waitTurn waits for the installation's turn, unless that comes later than the last
-// moment for the call.
+// waitTurn waits until the write rate allows the call, unless that is too late.
 func (t *writeTry) waitTurn(ctx context.Context, class class, last time.Time) error {
 	for {
 		now := t.w.app.now()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// class is how much a request weighs in the pacing.
+// class is how urgent a write is.
 type class int
 
 const (
@@ -13,16 +13,16 @@ const (
 	classResult class = iota
 	// classProgress: edits that show how a solve goes; they leave a reserve for the others.
 	classProgress
-	// classObject: git objects, which nobody is told of, close behind each other.
+	// classObject: git objects, which nobody sees.
 	classObject
-	// classReaction: the sign that somebody was heard, at once.
+	// classReaction: the sign that yudai noticed somebody, without delay.
 	classReaction
 )
 
-// pace bounds the writes of one installation: a least distance between two, and
-// a token bucket. Its size and refill together never exceed per_hour in any hour.
-// Every request that makes, changes or deletes something takes a token: GitHub does
-// not say which of them it counts as content, so all of them do, git objects too.
+// rateLimiter bounds the writes of one installation by a least time between two and
+// by a token bucket, whose size and refill never exceed per_hour in any hour. Every
+// request that makes, changes or deletes something takes a token, git objects too:
+// GitHub does not say which of them it counts as content.
 type rateLimiter struct {
 	interval time.Duration
 	size     float64

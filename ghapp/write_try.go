@@ -24,7 +24,7 @@ const (
 	commitPause = 5 * time.Second
 )
 
-// attempt is one try to write one claimed effect.
+// writeTry is one try to write one claimed effect.
 type writeTry struct {
 	w     *Writer
 	queue *installationQueue
@@ -32,16 +32,16 @@ type writeTry struct {
 	view  report.View
 	// commit is the champion's, for a pull request.
 	commit solve.Commit
-	// unknown: a call that makes something new may have been carried out, and it
-	// has neither been looked up in vain since, nor is its receipt stored.
+	// unknown: a call may have made something new. Its receipt is not stored, and
+	// no look-up since then has missed it.
 	unknown bool
 	// called is when the last such call ended.
 	called time.Time
-	// doubtful: the try began with an unknown outcome; repeated: it looked in vain
-	// and made the thing again.
+	// doubtful: the try began with an unknown outcome. repeated: the try found
+	// nothing and made the thing again.
 	doubtful, repeated bool
 	made               int64  // the check run made last
-	failures           int    // with this try, if it failed; see fail
+	failures           int    // of the effect, with this try; see countFailure
 	evictions          uint64 // of the installation's clients, when the try began
 	// doubleChecking: nothing is claimed, see [Writer.verify].
 	doubleChecking bool
@@ -49,7 +49,7 @@ type writeTry struct {
 
 // tooLateError says that too little is left of the claim for another call.
 type tooLateError struct {
-	// at is when the pace allows the call; zero if the pace was not the reason.
+	// at is when the write rate allows the call; zero if that was not the reason.
 	at time.Time
 }
 
@@ -80,7 +80,7 @@ func (w *Writer) write(ctx context.Context, q *installationQueue, e solve.Effect
 	var err error
 	t.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(t.leaseTime()))
 	if err != nil {
-		// With the lease lost another node has it, or our own lease is over.
+		// A lost lease means that another writer has the effect, or that our lease is over.
 		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
 			w.log(ctx, e).Error().Str(logkey.Error, Redact(err.Error())).Msg("effect cannot be claimed")
 		}
@@ -99,7 +99,7 @@ func (w *Writer) write(ctx context.Context, q *installationQueue, e solve.Effect
 		receipt, err = t.send(ctx)
 	}
 	if err := t.store(context.WithoutCancel(ctx), receipt, err); err != nil {
-		// The claim runs out, and the next try looks the write up.
+		// The claim ends, and the next try looks the write up.
 		w.log(ctx, t.e).Warn().Str(logkey.Error, Redact(err.Error())).Msg("effect's outcome not stored")
 	}
 }
@@ -132,8 +132,8 @@ func (t *writeTry) missingCommit(ctx context.Context, e solve.Effect) error {
 	return &retryLaterError{after: commitPause, reason: "the champion's commit is not stored yet"}
 }
 
-// leaseTime allows for the pace: a visible write may follow a git object of its
-// own. It is longer for a pull request: its commit may need many objects.
+// leaseTime allows for the write rate: a visible write may follow a git object of its
+// own, and the commit of a pull request may need many objects.
 func (t *writeTry) leaseTime() time.Duration {
 	d := t.w.cfg.Lease + t.w.cfg.Interval
 	if objects := len(t.commit.Files); objects > 0 {
@@ -188,12 +188,12 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason, now)
 	}
 	if t.unknown && !t.called.IsZero() {
-		due = later(due, t.called.Add(t.w.cfg.ListLag)) // it can have lasted: what counts for the lists is its end
+		due = later(due, t.called.Add(t.w.cfg.ListLag)) // lists count from the end of the call
 	}
 	t.w.log(ctx, t.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
 	if outcomeOf(err) == outcomePermission {
 		t.w.memory.update(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
-		due = now // for the store: the wait may end before its time
+		due = now // for the store: the permission may come earlier
 	}
 	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due, reason, t.unknown)
 }
@@ -235,10 +235,10 @@ func (t *writeTry) retryAt(now time.Time, err error) (time.Time, string) {
 	return now.Add(retryDelay(t.countFailure())), reason
 }
 
-// countFailure counts this try as a failure, once, and returns how many the effect has
-// had since it was written last or this process began. A limit is none, nor is
-// waiting for the lists or the pace: a write that GitHub puts off for
-// hours is neither dropped nor made to wait longer for it.
+// countFailure counts this try as a failure, once, and returns the failures of the
+// effect since its last write or the start of this process. Rate limits and waiting
+// for lists or the write rate do not count: they must neither drop a write nor
+// delay it further.
 func (t *writeTry) countFailure() int {
 	if t.failures == 0 {
 		t.w.memory.update(t.e.Key, func(m *effectMemory) {
