@@ -200,6 +200,38 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestNoEmbeddedEngine: a type that embeds an engine borrows its methods, and nobody sees
+// what it needs.
+func TestNoEmbeddedEngine(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			typ, ok := n.(*ast.StructType)
+			if !ok || s.test {
+				return true
+			}
+			for _, f := range typ.Fields.List {
+				if len(f.Names) == 0 && isEngine(f.Type) {
+					t.Errorf("%s/%s embeds an Engine: state what the type needs as fields", s.pkg, s.name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// isEngine says whether a type is Engine, *Engine or that of another package.
+func isEngine(typ ast.Expr) bool {
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if sel, ok := typ.(*ast.SelectorExpr); ok {
+		typ = sel.Sel
+	}
+	id, ok := typ.(*ast.Ident)
+	return ok && id.Name == "Engine"
+}
+
 // TestProductionIsBounded: fewer lines are a feature, so the bound only comes down.
 func TestProductionIsBounded(t *testing.T) {
 	t.Parallel()

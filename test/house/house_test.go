@@ -64,11 +64,13 @@ func TestImportsThatRunUp(t *testing.T) {
 		"sandbox/e2b/up.go":     imports + "test/e2bsim\"\n",
 		"solver/down.go":        imports + "solve\"\n",
 		"solver/inside.go":      imports + "solver/judge\"\n",
+		"solver/plan/up.go":     imports + "solver\"\n",
+		"solver/plan/a/down.go": imports + "solver/fault\"\n",
 		"solve/up_test.go":      imports + "solver\"\n",
 		"test/bench/support.go": imports + "server\"\n",
 	})
 	want := []string{
-		"internal/a/up.go imports solve", "sandbox/e2b/up.go imports test/e2bsim", "solve/up.go imports solver",
+		"internal/a/up.go imports solve", "sandbox/e2b/up.go imports test/e2bsim", "solve/up.go imports solver", "solver/plan/up.go imports solver",
 	}
 	if diff := cmp.Diff(want, got.Up); diff != "" {
 		t.Errorf("imports that run up (-want +got):\n%s", diff)

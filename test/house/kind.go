@@ -51,23 +51,29 @@ func isSupport(room string) bool {
 // within says whether a room is another or lies below it.
 func within(room, other string) bool { return room == other || strings.HasPrefix(room, other+"/") }
 
-// layers are the top-level rooms from the top down. Production may import its
-// own room and what lies further down.
+// layers are the rooms from the top down; a room that is not named belongs to the layer of
+// the one it lies in. Production may import its own layer and what lies further down.
 func layers() []string {
 	return []string{
-		".", "cmd", "server", "setup", "reconcile", "handlers", "solver", "repoconfig", "ghapp", "git", "store",
-		"model", "agent", "sandbox", "report", "patch", "solve", "internal",
+		".", "cmd", "server", "setup", "reconcile", "handlers",
+		"solver", "solver/commands", "solver/plan", "solver/attempt", "solver/prepare", "solver/budget", "solver/sandboxes", "solver/fault",
+		"solver/judge", "solver/tree",
+		"repoconfig", "ghapp", "git", "store", "model", "agent/presets", "agent/miniswe", "agent/command", "agent",
+		"sandbox/drivers", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/cloud", "sandbox",
+		"report", "patch", "solve", "internal",
+	}
+}
+
+// layerOf is the place of a room's layer, the top being 0.
+func layerOf(room string) int {
+	for ; ; room = path.Dir(room) {
+		if i := slices.Index(layers(), room); i >= 0 {
+			return i
+		}
 	}
 }
 
 // runsUp says whether an import from one room to another runs up.
 func runsUp(from, to string) bool {
-	if within(to, "test") {
-		return true
-	}
-	top := func(room string) int {
-		first, _, _ := strings.Cut(room, "/")
-		return slices.Index(layers(), first)
-	}
-	return top(to) < top(from)
+	return within(to, "test") || layerOf(to) < layerOf(from)
 }
