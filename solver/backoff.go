@@ -58,12 +58,8 @@ func (s *slot) release() {
 // nobody's way. It ends early with ctx.
 func (s *slot) backOff(ctx context.Context, d time.Duration) {
 	s.release()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !fault.Wait(ctx, d) {
 		return
-	case <-timer.C:
 	}
 	select {
 	case <-ctx.Done():

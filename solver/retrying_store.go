@@ -37,11 +37,7 @@ func retry[T any](ctx context.Context, limit time.Duration, what string, call fu
 			return v, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, what).Msg("store does not answer yet")
-		timer := time.NewTimer(storePause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !fault.Wait(ctx, storePause) {
 			return v, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // closeTime bounds the removal of what is not needed any more.
@@ -45,15 +46,8 @@ func deleteBase(ctx context.Context, forker sandbox.Forker, name string) error {
 	const tries, pause = 20, 100 * time.Millisecond
 	for i := 1; ; i++ {
 		err := forker.Thaw(ctx, name)
-		if err == nil || i == tries {
+		if err == nil || i == tries || !fault.Wait(ctx, pause) {
 			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		case <-timer.C:
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 const (
@@ -39,12 +40,8 @@ func (r *Recorder) Open(ctx context.Context, d sandbox.Driver, spec sandbox.Spec
 			return sb, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.SandboxID, spec.Name).Dur(logkey.Duration, wait).Msg("sandbox waits for capacity")
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !fault.Wait(ctx, wait) {
 			return nil, context.Cause(ctx)
-		case <-timer.C:
 		}
 	}
 }
