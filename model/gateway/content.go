@@ -3,45 +3,40 @@ package gateway
 import (
 	"bytes"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // contents looks through messages for what a provider would fetch or keep: pictures and
 // documents by their address, files that were uploaded, stored items, tools that run
 // there. Each would be a way out of the sandbox, or from one run to another.
-type contents struct {
-	data []byte
-	i    int
-}
+type contents struct{ d *jsontext.Decoder }
 
-// checkContent refuses such content; data is one value of JSON.
+// checkContent rejects such content; data is one value of JSON.
 func checkContent(key string, data []byte) *rejection {
-	c := &contents{data: data}
+	c := &contents{newDecoder(data)}
 	if problem := c.value(false); problem != "" {
 		return reject(key, "%s", problem)
 	}
 	return nil
 }
 
-// value looks at the value that begins here, and steps behind it. A picture says that
-// its address is a picture's.
+// value checks the next value. A picture says that its address is a picture's.
 func (c *contents) value(picture bool) (problem string) {
-	c.i = space(c.data, c.i)
-	switch c.data[c.i] {
+	switch c.d.PeekKind() {
 	case '{':
 		return c.object(picture)
 	case '[':
-		for c.i = space(c.data, c.i+1); c.data[c.i] != ']'; {
+		_, _ = c.d.ReadToken() // peeked
+		for c.d.PeekKind() != ']' {
 			if p := c.value(false); problem == "" {
 				problem = p
 			}
-			if c.i = space(c.data, c.i); c.data[c.i] == ',' {
-				c.i++
-			}
 		}
-		c.i++
+		_, _ = c.d.ReadToken() // peeked
 		return problem
 	}
-	c.i = skip(c.data, c.i)
+	_ = c.d.SkipValue() // it is valid
 	return ""
 }
 
@@ -55,46 +50,43 @@ type facts struct {
 
 func (c *contents) object(picture bool) string {
 	var f facts
-	for c.i = space(c.data, c.i+1); c.data[c.i] != '}'; {
-		end := skip(c.data, c.i)
-		key := c.data[c.i:end]
-		c.i = space(c.data, space(c.data, end)+1)
-		if bytes.IndexByte(key, '\\') >= 0 {
-			key = []byte(`"` + text(key) + `"`)
-		}
-		c.member(bytes.ToLower(key), picture, &f)
-		if c.i = space(c.data, c.i); c.data[c.i] == ',' {
-			c.i = space(c.data, c.i+1)
-		}
+	_, _ = c.d.ReadToken() // peeked
+	for c.d.PeekKind() == '"' {
+		name, _ := c.d.ReadValue() // peeked
+		c.member(strings.ToLower(text(name)), picture, &f)
 	}
-	c.i++
+	_, _ = c.d.ReadToken() // the closing brace
 	return f.problem()
 }
 
 // member looks at one value of an object.
-func (c *contents) member(key []byte, picture bool, f *facts) {
-	at := c.i
-	problem := c.value(string(key) == `"image_url"`)
-	value := c.data[at:c.i]
-	present := value[0] == '"'
-	switch string(key) {
-	case `"input"`:
+func (c *contents) member(key string, picture bool, f *facts) {
+	var value []byte // of a string
+	problem := ""
+	present := c.d.PeekKind() == '"'
+	if present {
+		value, _ = c.d.ReadValue() // peeked
+	} else {
+		problem = c.value(key == "image_url")
+	}
+	switch key {
+	case "input":
 		f.insideCall = problem
 		return
-	case `"type"`:
+	case "type":
 		kind := text(value)
 		f.use = f.use || strings.HasSuffix(kind, "tool_use")
 		f.source = f.source || kind == "url"
 		f.item = f.item || kind == "item_reference"
 		f.tool = f.tool || hosted.MatchString(kind)
-	case `"url"`:
+	case "url":
 		f.url = present
 		f.far = f.far || picture && present && !inline(value)
-	case `"image_url"`:
+	case "image_url":
 		f.far = f.far || present && !inline(value)
-	case `"file_url"`:
+	case "file_url":
 		f.far = f.far || present
-	case `"file_id"`:
+	case "file_id":
 		f.file = f.file || present
 	}
 	if f.inside == "" {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What follows reads JSON that is known to be valid, in place: what is not changed
-// stays as it was sent, byte for byte.
+// What follows reads JSON that is known to be valid. What is not changed stays as it was
+// sent, byte for byte.
 
 // object is a JSON object in its text.
 type object struct {
@@ -29,31 +32,45 @@ const (
 	mostElements = 10_000 // of an array
 )
 
-// parseObject takes an object apart. Two members of one name are refused: servers differ
+// newDecoder reads JSON that is known to be valid.
+func newDecoder(data []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// next is the next value, which must be there, as a part of data, and the text between it
+// and the offset at.
+func next(d *jsontext.Decoder, data []byte, at int64) (value, gap []byte) {
+	value, err := d.ReadValue()
+	if err != nil {
+		panic(fmt.Sprintf("read JSON: %v", err)) // it is valid
+	}
+	end := d.InputOffset()
+	begin := end - int64(len(value))
+	return data[begin:end], data[at:begin]
+}
+
+// parseObject takes an object apart. Two members of one name are rejected: servers differ
 // in which of them they take.
 func parseObject(data []byte) (*object, *rejection) {
-	i := space(data, 0)
-	if i >= len(data) || data[i] != '{' {
+	d := newDecoder(data)
+	if d.PeekKind() != '{' {
 		return nil, reject("", "it must be a JSON object")
 	}
-	o := &object{before: data[:i]}
+	_, _ = d.ReadToken() // peeked
+	at := d.InputOffset()
+	o := &object{before: data[:at-1]}
 	seen := map[string]bool{}
-	for i++; ; i++ {
-		lead := i
-		i = space(data, i)
-		if data[i] == '}' { // empty
-			break
+	for d.PeekKind() == '"' {
+		var m member
+		var gap []byte
+		m.name, gap = next(d, data, at)
+		m.lead = gap
+		if n := len(o.members); n > 0 {
+			o.members[n-1].tail, m.lead, _ = bytes.Cut(gap, []byte(","))
 		}
-		m := member{lead: data[lead:i]}
-		end := skip(data, i)
-		m.name = data[i:end]
 		m.key = text(m.name)
-		i = space(data, space(data, end)+1)
-		m.between = data[end:i]
-		end = skip(data, i)
-		m.value = data[i:end]
-		i = space(data, end)
-		m.tail = data[end:i]
+		m.value, m.between = next(d, data, d.InputOffset())
+		at = d.InputOffset()
 		switch {
 		case seen[m.key]:
 			return nil, reject(m.key, "it holds %q twice", short(m.key))
@@ -62,11 +79,13 @@ func parseObject(data []byte) (*object, *rejection) {
 		}
 		seen[m.key] = true
 		o.members = append(o.members, m)
-		if data[i] == '}' {
-			break
-		}
 	}
-	o.after = data[i+1:]
+	_, _ = d.ReadToken() // the closing brace
+	end := d.InputOffset()
+	if n := len(o.members); n > 0 {
+		o.members[n-1].tail = data[at : end-1]
+	}
+	o.after = data[end:]
 	return o, nil
 }
 
@@ -145,80 +164,28 @@ func (o *object) text(data []byte) []byte {
 // elements are those of an array, with the white space around them; one more than may be
 // where it has too many.
 func elements(data []byte) (values, whole [][]byte) {
-	for i := 1; ; i++ {
-		begin := i
-		i = space(data, i)
-		if data[i] == ']' {
-			return values, whole
+	d := newDecoder(data)
+	_, _ = d.ReadToken() // the opening bracket
+	at := d.InputOffset()
+	for d.PeekKind() != ']' && len(values) <= mostElements {
+		value, gap := next(d, data, at)
+		at = d.InputOffset()
+		if n := len(whole); n > 0 {
+			tail, lead, _ := bytes.Cut(gap, []byte(","))
+			whole[n-1], gap = slices.Concat(whole[n-1], tail), lead
 		}
-		end := skip(data, i)
-		value := data[i:end]
-		i = space(data, end)
-		values, whole = append(values, value), append(whole, data[begin:i])
-		if data[i] == ']' || len(values) > mostElements {
-			return values, whole
-		}
+		values, whole = append(values, value), append(whole, slices.Concat(gap, value))
 	}
+	_, _ = d.ReadToken()
+	if n := len(whole); n > 0 {
+		whole[n-1] = slices.Concat(whole[n-1], data[at:d.InputOffset()-1])
+	}
+	return values, whole
 }
 
 // array is one of elements with the white space that they had.
 func array(whole [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(whole, []byte{','})...), ']')
-}
-
-// space is where something else than white space begins.
-func space(data []byte, i int) int {
-	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// skip is where the value ends that begins at i.
-func skip(data []byte, i int) int {
-	switch data[i] {
-	case '"':
-		return skipString(data, i)
-	case '{', '[':
-	default:
-		for i < len(data) && !bytes.ContainsRune([]byte(",]} \n\t\r"), rune(data[i])) {
-			i++
-		}
-		return i
-	}
-	depth := 0
-	for ; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			i = skipString(data, i) - 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return i
-}
-
-// skipString is where the string ends that begins at i: behind the first quote with an
-// even number of backslashes before it.
-func skipString(data []byte, i int) int {
-	for i++; ; i++ {
-		n := bytes.IndexByte(data[i:], '"')
-		if n < 0 {
-			return len(data)
-		}
-		i += n
-		from := i
-		for data[from-1] == '\\' {
-			from--
-		}
-		if (i-from)%2 == 0 {
-			return i + 1
-		}
-	}
 }
 
 // text is a JSON string's, "" for anything else.
@@ -245,5 +212,5 @@ func isEmpty(raw []byte) bool {
 	case "null", "false", `""`, "[]", "{}":
 		return true
 	}
-	return (raw[0] == '[' || raw[0] == '{') && space(raw, 1) == len(raw)-1
+	return (raw[0] == '[' || raw[0] == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
