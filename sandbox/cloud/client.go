@@ -145,6 +145,23 @@ func (c *Client) request(ctx context.Context, k Call) (*http.Request, error) {
 	return req, nil
 }
 
+// Send sends a request to a machine and returns an answer that is a success, with its
+// body open. The token is taken out of refusals.
+func Send(ctx context.Context, c *http.Client, origin, token string, req *http.Request) (*http.Response, error) {
+	req.Header.Set("User-Agent", UserAgent)
+	res, err := c.Do(req)
+	if err != nil {
+		return nil, Missed(ctx, err)
+	}
+	if res.StatusCode >= 200 && res.StatusCode <= 299 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	r := ReadRefusal(origin, res, token)
+	r.Call = req.Method + " " + req.URL.Path
+	return nil, r
+}
+
 // Path joins parts of a path, each escaped, colons and slashes, too.
 func Path(parts ...string) string {
 	var b strings.Builder

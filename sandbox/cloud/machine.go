@@ -33,7 +33,7 @@ type Wire interface {
 // PartSize is how much of a file goes in one upload.
 const PartSize = 4 << 20
 
-// Machine is one machine as package inside wants it.
+// Machine is one machine as package guest wants it.
 type Machine struct{ Wire Wire }
 
 var _ guest.Remote = Machine{}
@@ -126,10 +126,7 @@ func (m Machine) repeat(ctx context.Context, do func() error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	if err = m.Wire.Explain(ctx, err); errors.Is(err, guest.ErrCut) { // a transfer is no view that could be had again
-		err = fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	}
-	return err
+	return transferError(m.Wire.Explain(ctx, err))
 }
 
 // What is done to an uploaded file, in bash. Both may run twice, and at once.

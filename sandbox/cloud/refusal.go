@@ -90,6 +90,28 @@ func Transient(err error) bool {
 	return errors.As(err, &l) || StatusOf(err) >= http.StatusInternalServerError && StatusOf(err) != http.StatusNotImplemented
 }
 
+// Explain turns an error of a control plane into one of the contract's. fix knows what
+// a refusal means for the settings of a service; nil leaves that open.
+func Explain(err error, service, address string, fix func(*Refusal) (kind error, text string)) error {
+	var r *Refusal
+	var l *Lost
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) || Explained(err):
+		return err
+	case errors.As(err, &l):
+		return fmt.Errorf("%w: %s does not answer at %s: %w", sandbox.ErrUnavailable, service, address, err)
+	case !errors.As(err, &r):
+		return err
+	}
+	if kind, text := fix(r); kind != nil {
+		return fmt.Errorf("%w: %s (%w)", kind, text, err)
+	}
+	if r.Status >= http.StatusInternalServerError {
+		return fmt.Errorf("%w: %s answers %w", sandbox.ErrUnavailable, service, err)
+	}
+	return err
+}
+
 // Explained reports whether an error is the contract's already.
 func Explained(err error) bool {
 	return slices.ContainsFunc([]error{

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -48,6 +49,13 @@ func (k Key) Place() string {
 		return fmt.Sprintf("the environment variable %s (%sapi_key_env)", k.Env, k.Section)
 	}
 	return fmt.Sprintf("a file (%sapi_key_file) or an environment variable (%sapi_key_env)", k.Section, k.Section)
+}
+
+// Validate joins the problems of a section, each with its key.
+func Validate(section string, validate func(report func(key, problem string))) error {
+	var problems []error
+	validate(func(key, problem string) { problems = append(problems, fmt.Errorf("%s%s %s", section, key, problem)) })
+	return errors.Join(problems...)
 }
 
 // IsURL reports whether a setting is the address of a service.

@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
@@ -48,9 +49,7 @@ func (w *Watchdog) Reset() {
 // Pause waits for nothing until the next Reset.
 func (w *Watchdog) Pause() { w.timer.Stop() }
 
-// Body is an answer's body under a watchdog, which is awake only while somebody reads.
-func (w *Watchdog) Body(body io.ReadCloser) io.ReadCloser { return watchedBody{body, w} }
-
+// watchedBody is an answer's body under a watchdog, which is awake only while somebody reads.
 type watchedBody struct {
 	io.ReadCloser
 	dog *Watchdog
@@ -64,26 +63,51 @@ func (b watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Download is an open file: Explain tells why it broke.
-type Download struct {
-	Body    io.ReadCloser
-	Stop    context.CancelFunc
-	Explain func(error) error
+// Open opens a file by a request whose answer must keep coming while somebody reads.
+// explain tells why it broke.
+func Open(ctx context.Context, idle time.Duration, get func(context.Context) (*http.Response, error), explain func(error) error) (io.ReadCloser, error) {
+	within, dog, stop := Watch(ctx, idle)
+	res, err := get(within)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	dog.Pause()
+	return &download{ReadCloser: watchedBody{res.Body, dog}, ctx: within, stop: stop, explain: explain}, nil
+}
+
+// download is an open file.
+type download struct {
+	io.ReadCloser
+	ctx     context.Context //nolint:containedctx // of the request that this is the body of
+	stop    context.CancelFunc
+	explain func(error) error
 }
 
 // Read implements io.Reader.
-func (d *Download) Read(p []byte) (int, error) {
-	n, err := d.Body.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("download: %w", d.Explain(err))
+func (d *download) Read(p []byte) (int, error) {
+	n, err := d.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
 	}
-	return n, err
+	if cause := context.Cause(d.ctx); cause != nil {
+		err = cause
+	}
+	return n, fmt.Errorf("download: %w", transferError(d.explain(err)))
 }
 
 // Close ends the download.
-func (d *Download) Close() error {
-	err := d.Body.Close()
-	d.Stop()
+func (d *download) Close() error {
+	err := d.ReadCloser.Close()
+	d.stop()
+	return err
+}
+
+// transferError is the error of a transfer, which is no view that could be had again.
+func transferError(err error) error {
+	if errors.Is(err, guest.ErrCut) {
+		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
 	return err
 }
 
@@ -100,17 +124,41 @@ func ClientOptions() connect.ClientOption {
 	return connect.WithClientOptions(connect.WithAcceptCompression("gzip", nil, nil), connect.WithReadMaxBytes(16<<20))
 }
 
-// Drain reads a stream to its end. What is not the word of the other side is
-// guest.ErrCut: only a stream that was ended by it has ended.
-func Drain[Event any](s *connect.ServerStreamForClient[Event], err error, event func(*Event)) error {
-	if err != nil {
-		return CallError(err)
+// Follow makes a call that answers with a stream, through client, and reads it to its
+// end. event tells which event is the last one: only that and the stream's end
+// together are an end. guest.ErrCut where it is lost, or silent for too long.
+func Follow[Event any](ctx context.Context, silence time.Duration, client Doer,
+	call func(context.Context, Doer) (*connect.ServerStreamForClient[Event], error), event func(*Event) (last bool),
+) error {
+	ctx, dog, stop := Watch(ctx, silence)
+	defer stop()
+	ended := false
+	s, err := call(ctx, func(req *http.Request) (*http.Response, error) {
+		res, err := client(req)
+		if err == nil {
+			res.Body = watchedBody{res.Body, dog}
+		}
+		return res, err
+	})
+	if err == nil {
+		defer s.Close() //nolint:errcheck // what matters is how the stream ended
+		for s.Receive() {
+			ended = event(s.Msg()) || ended
+		}
+		err = s.Err()
 	}
-	defer s.Close() //nolint:errcheck // what matters is how the stream ended
-	for s.Receive() {
-		event(s.Msg())
+	cause := context.Cause(ctx)
+	switch {
+	case err == nil && ended:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%w: the stream ended before the command", guest.ErrCut)
+	case errors.Is(cause, ErrStalled):
+		return fmt.Errorf("%w: %w", guest.ErrCut, cause)
+	case cause != nil:
+		return cause
 	}
-	return CallError(s.Err())
+	return CallError(err)
 }
 
 // CallError is the error of a generated client as a [Refusal] where somebody refused,

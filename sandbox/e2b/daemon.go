@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
@@ -70,7 +72,7 @@ func (p *provider) daemon(m machine) *daemon {
 func (d *daemon) send(ctx context.Context, user string, req *http.Request) (*http.Response, error) {
 	token := *d.token.Load()
 	for k, v := range map[string]string{
-		"User-Agent": cloud.UserAgent, "E2b-Sandbox-Id": d.id, "E2b-Sandbox-Port": strconv.Itoa(envdPort), "Accept-Encoding": "identity",
+		"E2b-Sandbox-Id": d.id, "E2b-Sandbox-Port": strconv.Itoa(envdPort), "Accept-Encoding": "identity",
 	} {
 		req.Header.Set(k, v)
 	}
@@ -80,33 +82,21 @@ func (d *daemon) send(ctx context.Context, user string, req *http.Request) (*htt
 	if user != "" {
 		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":")))
 	}
-	res, err := d.provider.http.Do(req)
-	if err != nil {
-		return nil, cloud.Missed(ctx, err)
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		defer res.Body.Close()
-		r := cloud.ReadRefusal("envd", res, token)
-		r.Call = req.Method + " " + req.URL.Path
-		return nil, r
-	}
-	return res, nil
+	return cloud.Send(ctx, d.provider.http, "envd", token, req)
 }
 
-// client is the generated client of processes. The keepalive is never below a second:
+// doer sends requests of the generated client. The keepalive is never below a second:
 // a zero ends the whole daemon.
-func (d *daemon) client(user string, dog *cloud.Watchdog) envd.ProcessClient {
-	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
-		if dog != nil {
-			req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.rhythm.keepalive/time.Second))))
-		}
-		res, err := d.send(req.Context(), user, req)
-		if err == nil && dog != nil {
-			res.Body = dog.Body(res.Body)
-		}
-		return res, err
-	})
-	return envd.NewProcessClient(doer, d.base, cloud.ClientOptions(), withOutputCodec())
+func (d *daemon) doer(user string) cloud.Doer {
+	return func(req *http.Request) (*http.Response, error) {
+		req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.rhythm.keepalive/time.Second))))
+		return d.send(req.Context(), user, req)
+	}
+}
+
+// client is the generated client of processes.
+func (d *daemon) client(c cloud.Doer) envd.ProcessClient {
+	return envd.NewProcessClient(c, d.base, cloud.ClientOptions(), connect.WithCodec(outputCodec{}))
 }
 
 // authorized does something, once more where a token that was replaced could be fetched.
@@ -200,19 +190,14 @@ func (d *daemon) Get(ctx context.Context, path string) (file io.ReadCloser, err 
 }
 
 func (d *daemon) open(ctx context.Context, path, user string) (io.ReadCloser, error) {
-	within, dog, stop := cloud.Watch(ctx, d.provider.rhythm.idle)
-	req, err := d.fileRequest(within, http.MethodGet, path, user, nil)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	res, err := d.send(within, "", req)
-	if err != nil {
-		stop()
-		return nil, fileError(err)
-	}
-	dog.Pause()
-	return &cloud.Download{Body: dog.Body(res.Body), Stop: stop, Explain: func(err error) error { return d.Explain(ctx, err) }}, nil
+	file, err := cloud.Open(ctx, d.provider.rhythm.idle, func(ctx context.Context) (*http.Response, error) {
+		req, err := d.fileRequest(ctx, http.MethodGet, path, user, nil)
+		if err != nil {
+			return nil, err
+		}
+		return d.send(ctx, "", req)
+	}, func(err error) error { return d.Explain(ctx, err) })
+	return file, fileError(err)
 }
 
 // Backoff waits while the edge says that the machine is between two states, or that

@@ -79,11 +79,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger, transport htt
 
 // control is the client of the control plane.
 func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
-	var problems []error
-	c.Validate(func(key, problem string) {
-		problems = append(problems, fmt.Errorf("%s%s %s", section, key, problem))
-	})
-	if err := errors.Join(problems...); err != nil {
+	if err := cloud.Validate(section, c.Validate); err != nil {
 		return nil, err
 	}
 	key, err := c.key().Read(os.Getenv)

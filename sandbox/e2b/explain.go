@@ -1,7 +1,6 @@
 package e2b
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,31 +24,21 @@ func isUnchanged(r *cloud.Refusal) bool {
 func (p *provider) Explain(err error) error { return p.config.explain(err) }
 
 func (c Config) explain(err error) error {
-	var r *cloud.Refusal
-	var l *cloud.Lost
-	switch {
-	case err == nil || errors.Is(err, context.Canceled) || cloud.Explained(err):
-		return err
-	case errors.As(err, &l) || errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: no answer from %s: %w", sandbox.ErrUnavailable, c.apiBase(), err)
-	case !errors.As(err, &r):
-		return err
-	}
-	switch {
-	case r.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: the key of E2B was refused: put a key of your team into %s (%w)", sandbox.ErrSetting, c.key().Place(), err)
-	case r.Status == http.StatusForbidden:
-		return fmt.Errorf("%w: the team of the key in %s may not do that (%w)", sandbox.ErrSetting, c.key().Place(), err)
-	case r.Status == http.StatusTooManyRequests && isFull(r):
-		return fmt.Errorf("%w: as many sandboxes as the plan allows are running: end some, or lower solver.caps (%w)", sandbox.ErrCapacity, err)
-	case r.Status == http.StatusTooManyRequests:
-		return fmt.Errorf("%w: too many requests for longer than a minute (%w)", sandbox.ErrCapacity, err)
-	case r.Status == http.StatusServiceUnavailable && r.Code == "sandbox_capacity_unavailable":
-		return fmt.Errorf("%w: %w", sandbox.ErrCapacity, err)
-	case r.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	}
-	return err
+	return cloud.Explain(err, "E2B", c.apiBase(), func(r *cloud.Refusal) (error, string) {
+		switch {
+		case r.Status == http.StatusUnauthorized:
+			return sandbox.ErrSetting, "the key was refused: put a key of your team into " + c.key().Place()
+		case r.Status == http.StatusForbidden:
+			return sandbox.ErrSetting, "the team of the key in " + c.key().Place() + " may not do that"
+		case r.Status == http.StatusTooManyRequests && isFull(r):
+			return sandbox.ErrCapacity, "as many sandboxes as the plan allows are running: end some, or lower solver.caps"
+		case r.Status == http.StatusTooManyRequests:
+			return sandbox.ErrCapacity, "too many requests for longer than a minute"
+		case r.Status == http.StatusServiceUnavailable && r.Code == "sandbox_capacity_unavailable":
+			return sandbox.ErrCapacity, "E2B has no capacity now"
+		}
+		return nil, ""
+	})
 }
 
 // explainCreate is explain for the call that makes a sandbox of the template.

@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -17,23 +16,20 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
-	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // run starts a process and follows its stream to the end. No deadline travels with
 // it: the daemon would kill the process by it. That there is no input is always said:
 // without it the process has a pipe that nobody closes. When the context ends, the
 // stream does, and the process goes on.
-func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out func(stderr bool, data []byte)) (int, error) {
-	ctx, dog, stop := cloud.Watch(ctx, d.provider.rhythm.silence)
-	defer stop()
+func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out func(stderr bool, data []byte)) (code int, err error) {
 	if r.Stdin == nil {
 		r.Stdin = proto.Bool(false)
 	}
-	s, err := d.client(user, dog).Start(ctx, connect.NewRequest(r))
-	var end *envd.ProcessEvent_EndEvent
 	var pid uint32
-	err = cloud.Drain(s, err, func(r *envd.StartResponse) {
+	err = cloud.Follow(ctx, d.provider.rhythm.silence, d.doer(user), func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[envd.StartResponse], error) {
+		return d.client(c).Start(ctx, connect.NewRequest(r))
+	}, func(r *envd.StartResponse) (last bool) {
 		switch e := r.GetEvent().GetEvent().(type) {
 		case *envd.ProcessEvent_Start:
 			pid = e.Start.GetPid()
@@ -43,19 +39,12 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 			pass(out, false, e.Data.GetPty())
 			pass(out, true, e.Data.GetStderr())
 		case *envd.ProcessEvent_End:
-			end = e.End
 			d.unseen.Delete(pid)
+			code, last = exitCode(e.End), true
 		}
+		return last
 	})
-	switch {
-	case err != nil && context.Cause(ctx) != nil:
-		return 0, context.Cause(ctx)
-	case err != nil:
-		return 0, err
-	case end == nil:
-		return 0, fmt.Errorf("%w: the stream ended before the process", guest.ErrCut)
-	}
-	return exitCode(end), nil
+	return code, err
 }
 
 func pass(out func(bool, []byte), stderr bool, data []byte) {
@@ -74,22 +63,18 @@ func exitCode(e *envd.ProcessEvent_EndEvent) int {
 		return max(int(e.GetExitCode()), 1)
 	}
 	name, _, _ = strings.Cut(name, " (core dumped)")
-	names := []string{
-		"hangup", "interrupt", "quit", "illegal instruction", "trace/breakpoint trap", "aborted", "bus error", "floating point exception",
-		"killed", "user defined signal 1", "segmentation fault", "user defined signal 2", "broken pipe", "alarm clock", "terminated",
-	}
-	if i := slices.Index(names, name); i >= 0 {
-		return 128 + i + 1
-	}
-	if n, err := strconv.Atoi(strings.TrimPrefix(name, "signal ")); err == nil {
-		return 128 + n
+	const signals = 64
+	for n := 1; n <= signals; n++ {
+		if syscall.Signal(n).String() == name {
+			return 128 + n
+		}
 	}
 	return 128
 }
 
 // processes lists the pids of what the daemon started and what has not ended.
 func (d *daemon) processes(ctx context.Context) ([]uint32, error) {
-	all, err := d.client("", nil).List(ctx, connect.NewRequest(&envd.ListRequest{}))
+	all, err := d.client(d.doer("")).List(ctx, connect.NewRequest(&envd.ListRequest{}))
 	if err != nil {
 		return nil, cloud.CallError(err)
 	}
@@ -124,7 +109,7 @@ func (d *daemon) endOldViews(ctx context.Context) error {
 // kill ends a process by its pid, and not its children. One that is gone is no error.
 func (d *daemon) kill(ctx context.Context, pid uint32) error {
 	r := &envd.SendSignalRequest{Process: &envd.ProcessSelector{Selector: &envd.ProcessSelector_Pid{Pid: pid}}, Signal: envd.Signal_SIGNAL_SIGKILL}
-	_, err := d.client("", nil).SendSignal(ctx, connect.NewRequest(r))
+	_, err := d.client(d.doer("")).SendSignal(ctx, connect.NewRequest(r))
 	if cloud.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}
@@ -134,8 +119,6 @@ func (d *daemon) kill(ctx context.Context, pid uint32) error {
 // outputCodec is the JSON of the protocol. It reads output as the daemon writes it
 // ten times as fast as a reader of any JSON.
 type outputCodec struct{}
-
-func withOutputCodec() connect.ClientOption { return connect.WithCodec(outputCodec{}) }
 
 // Name is that of the content type.
 func (outputCodec) Name() string { return "json" }

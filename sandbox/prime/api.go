@@ -227,7 +227,7 @@ func (p *provider) Remove(ctx context.Context, ids []string) map[string]error {
 		}
 	}
 	for _, id := range ids {
-		p.gateway.forget(id)
+		p.gateway.forget(id, "")
 	}
 	return failed
 }

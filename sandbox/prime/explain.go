@@ -1,8 +1,6 @@
 package prime
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,41 +13,34 @@ import (
 // Explain turns an error of the control plane into one of the contract, with the
 // setting and the fix.
 func (p *provider) Explain(err error) error {
-	var r *cloud.Refusal
-	var l *cloud.Lost
-	c := p.config
-	switch {
-	case err == nil || errors.Is(err, context.Canceled) || cloud.Explained(err):
-		return err
-	case errors.As(err, &l):
-		return fmt.Errorf("%w: Prime does not answer at %s (%sapi_url): %w", sandbox.ErrUnavailable, c.base(), section, err)
-	case !errors.As(err, &r):
-		return err
-	case isQuota(r):
-		return fmt.Errorf("%w: the account has as many sandboxes as it may have: %w", sandbox.ErrCapacity, err)
+	address := fmt.Sprintf("%s (%sapi_url)", p.config.base(), section)
+	return cloud.Explain(err, "Prime", address, p.config.fix)
+}
+
+// fix says what a refusal means for the settings.
+func (c Config) fix(r *cloud.Refusal) (kind error, text string) {
+	if isQuota(r) {
+		return sandbox.ErrCapacity, "the account has as many sandboxes as it may have"
 	}
-	fix := ""
 	switch r.Status {
 	case http.StatusUnauthorized:
-		fix = "the key is not accepted: make a new one in the dashboard and put it into " + c.key().Place()
+		return sandbox.ErrSetting, "the key is not accepted: make a new one in the dashboard and put it into " + c.key().Place()
 	case http.StatusPaymentRequired:
-		fix = "the account has no credit: add some under Billing in the dashboard, https://app.primeintellect.ai, for the team of " + section + "team_id if one is set"
+		return sandbox.ErrSetting, "the account has no credit: add some under Billing in the dashboard, https://app.primeintellect.ai, for the team of " +
+			section + "team_id if one is set"
 	case http.StatusForbidden:
-		fix = "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id"
+		return sandbox.ErrSetting, "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id"
 	case http.StatusGone:
-		fix = "Prime has retired this way of making sandboxes: update yudai"
+		return sandbox.ErrSetting, "Prime has retired this way of making sandboxes: update yudai"
 	case http.StatusTooManyRequests:
-		return fmt.Errorf("%w: too many requests: %w", sandbox.ErrCapacity, err)
+		return sandbox.ErrCapacity, "too many requests"
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return c.invalid(r)
 	}
-	switch {
-	case fix != "":
-		return fmt.Errorf("%w: %s (%w)", sandbox.ErrSetting, fix, err)
-	case r.Status >= 300 && r.Status < 400, r.Status == http.StatusNotFound, r.Status == http.StatusMethodNotAllowed:
-		return fmt.Errorf("%w: %sapi_url is not the address of the service: %s answers %w", sandbox.ErrSetting, section, c.base(), err)
+	if r.Status >= 300 && r.Status < 400 || r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed {
+		return sandbox.ErrSetting, fmt.Sprintf("%sapi_url is not the address of the service: %s refuses", section, c.base())
 	}
-	return fmt.Errorf("%w: Prime answers %w", sandbox.ErrUnavailable, err)
+	return sandbox.ErrUnavailable, "Prime refuses"
 }
 
 // isQuota reports whether a refusal is about how many sandboxes there may be.
@@ -64,7 +55,7 @@ func isQuota(r *cloud.Refusal) bool {
 }
 
 // invalid names the setting that a refused request came from.
-func (c Config) invalid(r *cloud.Refusal) error {
+func (c Config) invalid(r *cloud.Refusal) (kind error, message string) {
 	text := strings.ToLower(r.Message)
 	for _, known := range []struct {
 		word, key string
@@ -80,11 +71,11 @@ func (c Config) invalid(r *cloud.Refusal) error {
 		{"image", "image", sandbox.ErrSetting},
 	} {
 		if strings.Contains(text, known.word) {
-			return fmt.Errorf("%w: Prime refuses %s%s: %w", known.kind, section, known.key, r)
+			return known.kind, "Prime refuses " + section + known.key
 		}
 	}
 	if strings.Contains(text, "allowlist") || strings.Contains(text, "network") {
-		return fmt.Errorf("%w: Prime refuses a host that the install may reach: %w", sandbox.ErrSetting, r)
+		return sandbox.ErrSetting, "Prime refuses a host that the install may reach"
 	}
-	return fmt.Errorf("%w: Prime refuses the request made of the settings in %s: %w", sandbox.ErrSetting, strings.TrimSuffix(section, "."), r)
+	return sandbox.ErrSetting, "Prime refuses the request made of the settings in " + strings.TrimSuffix(section, ".")
 }

@@ -71,7 +71,7 @@ func Frame(cmd string, args []string, env map[string]string, dir string) []byte 
 		sent, _ = io.ReadAll(r.Body)
 		return nil, io.ErrUnexpectedEOF
 	})
-	_ = events(context.Background(), doer, "http://g.invalid", &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, nil)
+	_ = events(context.Background(), time.Hour, doer, "http://g.invalid", &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, nil)
 	return sent
 }
 
@@ -89,12 +89,13 @@ func Events(r io.Reader) (all []Event, err error) {
 			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/connect+proto"}}, Body: io.NopCloser(r), Request: req,
 		}, nil
 	})
-	err = events(context.Background(), doer, "http://g.invalid", &command.StartRequest{}, func(e *command.CommandSessionEvent) {
+	err = events(context.Background(), time.Hour, doer, "http://g.invalid", &command.StartRequest{}, func(e *command.CommandSessionEvent) bool {
 		one := Event{Stdout: string(e.GetData().GetStdout()), Stderr: string(e.GetData().GetStderr())}
 		if end := e.GetEnd(); end != nil {
 			one.Ended, one.Code = true, int(end.GetExitCode())
 		}
 		all = append(all, one)
+		return true
 	})
 	return all, err
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
@@ -40,37 +42,31 @@ type gateway struct {
 	files   *http.Client
 	streams *http.Client // for commands: one connection each, since the gateway bounds how many share one
 
-	mu     sync.Mutex
-	tokens map[string]*token // by sandbox id
-}
-
-// token is the access to one sandbox. Who renews it holds renewing, so that many who
-// need it ask once.
-type token struct {
-	renewing chan struct{}
+	renewing singleflight.Group // by sandbox id: many who need a token ask once
 	mu       sync.Mutex
-	now      access
+	tokens   map[string]access // by sandbox id
 }
 
 func newGateway(control *cloud.Client, files, streams *http.Client) *gateway {
-	return &gateway{control: control, files: files, streams: streams, tokens: map[string]*token{}}
+	return &gateway{control: control, files: files, streams: streams, tokens: map[string]access{}}
 }
 
 // access returns the way to a sandbox, renewed where it is about to end.
 func (g *gateway) access(ctx context.Context, id string) (access, error) {
-	t := g.token(id)
-	if a := t.get(); a.fresh(time.Now()) {
+	if a := g.cached(id); a.fresh(time.Now()) {
 		return a, nil
 	}
+	renewed := g.renewing.DoChan(id, func() (any, error) { return g.renew(context.WithoutCancel(ctx), id) })
 	select {
-	case t.renewing <- struct{}{}:
-		defer func() { <-t.renewing }()
+	case r := <-renewed:
+		a, _ := r.Val.(access)
+		return a, r.Err
 	case <-ctx.Done():
 		return access{}, context.Cause(ctx)
 	}
-	if a := t.get(); a.fresh(time.Now()) { // of who renewed it before
-		return a, nil
-	}
+}
+
+func (g *gateway) renew(ctx context.Context, id string) (access, error) {
 	var a access
 	if _, err := g.control.Do(ctx, cloud.Call{Method: http.MethodPost, Path: cloud.Path("sandbox", id, "auth"), Answer: &a}); err != nil {
 		return access{}, err
@@ -78,41 +74,25 @@ func (g *gateway) access(ctx context.Context, id string) (access, error) {
 	if a.Token == "" || !cloud.IsURL(a.URL) {
 		return access{}, &cloud.Lost{Cause: errors.New("the gateway's address or token is missing")}
 	}
-	t.replace(access{}, a, true)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tokens[id] = a
 	return a, nil
 }
 
-func (g *gateway) token(id string) *token {
+func (g *gateway) cached(id string) access {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := g.tokens[id]
-	if t == nil {
-		t = &token{renewing: make(chan struct{}, 1)}
-		g.tokens[id] = t
-	}
-	return t
+	return g.tokens[id]
 }
 
-func (t *token) get() access {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now
-}
-
-// replace sets the access, unless another one than old is there already; always sets it in any case.
-func (t *token) replace(old, now access, always bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if always || t.now.Token == old.Token {
-		t.now = now
-	}
-}
-
-// forget removes all that is known of a sandbox.
-func (g *gateway) forget(id string) {
+// forget removes what is known of a sandbox; with a refused token only that one.
+func (g *gateway) forget(id, refused string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.tokens, id)
+	if refused == "" || g.tokens[id].Token == refused {
+		delete(g.tokens, id)
+	}
 }
 
 // with makes a request with an access. An access that is refused is renewed once.
@@ -127,7 +107,7 @@ func (g *gateway) with(ctx context.Context, id string, do func(access) error) er
 		if !errors.As(err, &r) || r.Status != http.StatusUnauthorized && r.Code != "unauthenticated" {
 			return err
 		}
-		g.token(id).replace(a, access{}, false)
+		g.forget(id, a.Token)
 		if try == 2 {
 			return err
 		}
@@ -137,14 +117,5 @@ func (g *gateway) with(ctx context.Context, id string, do func(access) error) er
 // send sends a request and returns an answer that is a success, with its body open.
 func (g *gateway) send(ctx context.Context, c *http.Client, origin string, a access, req *http.Request) (*http.Response, error) {
 	req.Header.Set("Authorization", "Bearer "+a.Token)
-	req.Header.Set("User-Agent", cloud.UserAgent)
-	res, err := c.Do(req)
-	if err != nil {
-		return nil, cloud.Missed(ctx, err)
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		defer res.Body.Close()
-		return nil, cloud.ReadRefusal(origin, res, a.Token)
-	}
-	return res, nil
+	return cloud.Send(ctx, c, origin, a.Token, req)
 }

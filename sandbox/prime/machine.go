@@ -55,26 +55,17 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 		return err
 	})
 	if err == nil && code < 0 {
-		err = fmt.Errorf("%w: the program inside was killed", guest.ErrCut)
+		err = fmt.Errorf("%w: the launcher was killed", guest.ErrCut)
 	}
 	return code, err
 }
 
-// stream starts a program and passes on its output. Only the command's end and the
-// stream's together are an end.
-func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest, out func(stderr bool, data []byte)) (int, error) {
-	ctx, dog, stop := cloud.Watch(ctx, m.provider.pace.silence)
-	defer stop()
+// stream starts a program and passes on its output.
+func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest, out func(stderr bool, data []byte)) (code int, err error) {
 	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
-		res, err := m.provider.gateway.send(ctx, m.provider.gateway.streams, cloud.Stream, a, req)
-		if err != nil {
-			return nil, err
-		}
-		res.Body = dog.Body(res.Body)
-		return res, nil
+		return m.provider.gateway.send(ctx, m.provider.gateway.streams, cloud.Stream, a, req)
 	})
-	var end *command.CommandSessionEvent_EndEvent
-	err := events(ctx, doer, a.base(), r, func(e *command.CommandSessionEvent) {
+	err = events(ctx, m.provider.pace.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
 		if data := e.GetData().GetStdout(); len(data) > 0 {
 			out(false, data)
 		}
@@ -82,27 +73,24 @@ func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest,
 			out(true, data)
 		}
 		if e.GetEnd() != nil {
-			end = e.GetEnd()
+			code = int(e.GetEnd().GetExitCode())
 		}
+		return e.GetEnd() != nil
 	})
-	switch {
-	case err != nil && errors.Is(context.Cause(ctx), cloud.ErrStalled):
-		return 0, fmt.Errorf("%w: %w", guest.ErrCut, cloud.ErrStalled)
-	case err == nil && end == nil:
-		return 0, fmt.Errorf("%w: the stream ended before the command", guest.ErrCut)
-	}
-	return int(end.GetExitCode()), err
+	return code, err
 }
 
 // events makes the call that starts a program and reads its stream.
-func events(ctx context.Context, c connect.HTTPClient, base string, r *command.StartRequest, event func(*command.CommandSessionEvent)) error {
-	client := connect.NewClient[command.StartRequest, command.StartResponse](c, base+startPath, cloud.ClientOptions())
+func events(ctx context.Context, silence time.Duration, client cloud.Doer, base string, r *command.StartRequest,
+	event func(*command.CommandSessionEvent) (last bool),
+) error {
 	req := connect.NewRequest(r)
 	for k, v := range map[string]string{"Connect-Timeout-Ms": day, "Connect-Accept-Encoding": "identity", "Connect-Content-Encoding": "identity"} {
 		req.Header().Set(k, v)
 	}
-	s, err := client.CallServerStream(ctx, req)
-	return cloud.Drain(s, err, func(r *command.StartResponse) { event(r.GetEvent()) })
+	return cloud.Follow(ctx, silence, client, func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[command.StartResponse], error) {
+		return connect.NewClient[command.StartRequest, command.StartResponse](c, base+startPath, cloud.ClientOptions()).CallServerStream(ctx, req)
+	}, func(r *command.StartResponse) bool { return event(r.GetEvent()) })
 }
 
 // Chowns reports whether uploaded files are another's than the commands' user's.
@@ -164,34 +152,16 @@ func readUpload(ctx context.Context, body io.Reader, sent int64) error {
 }
 
 // Get opens a file.
-func (m *machine) Get(ctx context.Context, from string) (io.ReadCloser, error) {
-	var file io.ReadCloser
-	err := m.provider.gateway.with(ctx, m.id, func(a access) error {
-		within, dog, stop := cloud.Watch(ctx, m.provider.pace.transfer)
-		req, err := m.fileRequest(within, a, http.MethodGet, "/download", from, nil)
-		if err != nil {
-			stop()
-			return err
-		}
-		res, err := m.provider.gateway.send(within, m.provider.gateway.files, fromFiles, a, req)
-		if err != nil {
-			defer stop()
-			if errors.Is(context.Cause(within), cloud.ErrStalled) {
-				return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, cloud.ErrStalled)
+func (m *machine) Get(ctx context.Context, from string) (file io.ReadCloser, err error) {
+	err = m.provider.gateway.with(ctx, m.id, func(a access) error {
+		file, err = cloud.Open(ctx, m.provider.pace.transfer, func(ctx context.Context) (*http.Response, error) {
+			req, err := m.fileRequest(ctx, a, http.MethodGet, "/download", from, nil)
+			if err != nil {
+				return nil, err
 			}
-			return err
-		}
-		dog.Pause()
-		file = &cloud.Download{Body: dog.Body(res.Body), Stop: stop, Explain: func(err error) error {
-			if cause := context.Cause(within); cause != nil {
-				err = cause
-			}
-			if errors.Is(err, cloud.ErrStalled) {
-				return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-			}
-			return err
-		}}
-		return nil
+			return m.provider.gateway.send(ctx, m.provider.gateway.files, fromFiles, a, req)
+		}, func(err error) error { return m.Explain(ctx, err) })
+		return err
 	})
 	var r *cloud.Refusal
 	if errors.As(err, &r) && r.Origin == fromFiles && r.Status == http.StatusNotFound {

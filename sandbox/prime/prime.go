@@ -85,11 +85,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*cloud.Driver, error
 }
 
 func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, error) {
-	var problems []error
-	c.Validate(func(key, problem string) {
-		problems = append(problems, fmt.Errorf("%s%s %s", section, key, problem))
-	})
-	if err := errors.Join(problems...); err != nil {
+	if err := cloud.Validate(section, c.Validate); err != nil {
 		return nil, err
 	}
 	key, err := c.key().Read(os.Getenv)
