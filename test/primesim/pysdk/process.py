@@ -10,7 +10,11 @@ async def main(box):
     async with AsyncSandboxClient() as client:
         # The stream breaks after the first event, and the SDK attaches to the session.
         # What is printed in between is lost, so that the command repeats itself.
-        p = await client.open_process(box, "until read -r -t .1 line; do echo ready; done; echo \"got $line\"; exit 5")
+        # It reads without a time limit: "read -t" throws away the part of a line that it
+        # has read when the time is up.
+        p = await client.open_process(
+            box, "while echo ready; do sleep .1; done & read -r line; kill $!; wait $!; echo \"got $line\"; exit 5"
+        )
         out = await anext(p.stdout)
         assert out.startswith(b"ready\n"), out
         await p.write_stdin(b"a line\n")
