@@ -98,23 +98,20 @@ func (m *machine) Chowns() bool { return m.user != "" }
 
 // Put uploads a file.
 func (m *machine) Put(ctx context.Context, to string, data []byte) error {
-	var form bytes.Buffer // the name in it says nothing: the path is in the query
-	w := multipart.NewWriter(&form)
-	part, err := w.CreateFormFile("file", "file")
-	if err == nil {
-		_, err = part.Write(data)
-	}
-	if err := errors.Join(err, w.Close()); err != nil {
-		return fmt.Errorf("make upload: %w", err)
+	head, tail, kind, err := form()
+	if err != nil {
+		return err
 	}
 	return m.provider.gateway.with(ctx, m.id, func(a access) error {
 		within, cancel := context.WithTimeout(ctx, 5*m.provider.pace.transfer)
 		defer cancel()
-		req, err := m.fileRequest(within, a, http.MethodPost, "/upload", to, bytes.NewReader(form.Bytes()))
+		body := io.MultiReader(bytes.NewReader(head), bytes.NewReader(data), bytes.NewReader(tail)) // no copy of the data
+		req, err := m.fileRequest(within, a, http.MethodPost, "/upload", to, body)
 		if err != nil {
 			return err
 		}
-		req.Header.Set("Content-Type", w.FormDataContentType())
+		req.ContentLength = int64(len(head) + len(data) + len(tail))
+		req.Header.Set("Content-Type", kind)
 		res, err := m.provider.gateway.send(ctx, m.provider.gateway.files, fromFiles, a, req)
 		if err != nil {
 			return err
@@ -122,6 +119,22 @@ func (m *machine) Put(ctx context.Context, to string, data []byte) error {
 		defer res.Body.Close()
 		return readUpload(ctx, res.Body, int64(len(data)))
 	})
+}
+
+// form is what stands around the bytes of a multipart upload. The name in it says
+// nothing: the path is in the query.
+func form() (head, tail []byte, kind string, err error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	if _, err = w.CreateFormFile("file", "file"); err == nil {
+		head = bytes.Clone(b.Bytes())
+		b.Reset()
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("make upload: %w", err)
+	}
+	return head, b.Bytes(), w.FormDataContentType(), nil
 }
 
 func (m *machine) fileRequest(ctx context.Context, a access, method, path, file string, body io.Reader) (*http.Request, error) {
