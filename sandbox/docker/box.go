@@ -74,19 +74,12 @@ func (b *box) Close(ctx context.Context) error {
 	b.End(nil)
 	b.ending.Lock()
 	defer b.ending.Unlock()
-	if b.ended {
-		return nil
+	if !b.ended && b.owned() { // what is now another's is not ours to remove
+		if err := b.remove(ctx); err != nil {
+			return fmt.Errorf("close sandbox %s: %w", b.name, err)
+		}
 	}
-	if !b.owned() { // what is now another's is not ours to remove
-		b.ended = true
-		b.stopProxy()
-		b.driver.forget(b)
-		return nil
-	}
-	if err := b.driver.remove(ctx, b.id); err != nil {
-		return fmt.Errorf("close sandbox %s: %w", b.name, err)
-	}
-	b.finish()
+	b.leave()
 	return nil
 }
 
@@ -102,13 +95,15 @@ func (b *box) owned() bool {
 	return err != nil || r.ID != b.id || r.More["owner"] == b.token
 }
 
-// finish forgets a sandbox whose container is gone.
-func (b *box) finish() {
-	b.ended = true
-	b.stopProxy()
+// remove removes the container and everything that is noted of it, and ends the handle.
+func (b *box) remove(ctx context.Context) error {
+	if err := b.driver.remove(ctx, b.id); err != nil {
+		return err
+	}
+	b.leave()
 	_ = os.RemoveAll(b.driver.proxyDir(b.name))
 	_ = b.driver.book.Delete(b.name)
-	b.driver.forget(b)
+	return nil
 }
 
 // lose ends a handle whose sandbox another one takes over.
@@ -116,10 +111,20 @@ func (b *box) lose() {
 	b.End(nil)
 	b.ending.Lock()
 	defer b.ending.Unlock()
-	if !b.ended {
-		b.ended = true
-		b.stopProxy()
-		b.driver.forget(b)
+	b.leave()
+}
+
+// leave ends the handle and leaves the container as it is. It may be called twice.
+func (b *box) leave() {
+	if b.ended {
+		return
+	}
+	b.ended = true
+	b.stopProxy()
+	b.driver.mu.Lock()
+	defer b.driver.mu.Unlock()
+	if b.driver.live[b.name] == b {
+		delete(b.driver.live, b.name)
 	}
 }
 
@@ -157,13 +162,4 @@ func (d *Driver) living(name string) *box {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.live[name]
-}
-
-// forget removes a handle from the list of the living.
-func (d *Driver) forget(b *box) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.live[b.name] == b {
-		delete(d.live, b.name)
-	}
 }

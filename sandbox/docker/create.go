@@ -205,16 +205,12 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 
 // awaitGone waits for a removal that another call began.
 func (d *Driver) awaitGone(ctx context.Context, id string) error {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		if _, err := d.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := guest.Pause(ctx, 50*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

@@ -38,11 +38,10 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, d.explain(err))
 	}
 	failpoint.Hit("sandbox", "freeze", "committed")
-	if err := d.remove(ctx, b.id); err != nil {
+	if err := b.remove(ctx); err != nil {
 		return "", fmt.Errorf("freeze sandbox %s: %w", b.name, err)
 	}
 	b.frozen = true
-	b.finish()
 	return b.name, nil
 }
 

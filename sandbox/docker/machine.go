@@ -111,7 +111,8 @@ const patience = 3 * time.Second
 // prepare prepares a program; nothing is started yet, so it may be done again.
 func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, error) {
 	for deadline := time.Now().Add(patience); ; {
-		res, err := m.driver.api.ExecCreate(ctx, m.id, client.ExecCreateOptions{AttachStdin: in, AttachStdout: true, AttachStderr: true, Cmd: argv})
+		o := client.ExecCreateOptions{AttachStdin: in, AttachStdout: true, AttachStderr: true, Cmd: argv}
+		res, err := m.driver.api.ExecCreate(ctx, m.id, o)
 		switch {
 		case err == nil:
 			return res.ID, nil
@@ -122,20 +123,9 @@ func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, 
 		case !unreachable(err) || time.Now().After(deadline):
 			return "", m.driver.explain(err)
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := guest.Pause(ctx, 100*time.Millisecond); err != nil {
 			return "", err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -185,7 +175,7 @@ func (m *machine) code(ctx context.Context, exec string) (int, error) {
 		case wait > time.Second: // it runs, and nobody sees what it prints
 			return 0, m.broken(ctx, errors.New("the output of a running program ended"))
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := guest.Pause(ctx, wait); err != nil {
 			return 0, err
 		}
 	}

@@ -97,7 +97,7 @@ func (h *Handle) call(ctx context.Context, c call) (protocol.Answer, error) {
 		if !errors.Is(err, ErrCut) || try == tries || ctx.Err() != nil || c.command != nil && !lostConnection(err) {
 			return a, err
 		}
-		if err := pause(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
+		if err := Pause(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
 			return a, err
 		}
 	}
@@ -109,8 +109,8 @@ func lostConnection(err error) bool {
 	return !errors.As(err, &early)
 }
 
-// pause waits, or returns the cause for which ctx ended.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or returns the cause for which ctx ended.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -200,7 +200,7 @@ func (m *running) toEnd(ctx context.Context) (sandbox.Result, error) {
 			return sandbox.Result{}, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 		}
 		tries++
-		if err := pause(ctx, min(time.Duration(1<<min(tries, 6))*50*time.Millisecond, 3*time.Second)); err != nil {
+		if err := Pause(ctx, min(time.Duration(1<<min(tries, 6))*50*time.Millisecond, 3*time.Second)); err != nil {
 			return sandbox.Result{}, err
 		}
 	}

@@ -171,7 +171,7 @@ func (h *Handle) exceeded(err error) {
 
 // measure looks at the disk until the context ends, or the limit is exceeded.
 func (h *Handle) measure(ctx context.Context, cancel context.CancelCauseFunc) {
-	for h.options.Disk != nil && pause(ctx, measureEvery) == nil {
+	for h.options.Disk != nil && Pause(ctx, measureEvery) == nil {
 		used, err := h.options.Disk(ctx)
 		if err == nil && used > h.options.DiskLimit {
 			full := fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", h.options.Name, used>>20, h.options.DiskLimit>>20, sandbox.ErrDisk)

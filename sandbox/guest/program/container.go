@@ -34,7 +34,7 @@ func startForwarder() int {
 	if err != nil {
 		return 0
 	}
-	defer syscall.Close(null)
+	defer closeFd(null)
 	fd := uintptr(null)
 	argv := append([]string{os.Args[0], verbForward}, os.Args[2:]...)
 	pid, err := syscall.ForkExec(self, argv, &syscall.ProcAttr{Env: machineEnv(), Files: []uintptr{fd, fd, fd}})

@@ -58,12 +58,12 @@ func startSupervisor(verb string) (int, error) {
 	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
 		return -1, err
 	}
-	defer syscall.Close(pipe[1])
+	defer closeFd(pipe[1])
 	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
-	defer syscall.Close(null)
+	defer closeFd(null)
 	argv := append([]string{os.Args[0], verb}, os.Args[2:]...)
 	if marksWork() {
 		argv = append(argv, marksItem)
@@ -138,7 +138,7 @@ func (v *view) wait() {
 	poll([]pollFd{{fd: int32(v.news), events: pollIn}}, pause) //nolint:gosec // a descriptor
 	var buf [512]byte
 	if n, err := syscall.Read(v.news, buf[:]); n == 0 && err == nil { // the supervisor ended
-		_ = syscall.Close(v.news)
+		closeFd(v.news)
 		v.news = -1
 	}
 }

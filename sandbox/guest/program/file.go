@@ -88,7 +88,7 @@ func inside(p string) bool {
 func resolve(p string) (string, error) {
 	fd, err := syscall.Open(p, syscall.O_CLOEXEC|0x200000, 0) // O_PATH
 	if err == nil {
-		defer syscall.Close(fd)
+		defer closeFd(fd)
 		return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	}
 	if !errors.Is(err, os.ErrNotExist) || exists(p) || p == "/" { // or a link that leads nowhere

@@ -92,11 +92,11 @@ func connect(socket string) (*os.File, error) {
 		return nil, err
 	}
 	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}); err != nil {
-		_ = syscall.Close(fd)
+		closeFd(fd)
 		return nil, err
 	}
 	if err := syscall.SetNonblock(fd, true); err != nil { // before NewFile, which looks at it
-		_ = syscall.Close(fd)
+		closeFd(fd)
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), socket), nil
@@ -140,6 +140,6 @@ func listens(address string) bool {
 	if err != nil {
 		return false
 	}
-	defer syscall.Close(fd)
+	defer closeFd(fd)
 	return syscall.Connect(fd, at) == nil
 }

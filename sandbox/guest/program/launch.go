@@ -94,7 +94,7 @@ func outlive(r protocol.Request) {
 func reapAny() bool {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		if err != nil && err != syscall.EINTR { //nolint:errorlint // a bare number of the kernel's
+		if err != nil && err != syscall.EINTR {
 			return false
 		}
 		if pid == 0 {

@@ -88,7 +88,7 @@ func startProgram(j job, r protocol.Request, files []int) (int, error) {
 	switch err {
 	case nil, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC: //nolint:errorlint // bare numbers of the kernel's
 		return pid, err
-	case syscall.ENOENT: //nolint:errorlint // the same
+	case syscall.ENOENT:
 		return 0, cannotRun{127, argv[0] + ": " + err.Error()}
 	}
 	return 0, cannotRun{126, argv[0] + ": " + err.Error()}

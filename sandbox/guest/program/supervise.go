@@ -93,7 +93,7 @@ func (s *supervisor) start() error {
 	}
 	s.main, err = startProgram(s.job, s.request, files)
 	for _, fd := range files {
-		_ = syscall.Close(fd)
+		closeFd(fd)
 	}
 	if err, ok := err.(cannotRun); ok { //nolint:errorlint // our own, never wrapped
 		s.explain(err)
@@ -127,7 +127,7 @@ func (s *supervisor) open() ([]int, error) {
 	files = append(files, fd)
 	keep := s.request.Keep
 	for _, name := range []string{"out", "err"} {
-		fd := -1
+		var fd int
 		switch {
 		case name == "err" && keep == "one":
 			fd, err = syscall.Dup(files[1])
@@ -206,7 +206,7 @@ func (s *supervisor) reap() bool {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
 		switch {
-		case err == syscall.EINTR: //nolint:errorlint // a bare number of the kernel's
+		case err == syscall.EINTR:
 		case err != nil:
 			return false
 		case pid == 0:
@@ -272,12 +272,12 @@ func (t *stream) drain() (moved bool) {
 	for {
 		n, err := syscall.Read(t.pipe, buf[:])
 		switch {
-		case err == syscall.EINTR: //nolint:errorlint // a bare number of the kernel's
+		case err == syscall.EINTR:
 			continue
-		case err == syscall.EAGAIN: //nolint:errorlint // the same
+		case err == syscall.EAGAIN:
 			return moved
 		case err != nil || n == 0:
-			_ = syscall.Close(t.pipe)
+			closeFd(t.pipe)
 			t.pipe = -1
 			return moved
 		}
