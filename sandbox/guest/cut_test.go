@@ -172,3 +172,14 @@ func TestShortCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessOutput: a command that never stops printing ends by its timeout.
+func TestEndlessOutput(t *testing.T) {
+	t.Parallel()
+	sb := open(t, newProvider(t), "endless")
+	began := time.Now()
+	c := sandbox.Command{Shell: "yes & yes >&2 & exec yes", Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, MaxOutput: 1000, Timeout: time.Second}
+	if res, err := sb.Exec(t.Context(), c); err != nil || !res.TimedOut || !res.Truncated || time.Since(began) > 10*time.Second {
+		t.Errorf("after %s: %+v, %v", time.Since(began), res, err)
+	}
+}

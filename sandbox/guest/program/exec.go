@@ -83,8 +83,8 @@ type view struct {
 	seen [2]int64
 }
 
-// patience is how long a supervisor may take to begin.
-const patience = 2 * time.Second
+// patience is how long a supervisor may take to begin that another call started.
+const patience = 5 * time.Second
 
 func (v *view) follow() protocol.Answer {
 	for began := time.Now(); ; v.wait() {
@@ -97,7 +97,7 @@ func (v *view) follow() protocol.Answer {
 		switch {
 		case ended:
 			return v.end(running)
-		case pid != 0 && !running, pid == 0 && time.Since(began) > patience:
+		case pid != 0 && !running, pid == 0 && v.news < 0 && time.Since(began) > patience:
 			return v.lost()
 		}
 	}

@@ -263,13 +263,17 @@ type stream struct {
 	full bool  // the disk is
 }
 
+// atOnce is how much is moved before anything else is looked at: a command that never
+// stops printing ends by its timeout all the same.
+const atOnce = 1 << 20
+
 // drain moves what is there. It reports whether there was anything.
 func (t *stream) drain() (moved bool) {
 	if t.pipe < 0 {
 		return false
 	}
 	var buf [64 << 10]byte
-	for {
+	for range atOnce / len(buf) {
 		n, err := syscall.Read(t.pipe, buf[:])
 		switch {
 		case err == syscall.EINTR:
@@ -284,6 +288,7 @@ func (t *stream) drain() (moved bool) {
 		t.keep(buf[:n])
 		moved = true
 	}
+	return moved
 }
 
 // keep writes as much as is kept.
