@@ -1,16 +1,15 @@
-// Package handlers turns GitHub's events into intents: one file per event, each a
-// [githubapp.EventHandler] that decodes a payload, decides what it asks for, and
-// hands delivery and intent to the store in one call. Nothing here is slow, nothing
-// is remote, and nothing is kept in memory: when Handle returns nil, what was asked
-// for is stored.
+// Package handlers turns GitHub's events into intents, with one file for each event. A
+// handler decodes a payload, decides what it asks for, and hands delivery and intent to
+// the store in one call. It does nothing slow or remote, and keeps nothing in memory:
+// when Handle returns nil, the intent is stored.
 //
-// Rights are not decided here. A payload says who asked; whether that person may is
-// looked up live by whoever acts on the intent. Nor is anything stopped here: an event that
-// ends a solve is a hint, and whoever acts on it reads the issue again.
+// Permissions are not checked here: a payload says who asked, and the code that acts on
+// the intent asks GitHub what that person may do. Nothing is stopped here either: an event
+// that ends a solve is a hint, and the code that acts on it reads the issue again.
 //
-// Programs ask for nothing: not our own app, whose every action comes back as an event,
-// and no other. Only what stops a solve counts whoever did it, but for our own app.
-// An action that is not named here is acknowledged and stores nothing.
+// Programs cannot ask for anything: not our own app, whose every action comes back as an
+// event, and no other. An event that stops a solve counts whoever caused it, except our
+// own app. Other actions are acknowledged and store nothing.
 package handlers
 
 import (
@@ -44,23 +43,22 @@ type Accepter interface {
 	Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error)
 }
 
-// Options of the handlers. Accepter is required.
+// Options configure the handlers. Accepter is required.
 type Options struct {
 	Accepter Accepter
 	// Bot is the login under which our own app writes, "<slug>[bot]".
 	Bot string
-	// AppID is our own app's: check runs and suites of other apps are none of ours.
+	// AppID is our own app's; check runs and suites of other apps are ignored.
 	AppID int64
-	// Labels ask for a solve, each with a profile; "" is the default one, which has no
-	// name. nil is [DefaultLabel] with the default profile. The case of a label does not count.
+	// Labels maps each trigger label to its profile; "" is the default profile. nil means
+	// [DefaultLabel] with the default profile. The case of a label does not matter.
 	Labels map[string]string
-	// LabelPrefix is what every other label begins with that asks for a solve, "" if none
-	// does: the repository may have a profile with that label.
+	// LabelPrefix is the prefix of other trigger labels, "" if there are none: a repository
+	// may have a profile with such a label.
 	LabelPrefix string
 	// ReviseOnReview lets a review that requests changes ask for a revision.
 	ReviseOnReview bool
-	// Evict forgets what is kept of an installation whose rights changed or that is
-	// gone; nil forgets nothing.
+	// Evict forgets the tokens of an installation that changed or is gone; nil does nothing.
 	Evict func(installation int64)
 	// Vocabulary holds the names a command may use.
 	Vocabulary Vocabulary
@@ -84,9 +82,49 @@ func New(o Options) []githubapp.EventHandler {
 		o.NewID = func() solve.ID { return solve.ID(xid.New().String()) }
 	}
 	return []githubapp.EventHandler{
-		issues{o}, issueComment{o}, checkRun{o}, checkSuite{o}, pullRequestReview{o},
+		handler{o, "issues", issueIntent, payload.checkIssue},
+		handler{o, "issue_comment", commentIntent, payload.checkComment},
+		handler{o, "check_run", checkRunIntent, payload.checkRepo},
+		handler{o, "check_suite", checkSuiteIntent, payload.checkRepo},
+		handler{o, "pull_request_review", reviewIntent, payload.checkReview},
 		installation{o}, installationRepositories{o},
 	}
+}
+
+// handler handles one event that belongs to a repository.
+type handler struct {
+	Options
+	event string
+	// intent is what a delivery asks for, the zero value if nothing.
+	intent func(Options, payload, solve.Delivery) solve.Intent
+	// check reports what is missing in a payload that asks for something.
+	check func(payload) error
+}
+
+// Handles implements [githubapp.EventHandler].
+func (h handler) Handles() []string { return []string{h.event} }
+
+// Handle implements [githubapp.EventHandler].
+func (h handler) Handle(ctx context.Context, event, guid string, raw []byte) error {
+	p, err := decode(raw)
+	if err != nil {
+		return err
+	}
+	d := h.delivery(event, guid, p, raw)
+	intent := h.intent(h.Options, p, d)
+	if intent == (solve.Intent{}) {
+		return nil
+	}
+	if err := h.check(p); err != nil {
+		return err
+	}
+	switch {
+	case p.Installation.ID == 0:
+		return skip(ctx, p, guid, noInstallation)
+	case h.event == "issues" && p.onPull():
+		return skip(ctx, p, guid, "delivery ignored: label or state of a pull request")
+	}
+	return h.accept(ctx, d, intent)
 }
 
 // labels are the trigger labels, those of the default profile first.
@@ -98,8 +136,8 @@ func (o Options) labels() []string {
 	return list
 }
 
-// profile is what a label stands for: a profile's name, or the label itself where the
-// repository may know what profile that is. ok is false if it is no trigger label.
+// profile is the profile of a label, or the label itself where only the repository can
+// know the profile. ok is false if it is not a trigger label.
 func (o Options) profile(label string) (name string, ok bool) {
 	for _, l := range o.labels() {
 		if strings.EqualFold(l, label) {
@@ -115,7 +153,7 @@ func (o Options) profile(label string) (name string, ok bool) {
 // ours says whether a check is our own app's.
 func (o Options) ours(a app) bool { return a.ID != 0 && a.ID == o.AppID }
 
-// delivery is what is kept of a payload that asks for something.
+// delivery is the stored part of a delivery.
 func (o Options) delivery(event, guid string, p payload, raw []byte) solve.Delivery {
 	return solve.Delivery{GUID: guid, Event: event, Action: p.Action, Payload: raw, Received: o.Now()}
 }
@@ -134,12 +172,12 @@ func (o Options) accept(ctx context.Context, d solve.Delivery, w solve.Intent) e
 		log.Str(logkey.SolveID, string(w.Solve.ID)).Str(logkey.Repo, w.Solve.Repo.String()).Msg("solve asked for")
 	default:
 		log.Str(logkey.State, string(w.Command.Kind)).Int64(logkey.InstallationID, w.Command.Repo.Installation).
-			Str(logkey.Repo, w.Command.Repo.String()).Msg("ask stored")
+			Str(logkey.Repo, w.Command.Repo.String()).Msg("command stored")
 	}
 	return nil
 }
 
-// skip logs, under a constant message, why a delivery of a handled event leads to nothing.
+// skip logs why a delivery of a handled event is ignored.
 func skip(ctx context.Context, p payload, guid, message string) error {
 	zerolog.Ctx(ctx).Warn().Str(logkey.DeliveryID, guid).Str(logkey.Repo, p.repo().String()).Msg(message)
 	return nil

@@ -27,14 +27,14 @@ func (h installationRepositories) Handle(ctx context.Context, event, guid string
 	}
 	h.Evict(p.Installation.ID)
 	d := h.delivery(event, guid, p, raw)
-	ask := p.stopAll(d, solve.StopUninstalled)
+	cmd := p.stopAll(d, solve.StopUninstalled)
 	for _, r := range p.Removed {
 		if r.ID > 0 {
-			ask.Repos = append(ask.Repos, r.ID)
+			cmd.Repos = append(cmd.Repos, r.ID)
 		}
 	}
-	if len(ask.Repos) == 0 { // without this the whole installation would be meant
+	if len(cmd.Repos) == 0 { // without this the whole installation would be meant
 		return nil
 	}
-	return h.accept(ctx, d, solve.Intent{Command: ask})
+	return h.accept(ctx, d, solve.Intent{Command: cmd})
 }

@@ -1,93 +1,66 @@
 package handlers
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// issueComment handles the event of that name: commands in new comments, on issues and
-// on pull requests, and the deletion of our own progress comment, which is then written
-// anew. Edited comments are no commands, whatever they say.
+// commentIntent reads the event issue_comment: commands in new comments, and the deletion
+// of our own progress comment, which is then written again. Edited comments are no commands.
 //
 // A solve can be asked for on an open issue only, a revision on a pull request only;
 // elsewhere the answer says so.
-type issueComment struct{ Options }
-
-// Handles implements [githubapp.EventHandler].
-func (issueComment) Handles() []string { return []string{"issue_comment"} }
-
-// Handle implements [githubapp.EventHandler].
-func (h issueComment) Handle(ctx context.Context, event, guid string, raw []byte) error {
-	p, err := decode(raw)
-	if err != nil {
-		return err
-	}
-	d := h.delivery(event, guid, p, raw)
-	var intent solve.Intent
+func commentIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	switch p.Action {
 	case "created":
-		cmd, ok := ParseComment(p.Comment.Body, h.Vocabulary)
-		if !ok || p.fromBot(h.Bot) {
-			return nil
+		if cmd, ok := ParseComment(p.Comment.Body, o.Vocabulary); ok && !p.fromBot(o.Bot) {
+			return o.commandIntent(p, cmd, d)
 		}
-		intent = h.intent(p, cmd, d)
 	case "deleted":
 		id, kind, ok := solve.FindMarker(p.Comment.Body)
-		// Of our own deletions nothing follows, and another bot's would be repeated for ever.
-		if !ok || kind != string(solve.EffectNotice) || !p.Comment.User.is(h.Bot) || p.Sender.is(h.Bot) || p.Sender.Type == "Bot" {
-			return nil
+		// Our own deletions mean nothing, and another bot would repeat its own for ever.
+		if ok && kind == string(solve.EffectNotice) && p.Comment.User.is(o.Bot) && !p.Sender.is(o.Bot) && p.Sender.Type != "Bot" {
+			renew := p.command(d, solve.CommandRenew, "")
+			renew.Solve = solve.ID(id)
+			return solve.Intent{Command: renew}
 		}
-		intent.Command = p.ask(guid, solve.CommandRenew, "", d.Received)
-		intent.Command.Solve = solve.ID(id)
-	default:
-		return nil
 	}
-	if err := p.checkIssue(); err != nil {
-		return err
-	}
-	if p.Comment.ID <= 0 {
-		return fmt.Errorf("%w: no comment.id", ErrPayload)
-	}
-	if p.Installation.ID == 0 {
-		return skip(ctx, p, guid, noInstallation)
-	}
-	return h.accept(ctx, d, intent)
+	return solve.Intent{}
 }
 
-// intent is what a command asks for on the thread where it was written.
-func (h issueComment) intent(p payload, cmd Command, d solve.Delivery) solve.Intent {
+// commandIntent is what a command asks for on the thread where it was written.
+func (o Options) commandIntent(p payload, cmd Command, d solve.Delivery) solve.Intent {
 	who := p.Sender.Login
-	ask := func(kind solve.CommandKind, text string) solve.Intent {
-		return solve.Intent{Command: p.ask(d.GUID, kind, text, d.Received)}
+	command := func(kind solve.CommandKind, text string) solve.Intent {
+		return solve.Intent{Command: p.command(d, kind, text)}
 	}
 	switch cmd.Verb {
 	case VerbHelp:
-		return ask(solve.CommandHelp, report.HelpText(h.labels()...))
+		return command(solve.CommandHelp, report.HelpText(o.labels()...))
 	case VerbStatus, VerbCancel, VerbWhy, VerbRetry:
-		return ask(asks()[cmd.Verb], "")
+		return command(kinds()[cmd.Verb], "")
 	case VerbPick:
-		w := ask(solve.CommandPick, "")
+		w := command(solve.CommandPick, "")
 		w.Command.N = cmd.N
 		return w
 	case VerbRevise:
 		if !p.onPull() {
-			return ask(solve.CommandUnknown, h.issueReply(who))
+			return command(solve.CommandUnknown, o.issueReply(who))
 		}
-		return ask(solve.CommandRevise, cmd.Text)
+		return command(solve.CommandRevise, cmd.Text)
 	case VerbSolve:
 	default:
-		return ask(solve.CommandUnknown, h.problemReply(who, cmd.Problem))
+		return command(solve.CommandUnknown, o.problemReply(who, cmd.Problem))
 	}
 	switch {
 	case p.onPull():
-		return ask(solve.CommandUnknown, h.pullReply(who))
+		return command(solve.CommandUnknown, o.pullReply(who))
 	case p.Issue.State == "closed":
-		return ask(solve.CommandUnknown, h.closedReply(who))
+		return command(solve.CommandUnknown, o.closedReply(who))
 	}
-	return solve.Intent{Solve: p.queued(h.NewID(), solve.Trigger{
+	return solve.Intent{Solve: p.queued(o.NewID(), solve.Trigger{
 		Kind:      solve.TriggerCommand,
 		Key:       fmt.Sprintf("comment:%d", p.Comment.ID),
 		Actor:     who,
@@ -97,8 +70,8 @@ func (h issueComment) intent(p payload, cmd Command, d solve.Delivery) solve.Int
 	}, cmd.Request)}
 }
 
-// asks are the verbs that are nothing but a question or an order.
-func asks() map[Verb]solve.CommandKind {
+// kinds are the commands of the verbs without arguments.
+func kinds() map[Verb]solve.CommandKind {
 	return map[Verb]solve.CommandKind{
 		VerbStatus: solve.CommandStatus, VerbCancel: solve.CommandCancel, VerbWhy: solve.CommandWhy, VerbRetry: solve.CommandRetry,
 	}

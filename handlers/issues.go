@@ -1,57 +1,30 @@
 package handlers
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// issues handles the event of that name. A trigger label asks for a solve:
-//
-//   - on an open issue it gets one;
-//   - on a closed issue it gets the answer that closed issues are not solved: a person
-//     who labels one waits for something;
-//   - on a pull request it gets nothing: GitHub reports those labels as another event.
-//
-// Taking that label off, and closing, deleting or moving the issue, stop its solve.
-type issues struct{ Options }
-
-// Handles implements [githubapp.EventHandler].
-func (issues) Handles() []string { return []string{"issues"} }
-
-// Handle implements [githubapp.EventHandler].
-func (h issues) Handle(ctx context.Context, event, guid string, raw []byte) error {
-	p, err := decode(raw)
-	if err != nil {
-		return err
-	}
+// issueIntent reads the event issues. A trigger label on an open issue asks for a solve;
+// on a closed one it gets an answer, because a person who labels it waits for something.
+// (GitHub reports the labels of pull requests as another event, too.) Removing that label,
+// and closing, deleting or moving the issue, stop its solve.
+func issueIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	stop := stops(p.Action)
-	profile, known := h.profile(p.Label.Name)
+	profile, known := o.profile(p.Label.Name)
 	switch {
-	case p.Action == "labeled" && known && !p.fromBot(h.Bot):
-	case stop == solve.StopUnlabelled && !known, stop == "", p.Sender.is(h.Bot):
-		return nil
+	case p.Action == "labeled" && known && !p.fromBot(o.Bot):
+		return o.labeled(p, d, profile)
+	case stop == solve.StopUnlabelled && !known, stop == "", p.Sender.is(o.Bot):
+		return solve.Intent{}
 	}
-	if err := p.checkIssue(); err != nil {
-		return err
+	cmd := p.command(d, solve.CommandStop, "")
+	cmd.Stop = stop
+	if stop == solve.StopUnlabelled {
+		cmd.Label = p.Label.Name
 	}
-	switch {
-	case p.Installation.ID == 0:
-		return skip(ctx, p, guid, noInstallation)
-	case p.onPull():
-		return skip(ctx, p, guid, "delivery ignored: label or state of a pull request")
-	}
-	d := h.delivery(event, guid, p, raw)
-	if stop != "" {
-		ask := p.ask(guid, solve.CommandStop, "", d.Received)
-		ask.Stop = stop
-		if stop == solve.StopUnlabelled {
-			ask.Label = p.Label.Name
-		}
-		return h.accept(ctx, d, solve.Intent{Command: ask})
-	}
-	return h.accept(ctx, d, h.labeled(p, d, profile))
+	return solve.Intent{Command: cmd}
 }
 
 // stops is what an action means for the issue's solve, "" if it means nothing.
@@ -69,11 +42,11 @@ func stops(action string) solve.Stop {
 	return ""
 }
 
-func (h issues) labeled(p payload, d solve.Delivery, profile string) solve.Intent {
+func (o Options) labeled(p payload, d solve.Delivery, profile string) solve.Intent {
 	if p.Issue.State == "closed" {
-		return solve.Intent{Command: p.ask(d.GUID, solve.CommandUnknown, h.closedReply(p.Sender.Login), d.Received)}
+		return solve.Intent{Command: p.command(d, solve.CommandUnknown, o.closedReply(p.Sender.Login))}
 	}
-	return solve.Intent{Solve: p.queued(h.NewID(), solve.Trigger{
+	return solve.Intent{Solve: p.queued(o.NewID(), solve.Trigger{
 		Kind: solve.TriggerLabel,
 		// The GUID makes every labelling a trigger of its own; that an issue has one
 		// live solve at most is the store's promise.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -93,6 +92,14 @@ func (p payload) checkIssue() error {
 	return lacks("issue.number", p.Issue.Number <= 0)
 }
 
+func (p payload) checkComment() error {
+	return cmp.Or(p.checkIssue(), lacks("comment.id", p.Comment.ID <= 0))
+}
+
+func (p payload) checkReview() error {
+	return cmp.Or(p.checkRepo(), lacks("pull_request.number", p.PullRequest.Number <= 0))
+}
+
 // checkRepo is checkIssue for events that belong to a repository and no issue.
 func (p payload) checkRepo() error {
 	return cmp.Or(
@@ -166,10 +173,11 @@ func (p payload) queued(id solve.ID, t solve.Trigger, r solve.Request) *solve.So
 	}
 }
 
-func (p payload) ask(guid string, kind solve.CommandKind, text string, at time.Time) *solve.Command {
+// command is one on the payload's issue.
+func (p payload) command(d solve.Delivery, kind solve.CommandKind, text string) *solve.Command {
 	return &solve.Command{
-		ID: guid, Kind: kind, Repo: p.repo(), Issue: p.Issue.Number, Actor: p.Sender.Login,
-		CommentID: p.Comment.ID, Text: text, At: at,
+		ID: d.GUID, Kind: kind, Repo: p.repo(), Issue: p.Issue.Number, Actor: p.Sender.Login,
+		CommentID: p.Comment.ID, Text: text, At: d.Received,
 	}
 }
 

@@ -22,14 +22,12 @@ const (
 	MaxBudget     = solve.Money(1_000_000_000) // 1000 dollars
 )
 
-// Vocabulary holds the configured names that a request may use. With an empty list
-// no name is right.
+// Vocabulary holds the configured names that a request may use. An empty list allows no name.
 type Vocabulary struct {
 	Models, Strategies, Agents, Profiles []string
 	// Sandboxes are the drivers that may be chosen.
 	Sandboxes []string
-	// Open says that repositories may add strategies and profiles of their own: then a
-	// name that is not known here is looked for when the solve is planned.
+	// Open: repositories may add strategies and profiles, so the plan checks the names.
 	Open bool
 }
 
@@ -50,8 +48,8 @@ func (p Problem) Markdown() string {
 	return code(p.Word) + " " + p.Text + "." + didYouMean(p.Nearest)
 }
 
-// Check reports everything in a request that is out of range, unknown or given twice,
-// key by key. Empty fields are never wrong. The same rules hold for commands and for the API.
+// Check reports every value of a request that is out of range, unknown or repeated, key by
+// key. Empty fields are allowed. Commands and the API have the same rules.
 func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	checkNames("models", "model", r.Models, v.Models, report)
 	checkList("temps", r.Temps, report, func(t float64) string {
@@ -80,7 +78,9 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	if bad, near := solve.BadStopRule(r.Stop); bad != "" {
 		report(Problem{Key: "stop", Word: string(r.Stop), Text: bad, Nearest: near})
 	}
-	one("base", r.Base != "", r.Base, badBranch(r.Base))
+	if solve.BadBranch(r.Base) != "" {
+		one("base", r.Base != "", r.Base, "is not a branch name")
+	}
 	if r.Profile != "" {
 		v.checkAdded("profiles", "profile", []string{r.Profile}, v.Profiles, func(p Problem) {
 			p.Key = "profile"
@@ -130,8 +130,7 @@ func checkNames(key, noun string, list, valid []string, report func(Problem)) {
 	})
 }
 
-// checkList reports values that wrong names a fault of, those that are given twice,
-// and a list that is too long.
+// checkList reports wrong values, repeated ones, and a list that is too long.
 func checkList[T comparable](key string, list []T, report func(Problem), wrong func(T) string) {
 	seen := map[T]bool{}
 	for i, value := range list {
@@ -155,20 +154,4 @@ func outside(n, least, most int) string {
 		return ""
 	}
 	return fmt.Sprintf("is out of range: it goes from %d to %d", least, most)
-}
-
-// badBranch says what git would refuse in a branch name (git-check-ref-format(1)).
-func badBranch(name string) string {
-	const text = "is not a branch name"
-	if len(name) > 255 || name == "@" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") ||
-		strings.HasSuffix(name, ".") || strings.Contains(name, "..") || strings.Contains(name, "@{") ||
-		strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\uFFFD' }) {
-		return text
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
-			return text
-		}
-	}
-	return ""
 }
