@@ -170,6 +170,6 @@ func TestRepositoryLowersItsDay(t *testing.T) {
 		w.final(w.ask(), solve.StateSolved)
 		w.refusedFor(w.ask(), "has started 1 solve in the last 24 hours, the most that limits.solves_per_day of .github/yudai.yml allows")
 		w.hub.set(func(h *hub) { h.config = "limits: {solves_per_day: 6}" })
-		w.refusedFor(w.ask(), "limits.solves_per_day: is 6, and the operator allows at most 5")
+		w.refusedFor(w.ask(), "limits.solves_per_day: is 6, but the operator allows at most 5")
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// cancelPatience is how long a cancelled solve waits for its runs to harvest
+// cancelPatience is how long a cancelled solve waits for its runs to collect
 // what they have: the whole is over within five seconds.
 const cancelPatience = 4 * time.Second
 

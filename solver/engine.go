@@ -1,11 +1,9 @@
-// Package solver carries a solve from queued to its end: it claims it under a
-// lease, plans, prepares the base once, fans the experiments out over forks of
-// it, harvests and judges every candidate, has the champion chosen and
-// published, and goes on where a dead process stopped.
+// Package solver is the scheduler: it claims solves under a lease, admits their runs, and
+// calls the stage that each state asks for. The stages are the packages below it.
 //
-// Nothing here is the truth: states live in the store, written under a fencing
-// token, and what GitHub shows is derived from them. A worker that loses its
-// lease stops; whoever takes over starts from the stored state.
+// Nothing here is the truth: states live in the store, written under a fencing token, and
+// what GitHub shows is derived from them. A worker that loses its lease stops; whoever
+// takes over starts from the stored state.
 package solver
 
 import (

@@ -148,7 +148,7 @@ func (p *process) gateway() solver.Gateway {
 // drivers are those of the process.
 func (p *process) drivers() sandboxes.Drivers {
 	if p.w.second == nil {
-		return sandboxes.Only(p.driver)
+		return fakesandbox.Only{Driver: p.driver}
 	}
 	p.other = &tenant{boxes: p.w.second}
 	return p.w.choose(p.driver, p.other)

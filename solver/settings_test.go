@@ -107,7 +107,7 @@ func TestWrongSettingsRefuseTheSolve(t *testing.T) {
 	}{
 		"three problems": {
 			func(w *world) { w.hub.config = "tests: 1\nlimits:\n  run_time: 9h\nnetwork: [x.org]\n" },
-			[]string{"The settings in .github/yudai.yml cannot be used", ":\n1:1: tests: unknown key", "\n3:13: limits.run_time: is 9h", "\n4:11: network.0: \"x.org\""},
+			[]string{"The settings in .github/yudai.yml are wrong", ":\n1:1: tests: unknown key", "\n3:13: limits.run_time: is 9h", "\n4:11: network.0: \"x.org\""},
 		},
 		"too large":          {func(w *world) { w.hub.refuse("config", solve.ErrTooLarge) }, []string{"more than 64 KiB"}},
 		"commands forbidden": {func(w *world) { w.cfg.Repository.Commands, w.hub.config = false, "install: {command: x}" }, []string{"1:1: install: the operator does not let"}},
@@ -152,7 +152,7 @@ func TestProfiles(t *testing.T) {
 				id := w.ask(func(s *solve.Solve) { s.Request.Profile = c.profile })
 				if c.runs == 0 {
 					s := w.final(id, solve.StateFailed)
-					if !strings.Contains(s.Reason, `no profile "yudai:twise" here. Did you mean "twice"? The profiles are four, thrice, twice.`) {
+					if !strings.Contains(s.Reason, `no profile "yudai:twise". Did you mean "twice"? The profiles are four, thrice, twice.`) {
 						w.Error(s.Reason)
 					}
 					return

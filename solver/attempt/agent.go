@@ -45,7 +45,7 @@ func (a *Attempt) runAgent(ctx context.Context, resumed bool) error {
 	if !ok { // planned by a process with another configuration
 		return fmt.Errorf("agent %q is not configured any more", a.run.Experiment.Agent)
 	}
-	last, done := lasting(ctx)
+	last, done := lastDuties(ctx)
 	defer done()
 	shared, err := a.with.Budgets.Of(last, a.solve)
 	if err != nil {

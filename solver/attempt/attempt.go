@@ -105,7 +105,7 @@ func (a *Attempt) Work(ctx context.Context, orphan bool) {
 
 // stages goes through the stages that are left.
 func (a *Attempt) stages(ctx context.Context, orphan bool) error {
-	last, done := lasting(ctx) // one that was cancelled at once keeps what it has changed, too
+	last, done := lastDuties(ctx) // one that was cancelled at once keeps what it has changed, too
 	defer done()
 	var err error
 	if a.solve, err = a.with.Store.Solve(last, a.run.Solve); err != nil {

@@ -19,22 +19,22 @@ import (
 
 // Times that end a run's last duties.
 const (
-	harvestTime       = time.Minute     // after an ordinary end
-	harvestTimeCancel = 2 * time.Second // a cancelled solve is over within five seconds
+	collectTime          = time.Minute     // after an ordinary end
+	collectTimeCancelled = 2 * time.Second // a cancelled solve is over within five seconds
 )
 
 // collectPatch takes the patch out, whatever the agent's end was. The sandbox is
-// closed when the patch is stored: until then another owner can harvest again.
+// closed when the patch is stored: until then another owner can collect it again.
 func (a *Attempt) collectPatch(ctx context.Context) error {
 	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || a.run.Exit == agent.ExitCancelled // by an owner that died
-	hctx, done := lasting(ctx)
+	hctx, done := lastDuties(ctx)
 	defer done()
 	patch, err := tree.Harvest(hctx, a.box, int64(a.settings().Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || fault.Stopping(ctx)) {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, tree.ErrTooLarge) {
-		err = a.tooLarge(ctx, err, cancelled)
+		err = a.refuseTooLarge(ctx, err, cancelled)
 		if err == nil {
 			sandboxes.Close(ctx, a.box)
 			a.box = nil
@@ -44,7 +44,7 @@ func (a *Attempt) collectPatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.keep(ctx, hctx, patch, cancelled); err != nil {
+	if err := a.storePatch(ctx, hctx, patch, cancelled); err != nil {
 		return err
 	}
 	sandboxes.Close(ctx, a.box)
@@ -52,24 +52,24 @@ func (a *Attempt) collectPatch(ctx context.Context) error {
 	return nil
 }
 
-// lasting is a context for the last duties of a run: it ends soon after a cancel, and at
+// lastDuties is a context for the last duties of a run: it ends soon after a cancel, and at
 // once with the process. done ends it.
-func lasting(ctx context.Context) (last context.Context, done func()) {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), harvestTime)
+func lastDuties(ctx context.Context) (last context.Context, done func()) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
 	unwatch := context.AfterFunc(ctx, func() {
 		if fault.Stopping(ctx) {
 			cancel()
 		} else {
-			time.AfterFunc(harvestTimeCancel, cancel)
+			time.AfterFunc(collectTimeCancelled, cancel)
 		}
 	})
 	return last, func() { unwatch(); cancel() }
 }
 
-// keep stores the patch and what it makes of the run.
-func (a *Attempt) keep(ctx, hctx context.Context, patch []byte, cancelled bool) error {
+// storePatch stores the patch and what it makes of the run.
+func (a *Attempt) storePatch(ctx, hctx context.Context, patch []byte, cancelled bool) error {
 	if len(patch) == 0 {
-		return a.empty(ctx, cancelled)
+		return a.endWithoutPatch(ctx, cancelled)
 	}
 	c, err := a.candidate(hctx, patch)
 	if err != nil {
@@ -81,8 +81,8 @@ func (a *Attempt) keep(ctx, hctx context.Context, patch []byte, cancelled bool) 
 	return a.apply(ctx, solve.Harvested{Candidate: *c}, "")
 }
 
-// tooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
-func (a *Attempt) tooLarge(ctx context.Context, cause error, cancelled bool) error {
+// refuseTooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
+func (a *Attempt) refuseTooLarge(ctx context.Context, cause error, cancelled bool) error {
 	c := solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
 	if cancelled {
 		return a.stopped(ctx, "", nil)
@@ -90,8 +90,8 @@ func (a *Attempt) tooLarge(ctx context.Context, cause error, cancelled bool) err
 	return a.apply(ctx, solve.Harvested{Candidate: c}, "")
 }
 
-// empty ends a run without a patch under the name of what ended it.
-func (a *Attempt) empty(ctx context.Context, cancelled bool) error {
+// endWithoutPatch ends a run without a patch under the name of what ended it.
+func (a *Attempt) endWithoutPatch(ctx context.Context, cancelled bool) error {
 	if cancelled {
 		return a.stopped(ctx, "", nil)
 	}

@@ -35,11 +35,11 @@ func (a *Attempt) stopped(ctx context.Context, note string, kept *solve.Candidat
 	if err != nil {
 		return err
 	}
-	reason, spared := "cancelled", why != ""
-	if spared {
+	reason, notNeeded := "cancelled", why != ""
+	if notNeeded {
 		reason = why
 	}
-	return a.apply(ctx, solve.Cancelled{NotNeeded: spared, Candidate: kept}, reason+note)
+	return a.apply(ctx, solve.Cancelled{NotNeeded: notNeeded, Candidate: kept}, reason+note)
 }
 
 // whyStopped is why the stop rule has no need of the run, "" if it was a person who

@@ -75,7 +75,7 @@ func (a *Attempt) forget(ctx context.Context) {
 }
 
 // booking is the account of one run at the gateway: every call that it lets through is
-// settled in one transaction with the run's progress.
+// booked in one transaction with the run's progress.
 type booking struct {
 	*budget.Allowance
 	attempt *Attempt
@@ -118,7 +118,7 @@ func (b *booking) End(ctx context.Context, c agent.Call) error {
 		err = a.keepCall(ctx, c)
 	}
 	if err != nil {
-		return fmt.Errorf("settle a call: %w", err)
+		return fmt.Errorf("book a call: %w", err)
 	}
 	return nil
 }

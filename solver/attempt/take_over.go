@@ -21,7 +21,7 @@ func (a *Attempt) takeOver(ctx context.Context) (bool, error) {
 	if a.run.State == solve.RunDispatched { // nothing was begun, so that no attempt was used up
 		return true, a.apply(ctx, solve.Adopted{}, "")
 	}
-	last, done := lasting(ctx)
+	last, done := lastDuties(ctx)
 	defer done()
 	sb, err := a.attach(last, a.run.Sandbox)
 	if err == nil {

@@ -70,7 +70,7 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 		return none, err
 	}
 	if res.Base.Runs > base.Runs {
-		if err := a.learn(ctx, res.Base); err != nil {
+		if err := a.updateBaseReport(ctx, res.Base); err != nil {
 			return none, err
 		}
 	}
@@ -80,9 +80,9 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Log, res.Log)
 }
 
-// learn keeps what another run of the base showed, for the candidates that are
+// updateBaseReport keeps what another run of the base showed, for the candidates that are
 // judged later. Of two that learn at a time one is kept, which is as good.
-func (a *Attempt) learn(ctx context.Context, base judge.Report) error {
+func (a *Attempt) updateBaseReport(ctx context.Context, base judge.Report) error {
 	data, err := base.Encode()
 	if err != nil {
 		return err

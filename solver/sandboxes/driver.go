@@ -19,17 +19,6 @@ type Drivers interface {
 	All() []sandbox.Driver
 }
 
-// Only is one driver as the whole choice.
-func Only(d sandbox.Driver) Drivers { return only{d} }
-
-type only struct{ driver sandbox.Driver }
-
-func (o only) Of(name string) (sandbox.Driver, bool) {
-	return o.driver, name == "" || name == o.driver.Traits().Name
-}
-func (o only) Names() []string       { return []string{o.driver.Traits().Name} }
-func (o only) All() []sandbox.Driver { return []sandbox.Driver{o.driver} }
-
 // DriverOf is the driver that the solve was planned with.
 func DriverOf(drivers Drivers, s solve.Solve) (sandbox.Driver, error) {
 	d, ok := drivers.Of(s.Plan.Sandbox)

@@ -21,7 +21,6 @@ import (
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
-	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
@@ -107,7 +106,7 @@ func (c *crowdRun) engine() *solver.Engine {
 	cfg := solver.DefaultConfig()
 	cfg.Caps = solve.Caps{Process: c.Running}
 	return solver.New(cfg, solver.Parts{
-		Store: c.store, Drivers: sandboxes.Only(c.driver), Git: git.New(filepath.Join(c.Dir, "git")), Node: "crowd", Log: zerolog.Nop(),
+		Store: c.store, Drivers: fakesandbox.Only{Driver: c.driver}, Git: git.New(filepath.Join(c.Dir, "git")), Node: "crowd", Log: zerolog.Nop(),
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())}, Models: crowdModels{},
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
-	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
 // process is the program from its start to its end, wired as package server does it.
@@ -78,7 +78,7 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 	}
 	node := fmt.Sprintf("node%d", n)
 	engine := solver.New(w.solver, solver.Parts{
-		Store: records, Hub: eyes{app, w.repo.Dir()}, Drivers: sandboxes.Only(&tenant{host: w.host, gate: p.gate, mut: w.mut}), Git: mirrors,
+		Store: records, Hub: eyes{app, w.repo.Dir()}, Drivers: fakesandbox.Only{Driver: &tenant{host: w.host, gate: p.gate, mut: w.mut}}, Git: mirrors,
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())},
 		Models: account{w.provider, p.gate}, Node: node, Log: log,
 	})

@@ -11,9 +11,9 @@ import (
 	"github.com/yudai-dev/yudai/solver/budget"
 )
 
-// TestCallIsSettledInOneTransaction: a call of an agent is one writing of the store, which
+// TestCallIsBookedInOneTransaction: a call of an agent is one writing of the store, which
 // has its step, its tokens and its money together.
-func TestCallIsSettledInOneTransaction(t *testing.T) {
+func TestCallIsBookedInOneTransaction(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.lodge(10 * time.Second)
 		w.writer()

@@ -12,9 +12,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// TestResident: a program that lives in the sandbox has its way to the gateway there and
+// TestCLIAgent: a program that lives in the sandbox has its way to the gateway there and
 // nowhere else, its calls are booked on the run, and nothing of it is left.
-func TestResident(t *testing.T) {
+func TestCLIAgent(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.lodge(10 * time.Second)
 		w.writer()
@@ -53,9 +53,9 @@ func TestResident(t *testing.T) {
 	})
 }
 
-// TestResidentGoesOn: a program that runs while yudai is stopped, or dies, is followed by
+// TestCLIAgentGoesOn: a program that runs while yudai is stopped, or dies, is followed by
 // the next process: it is not started again, its door was never shut, its calls count once.
-func TestResidentGoesOn(t *testing.T) {
+func TestCLIAgentGoesOn(t *testing.T) {
 	for name, end := range map[string]func(*process){
 		"stopped": func(p *process) { _ = p.stop() },
 		"killed":  func(p *process) { p.kill() },
@@ -112,9 +112,9 @@ func TestGatewayIsSwept(t *testing.T) {
 	})
 }
 
-// TestResidentLost: a program that was lost with its machine begins anew, and what it had
+// TestCLIAgentLost: a program that was lost with its machine begins anew, and what it had
 // paid stays paid.
-func TestResidentLost(t *testing.T) {
+func TestCLIAgentLost(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.lodge(time.Minute)
 		l.calls = 0 // the lodger's own sign that its program was lost
@@ -129,8 +129,8 @@ func TestResidentLost(t *testing.T) {
 	})
 }
 
-// TestResidentIsHeldToItsLimits at the gateway, whatever the program does.
-func TestResidentIsHeldToItsLimits(t *testing.T) {
+// TestCLIAgentIsHeldToItsLimits at the gateway, whatever the program does.
+func TestCLIAgentIsHeldToItsLimits(t *testing.T) {
 	for exit, set := range map[string]func(*world, *lodger){
 		agent.ExitLimits: func(w *world, _ *lodger) { w.cfg.Limits.RunSteps = 4 },
 		agent.ExitBudget: func(w *world, _ *lodger) { w.cfg.Limits.SolveUSD = 0.04 },
@@ -152,8 +152,8 @@ func TestResidentIsHeldToItsLimits(t *testing.T) {
 	}
 }
 
-// TestResidentNeedsAPlace: what cannot be is said before anything is paid.
-func TestResidentNeedsAPlace(t *testing.T) {
+// TestCLIAgentNeedsAPlace: what cannot be is said before anything is paid.
+func TestCLIAgentNeedsAPlace(t *testing.T) {
 	for want, set := range map[string]func(*world, *lodger){
 		"The agent lodger speaks messages, and the model good offers chat. Choose another model or agent": func(_ *world, l *lodger) {
 			l.needs.APIs = []string{agent.APIMessages}
@@ -186,9 +186,9 @@ func TestResidentNeedsAPlace(t *testing.T) {
 	}
 }
 
-// TestResidentElsewhere: a sandbox without a socket of ours may reach the gateway's public
+// TestCLIAgentElsewhere: a sandbox without a socket of ours may reach the gateway's public
 // name and nothing else, and is prepared alone with that name, too, where there are no bases.
-func TestResidentElsewhere(t *testing.T) {
+func TestCLIAgentElsewhere(t *testing.T) {
 	for name, forks := range map[string]bool{"with bases": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

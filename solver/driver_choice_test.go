@@ -166,7 +166,7 @@ func TestDriverThatIsGone(t *testing.T) {
 		w.steps(id, 3)
 		a.kill()
 		w.must(errors.Join(w.emptySecond()))
-		w.choose = func(one, _ sandbox.Driver) sandboxes.Drivers { return sandboxes.Only(one) }
+		w.choose = func(one, _ sandbox.Driver) sandboxes.Drivers { return fakesandbox.Only{Driver: one} }
 		w.start("b")
 		w.final(id, solve.StateUnsolved)
 		if r := w.ends(id, solve.RunLost)[0]; !strings.Contains(r.Reason, `"two"`) || !strings.Contains(r.Reason, "sandbox.choices") || r.Attempt != 1 {

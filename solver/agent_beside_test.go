@@ -11,9 +11,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// TestResidentBesideUs: an agent that runs here and works on the sandbox from outside has
+// TestCLIAgentBesideUs: an agent that runs here and works on the sandbox from outside has
 // its door on this machine. The sandbox has no way to the gateway, and needs none.
-func TestResidentBesideUs(t *testing.T) {
+func TestCLIAgentBesideUs(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.lodge(5 * time.Second)
 		l.needs.Inside = false
