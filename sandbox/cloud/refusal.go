@@ -92,7 +92,7 @@ func Transient(err error) bool {
 
 // Explain turns an error of a control plane into one of the contract's. fix knows what
 // a refusal means for the settings of a service; nil leaves that open.
-func Explain(err error, service, address string, fix func(*Refusal) (kind error, text string)) error {
+func Explain(err error, service, address string, fix func(*Refusal) (text string, kind error)) error {
 	var r *Refusal
 	var l *Lost
 	switch {
@@ -103,7 +103,7 @@ func Explain(err error, service, address string, fix func(*Refusal) (kind error,
 	case !errors.As(err, &r):
 		return err
 	}
-	if kind, text := fix(r); kind != nil {
+	if text, kind := fix(r); kind != nil {
 		return fmt.Errorf("%w: %s (%w)", kind, text, err)
 	}
 	if r.Status >= http.StatusInternalServerError {

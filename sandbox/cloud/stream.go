@@ -67,7 +67,7 @@ func (b watchedBody) Read(p []byte) (int, error) {
 // explain tells why it broke.
 func Open(ctx context.Context, idle time.Duration, get func(context.Context) (*http.Response, error), explain func(error) error) (io.ReadCloser, error) {
 	within, dog, stop := Watch(ctx, idle)
-	res, err := get(within)
+	res, err := get(within) //nolint:bodyclose // download.Close closes it
 	if err != nil {
 		stop()
 		return nil, err

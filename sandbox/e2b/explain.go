@@ -24,20 +24,20 @@ func isUnchanged(r *cloud.Refusal) bool {
 func (p *provider) Explain(err error) error { return p.config.explain(err) }
 
 func (c Config) explain(err error) error {
-	return cloud.Explain(err, "E2B", c.apiBase(), func(r *cloud.Refusal) (error, string) {
+	return cloud.Explain(err, "E2B", c.apiBase(), func(r *cloud.Refusal) (text string, kind error) {
 		switch {
 		case r.Status == http.StatusUnauthorized:
-			return sandbox.ErrSetting, "the key was refused: put a key of your team into " + c.key().Place()
+			return "the key was refused: put a key of your team into " + c.key().Place(), sandbox.ErrSetting
 		case r.Status == http.StatusForbidden:
-			return sandbox.ErrSetting, "the team of the key in " + c.key().Place() + " may not do that"
+			return "the team of the key in " + c.key().Place() + " may not do that", sandbox.ErrSetting
 		case r.Status == http.StatusTooManyRequests && isFull(r):
-			return sandbox.ErrCapacity, "as many sandboxes as the plan allows are running: end some, or lower solver.caps"
+			return "as many sandboxes as the plan allows are running: end some, or lower solver.caps", sandbox.ErrCapacity
 		case r.Status == http.StatusTooManyRequests:
-			return sandbox.ErrCapacity, "too many requests for longer than a minute"
+			return "too many requests for longer than a minute", sandbox.ErrCapacity
 		case r.Status == http.StatusServiceUnavailable && r.Code == "sandbox_capacity_unavailable":
-			return sandbox.ErrCapacity, "E2B has no capacity now"
+			return "E2B has no capacity now", sandbox.ErrCapacity
 		}
-		return nil, ""
+		return "", nil
 	})
 }
 

@@ -18,29 +18,29 @@ func (p *provider) Explain(err error) error {
 }
 
 // fix says what a refusal means for the settings.
-func (c Config) fix(r *cloud.Refusal) (kind error, text string) {
+func (c Config) fix(r *cloud.Refusal) (text string, kind error) {
 	if isQuota(r) {
-		return sandbox.ErrCapacity, "the account has as many sandboxes as it may have"
+		return "the account has as many sandboxes as it may have", sandbox.ErrCapacity
 	}
 	switch r.Status {
 	case http.StatusUnauthorized:
-		return sandbox.ErrSetting, "the key is not accepted: make a new one in the dashboard and put it into " + c.key().Place()
+		return "the key is not accepted: make a new one in the dashboard and put it into " + c.key().Place(), sandbox.ErrSetting
 	case http.StatusPaymentRequired:
-		return sandbox.ErrSetting, "the account has no credit: add some under Billing in the dashboard, https://app.primeintellect.ai, for the team of " +
-			section + "team_id if one is set"
+		return "the account has no credit: add some under Billing in the dashboard, https://app.primeintellect.ai, for the team of " +
+			section + "team_id if one is set", sandbox.ErrSetting
 	case http.StatusForbidden:
-		return sandbox.ErrSetting, "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id"
+		return "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id", sandbox.ErrSetting
 	case http.StatusGone:
-		return sandbox.ErrSetting, "Prime has retired this way of making sandboxes: update yudai"
+		return "Prime has retired this way of making sandboxes: update yudai", sandbox.ErrSetting
 	case http.StatusTooManyRequests:
-		return sandbox.ErrCapacity, "too many requests"
+		return "too many requests", sandbox.ErrCapacity
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return c.invalid(r)
 	}
 	if r.Status >= 300 && r.Status < 400 || r.Status == http.StatusNotFound || r.Status == http.StatusMethodNotAllowed {
-		return sandbox.ErrSetting, fmt.Sprintf("%sapi_url is not the address of the service: %s refuses", section, c.base())
+		return fmt.Sprintf("%sapi_url is not the address of the service: %s refuses", section, c.base()), sandbox.ErrSetting
 	}
-	return sandbox.ErrUnavailable, "Prime refuses"
+	return "Prime refuses", sandbox.ErrUnavailable
 }
 
 // isQuota reports whether a refusal is about how many sandboxes there may be.
@@ -55,7 +55,7 @@ func isQuota(r *cloud.Refusal) bool {
 }
 
 // invalid names the setting that a refused request came from.
-func (c Config) invalid(r *cloud.Refusal) (kind error, message string) {
+func (c Config) invalid(r *cloud.Refusal) (message string, kind error) {
 	text := strings.ToLower(r.Message)
 	for _, known := range []struct {
 		word, key string
@@ -71,11 +71,11 @@ func (c Config) invalid(r *cloud.Refusal) (kind error, message string) {
 		{"image", "image", sandbox.ErrSetting},
 	} {
 		if strings.Contains(text, known.word) {
-			return known.kind, "Prime refuses " + section + known.key
+			return "Prime refuses " + section + known.key, known.kind
 		}
 	}
 	if strings.Contains(text, "allowlist") || strings.Contains(text, "network") {
-		return sandbox.ErrSetting, "Prime refuses a host that the install may reach"
+		return "Prime refuses a host that the install may reach", sandbox.ErrSetting
 	}
-	return sandbox.ErrSetting, "Prime refuses the request made of the settings in " + strings.TrimSuffix(section, ".")
+	return "Prime refuses the request made of the settings in " + strings.TrimSuffix(section, "."), sandbox.ErrSetting
 }

@@ -220,10 +220,8 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: Prime gets too many requests: %w", sandbox.ErrCapacity, err)
 	case refused && r.Origin == cloud.Control && !cloud.Transient(err) && !cloud.HasStatus(err, http.StatusConflict, http.StatusRequestTimeout):
 		return m.provider.Explain(err)
-	case refused && r.Code == "unimplemented":
-		return fmt.Errorf("%w: the gateway does not offer command sessions: %w", sandbox.ErrUnavailable, err)
-	case refused && slices.Contains([]string{"invalid_argument", "permission_denied", "failed_precondition"}, r.Code):
-		return fmt.Errorf("%w: the gateway refuses a command: %w", sandbox.ErrUnavailable, err)
+	case refused && slices.Contains([]string{"unimplemented", "invalid_argument", "permission_denied", "failed_precondition"}, r.Code):
+		return fmt.Errorf("%w: the gateway does not start commands: %w", sandbox.ErrUnavailable, err)
 	}
 	if n, ended := m.provider.hasEnded(ctx, m.id); ended {
 		return fmt.Errorf("%w: %s", sandbox.ErrGone, n)
