@@ -128,7 +128,7 @@ func openStore(t *testing.T) *bolt.Store {
 	s, err := bolt.Open(cfg)
 	if err == nil {
 		t.Cleanup(func() { _ = s.Close() })
-		err = s.Heartbeat(t.Context(), "n", time.Now(), time.Hour)
+		err = s.Heartbeat(t.Context(), "n", time.Hour)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestStatesAreCounted(t *testing.T) {
 	apply(solve.Change{Solve: "ends", Run: 1, Event: solve.Aborted{}})
 	apply(solve.Change{Solve: "ends", Event: solve.Aborted{}})
 	for range 2 {
-		_, err := ledger.CommandCancel(t.Context(), "stopped", "me", "", time.Now())
+		_, err := ledger.RequestCancel(t.Context(), "stopped", "me", "")
 		must(err)
 	}
 	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp, At: time.Now().Add(-time.Hour)}})

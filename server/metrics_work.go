@@ -27,10 +27,14 @@ func (l ledger) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return s, r, err
 }
 
-// CommandCancel implements [solver.Store].
-func (l ledger) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
-	s, err := l.Store.CommandCancel(ctx, id, by, why, at)
-	if err == nil && s.State.Final() && s.Ended.Equal(at) {
+// RequestCancel implements [solver.Store].
+func (l ledger) RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error) {
+	before, err := l.Store.Solve(ctx, id)
+	if err != nil {
+		return before, err
+	}
+	s, err := l.Store.RequestCancel(ctx, id, by, why)
+	if err == nil && s.State.Final() && !before.State.Final() {
 		l.ended(ctx, s)
 	}
 	return s, err

@@ -404,7 +404,6 @@ type Change struct {
 	// causes outside the owner (a person's cancel).
 	Token uint64
 	Event Event
-	At    time.Time
 	// Reason is kept with the event, and as the record's reason if the new state is final.
 	Reason string
 	// Stays are the sandboxes of a run so far; nil leaves those that are stored.

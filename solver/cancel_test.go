@@ -17,7 +17,7 @@ import (
 func (w *world) cancel(id solve.ID) solve.Solve {
 	w.Helper()
 	asked := time.Now()
-	_, err := w.store.CommandCancel(w.Context(), id, "bob", "", asked)
+	_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 	w.must(err)
 	s := w.final(id, solve.StateCancelled)
 	if d := s.Ended.Sub(asked); d > 5*time.Second {
@@ -194,7 +194,7 @@ func TestCancelWhileReducing(t *testing.T) {
 		p.run()
 		id := w.ask()
 		w.state(id, solve.StateReducing)
-		_, err := w.store.CommandCancel(w.Context(), id, "bob", "", time.Now())
+		_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 		w.must(err)
 		free.Store(true)
 		w.final(id, solve.StateCancelled)
@@ -213,7 +213,7 @@ func TestCancelSurvivesACrash(t *testing.T) {
 		id := w.ask(with("long"), times(2))
 		w.runState(id, solve.RunWorking)
 		a.kill()
-		_, err := w.store.CommandCancel(w.Context(), id, "bob", "", time.Now())
+		_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 		w.must(err)
 		w.start("b")
 		w.final(id, solve.StateCancelled)
@@ -227,7 +227,7 @@ func TestCancelAfterTheEnd(t *testing.T) {
 		w.start("a")
 		id := w.ask(with("bad"))
 		w.final(id, solve.StateUnsolved)
-		s, err := w.store.CommandCancel(w.Context(), id, "bob", "", time.Now())
+		s, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 		w.must(err)
 		if s.State != solve.StateUnsolved {
 			w.Errorf("the solve is %s now", s.State)

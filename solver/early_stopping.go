@@ -54,7 +54,7 @@ func (e *Engine) cancelRedundantRuns(ctx context.Context, s solve.Solve) {
 // worker finds that it is not its own any more.
 func (e *Engine) cancelQueued(ctx context.Context, r solve.Run, why string) {
 	_, _, err := e.store.Store.Apply(ctx, solve.Change{
-		Solve: r.Solve, Run: r.N, Event: solve.Cancelled{NotNeeded: true}, At: time.Now(), Reason: why,
+		Solve: r.Solve, Run: r.N, Event: solve.Cancelled{NotNeeded: true}, Reason: why,
 	})
 	if !errors.Is(err, solve.ErrTransition) { // it ended by itself, or for another reason
 		fault.Log(ctx, err, "run not ended")

@@ -109,7 +109,7 @@ const tick = time.Second
 func (e *Engine) Run(ctx context.Context) error {
 	ctx = e.log.WithContext(ctx)
 	began := time.Now()
-	if err := e.store.Heartbeat(ctx, e.node, began, e.cfg.LeaseTime); err != nil {
+	if err := e.store.Heartbeat(ctx, e.node, e.cfg.LeaseTime); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -159,7 +159,6 @@ func (e *Engine) every(ctx context.Context, d time.Duration, hinted bool, do fun
 // dispatch is one look at the store: stop what must stop, take over what is
 // orphaned, claim solves, admit runs.
 func (e *Engine) dispatch(ctx, work context.Context) {
-	now := time.Now()
 	live, err := e.store.LiveSolves(ctx)
 	if err != nil {
 		fault.Log(ctx, err, "live solves not read")
@@ -171,7 +170,7 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		defer e.lookAtWaiting(ctx, work) // those that are still there when all slots are taken
 	}
 	for at, ok := e.takeSlot(); ok; at, ok = e.takeSlot() {
-		s, err := e.store.ClaimSolve(ctx, e.node, now)
+		s, err := e.store.ClaimSolve(ctx, e.node)
 		if err != nil {
 			at.release()
 			fault.Log(ctx, err, "solve not claimed")
@@ -179,12 +178,12 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 		}
 		e.startSolve(work, s, at)
 	}
-	orphans, err := e.store.Rescue(ctx, e.node, now)
+	orphans, err := e.store.Rescue(ctx, e.node)
 	fault.Log(ctx, err, "runs not rescued")
 	for _, r := range orphans {
 		e.startRun(work, r, true)
 	}
-	admitted, err := e.store.Admit(ctx, e.node, now, e.cfg.Caps)
+	admitted, err := e.store.Admit(ctx, e.node, e.cfg.Caps)
 	fault.Log(ctx, err, "runs not admitted")
 	for _, r := range admitted {
 		e.startRun(work, r, false)

@@ -30,7 +30,7 @@ func (e *Engine) renew(ctx, work context.Context, stop context.CancelCauseFunc, 
 		}
 		now := time.Now()
 		beat, cancel := context.WithDeadline(ctx, confirmed.Add(patience))
-		failed = e.store.Heartbeat(beat, e.node, now, e.cfg.LeaseTime)
+		failed = e.store.Heartbeat(beat, e.node, e.cfg.LeaseTime)
 		cancel()
 		switch {
 		case ctx.Err() != nil:

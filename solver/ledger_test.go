@@ -108,7 +108,7 @@ func (l *ledger) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, er
 	return l.Store.Transcript(ctx, id, n)
 }
 
-func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
+func (l *ledger) Heartbeat(ctx context.Context, node string, ttl time.Duration) error {
 	done, err := l.begin("heartbeat", solve.Change{})
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl 
 	if pulse != nil {
 		return pulse(ctx)
 	}
-	return l.Store.Heartbeat(ctx, node, now, ttl)
+	return l.Store.Heartbeat(ctx, node, ttl)
 }
 
 func (l *ledger) Leave(ctx context.Context, node string) error {
@@ -159,31 +159,31 @@ func (l *ledger) PutArtifact(ctx context.Context, id solve.ID, name string, data
 	return l.Store.PutArtifact(ctx, id, name, data)
 }
 
-func (l *ledger) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
+func (l *ledger) ClaimSolve(ctx context.Context, node string) (solve.Solve, error) {
 	done, err := l.begin("claim", solve.Change{})
 	if err != nil {
 		return solve.Solve{}, err
 	}
 	defer done()
-	return l.Store.ClaimSolve(ctx, node, now)
+	return l.Store.ClaimSolve(ctx, node)
 }
 
-func (l *ledger) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error) {
+func (l *ledger) Admit(ctx context.Context, node string, caps solve.Caps) ([]solve.Run, error) {
 	done, err := l.begin("admit", solve.Change{})
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return l.Store.Admit(ctx, node, now, caps)
+	return l.Store.Admit(ctx, node, caps)
 }
 
-func (l *ledger) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
+func (l *ledger) Rescue(ctx context.Context, node string) ([]solve.Run, error) {
 	done, err := l.begin("rescue", solve.Change{})
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return l.Store.Rescue(ctx, node, now)
+	return l.Store.Rescue(ctx, node)
 }
 
 func (l *ledger) LiveSolves(ctx context.Context) ([]solve.Solve, error) {

@@ -30,11 +30,11 @@ type Store interface {
 }
 
 type leases interface {
-	Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error
+	Heartbeat(ctx context.Context, node string, ttl time.Duration) error
 	Leave(ctx context.Context, node string) error
-	ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error)
-	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
-	Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error)
+	ClaimSolve(ctx context.Context, node string) (solve.Solve, error)
+	Admit(ctx context.Context, node string, caps solve.Caps) ([]solve.Run, error)
+	Rescue(ctx context.Context, node string) ([]solve.Run, error)
 }
 
 // Hub is what the solver reads from GitHub.

@@ -42,7 +42,7 @@ func (e *Engine) reportPositions(ctx context.Context, live []solve.Solve) {
 		n++
 		reported[s.ID] = now
 		_, _, err := e.store.Store.Apply(ctx, solve.Change{
-			Solve: s.ID, Event: solve.PlaceTold{Place: position, Queue: len(queue)}, At: now,
+			Solve: s.ID, Event: solve.PlaceTold{Place: position, Queue: len(queue)},
 		})
 		if err != nil && !fault.Decided(err) { // it was claimed or ended meanwhile
 			fault.Log(ctx, err, "position in the queue not stored")

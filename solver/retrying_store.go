@@ -102,7 +102,6 @@ func (r retryingStore) Step(ctx context.Context, id solve.ID, n int, token uint6
 // larger record finds no room. ctx may have ended: what is known is written all the same.
 func (r retryingStore) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
 	for wait := storePause; ; wait = min(2*wait, 8*storePause) {
-		c.At = time.Now()
 		write, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*r.limit)
 		s, run, err := r.Store.Apply(write, c)
 		cancel()

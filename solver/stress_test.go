@@ -60,7 +60,7 @@ func TestManySolvesWithFaults(t *testing.T) {
 		w.await(time.Hour, "the first runs ended", func() bool { return w.ended(ids) > 20 })
 		nodes[1].kill()
 		for _, id := range ids[25:] {
-			_, err := w.store.CommandCancel(w.Context(), id, "bob", "", time.Now())
+			_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 			w.must(err)
 		}
 		w.await(2*time.Hour, "all solves to end", func() bool { return len(w.live()) == 0 })

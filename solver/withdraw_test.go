@@ -39,7 +39,7 @@ func TestCancelAfterThePullIsBegun(t *testing.T) {
 			return err == nil && f.State == solve.EffectSending
 		})
 		asked := time.Now()
-		_, err := w.store.CommandCancel(w.Context(), id, "bob", "", asked)
+		_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 		w.must(err)
 		w.await(time.Hour, "half a minute", func() bool { return time.Since(asked) > 30*time.Second })
 		if s := w.solve(id); s.State != solve.StatePublishing {
@@ -64,7 +64,7 @@ func TestCancelThatGitHubRefusesAnyway(t *testing.T) {
 			return err == nil && f.State == solve.EffectSending
 		})
 		writer.refuses("no")
-		_, err := w.store.CommandCancel(w.Context(), id, "bob", "", time.Now())
+		_, err := w.store.RequestCancel(w.Context(), id, "bob", "")
 		w.must(err)
 		w.final(id, solve.StateCancelled)
 	})

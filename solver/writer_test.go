@@ -24,7 +24,7 @@ func (w *world) writer() *writer {
 	p := &writer{w: w, claim: true, finish: true}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	w.must(w.store.Heartbeat(ctx, "writer", time.Now(), 1000*time.Hour))
+	w.must(w.store.Heartbeat(ctx, "writer", 1000*time.Hour))
 	go func() {
 		defer close(done)
 		p.run(ctx)

@@ -24,7 +24,7 @@ type Store interface {
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
-	CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
 	RenewEffect(ctx context.Context, key string, at time.Time) error
 }
 
@@ -201,7 +201,7 @@ func (c *Commands) cancel(ctx context.Context, a solve.Command, s solve.Solve) (
 	if s.State.Final() {
 		return answer{reply: "The last solve of this issue has already ended: " + string(s.State) + ".", reaction: "confused"}, nil
 	}
-	if _, err := c.store.CommandCancel(ctx, s.ID, a.Actor, "", time.Now()); err != nil {
+	if _, err := c.store.RequestCancel(ctx, s.ID, a.Actor, ""); err != nil {
 		return answer{}, err
 	}
 	return answer{reaction: "+1"}, nil // the progress comment tells the rest

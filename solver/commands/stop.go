@@ -48,7 +48,7 @@ func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 		return nil
 	}
 	for _, s := range live {
-		if _, err := c.store.CommandCancel(ctx, s.ID, a.Actor, stopReason(a), time.Now()); err != nil && !errors.Is(err, solve.ErrNotFound) {
+		if _, err := c.store.RequestCancel(ctx, s.ID, a.Actor, stopReason(a)); err != nil && !errors.Is(err, solve.ErrNotFound) {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -11,10 +10,11 @@ import (
 // Admit dispatches queued runs to the node while there is room. It reads a small row of
 // each running solve, unless as many runs work as the process may have; what waits in
 // the queue and what is over costs nothing.
-func (s *Store) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error) {
+func (s *Store) Admit(ctx context.Context, node string, caps solve.Caps) ([]solve.Run, error) {
 	var admitted []solve.Run
 	err := s.update(ctx, "admit", func(t *tx) (err error) {
 		admitted = nil
+		now := s.cfg.Now()
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}

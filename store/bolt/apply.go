@@ -11,10 +11,9 @@ import (
 // Apply does one transition with all that belongs to it, or nothing.
 // [solve.ErrLeaseLost], [solve.ErrTransition] and [solve.ErrNotFound] say why not.
 func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error) {
-	at := s.at(c.At)
 	c.Token = trusted(c.Token)
-	after, err := s.transition(ctx, string(solve.NameOf(c.Event)), at, func(r reader) (*solve.Transition, error) {
-		return solve.Apply(r, c, at)
+	after, err := s.transition(ctx, string(solve.NameOf(c.Event)), func(r reader) (*solve.Transition, error) {
+		return solve.Apply(r, c, r.at)
 	})
 	if err != nil {
 		return solve.Solve{}, solve.Run{}, fmt.Errorf("apply %s: %w", solve.NameOf(c.Event), err)
@@ -24,10 +23,9 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 
 // CommandCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once; owners see the flag when they read the solve again.
-func (s *Store) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
-	at = s.at(at)
-	after, err := s.transition(ctx, "ask-cancel", at, func(r reader) (*solve.Transition, error) {
-		return solve.Cancel(r, id, by, why, at)
+func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error) {
+	after, err := s.transition(ctx, "ask-cancel", func(r reader) (*solve.Transition, error) {
+		return solve.Cancel(r, id, by, why, r.at)
 	})
 	if err != nil {
 		return solve.Solve{}, fmt.Errorf("ask for cancel: %w", err)
@@ -37,9 +35,10 @@ func (s *Store) CommandCancel(ctx context.Context, id solve.ID, by, why string, 
 
 // transition writes what a rule returns.
 func (s *Store) transition(
-	ctx context.Context, op string, at time.Time, rule func(reader) (*solve.Transition, error),
+	ctx context.Context, op string, rule func(reader) (*solve.Transition, error),
 ) (after *solve.Transition, err error) {
 	err = s.update(ctx, op, func(t *tx) (err error) {
+		at := s.cfg.Now()
 		if after, err = rule(reader{t, at}); err != nil {
 			return err
 		}

@@ -65,8 +65,12 @@ const fleetNode = "node"
 // newFleet makes the solves and admits as many runs as are to be at work.
 func newFleet(t testing.TB, c bolt.Config, solves, working int) *fleet {
 	t.Helper()
-	f := &fleet{Store: open(t, c), ctx: context.Background(), now: time.Now()}
-	f.ok(t, f.Heartbeat(f.ctx, fleetNode, f.now, 24*time.Hour))
+	f := &fleet{ctx: context.Background(), now: time.Now()}
+	if c.Now == nil {
+		c.Now = func() time.Time { return f.now }
+	}
+	f.Store = open(t, c)
+	f.ok(t, f.Heartbeat(f.ctx, fleetNode, 24*time.Hour))
 	var group sync.WaitGroup
 	for part := range 64 {
 		group.Go(func() {
@@ -77,7 +81,7 @@ func newFleet(t testing.TB, c bolt.Config, solves, working int) *fleet {
 	}
 	group.Wait()
 	var err error
-	f.runs, err = f.Admit(f.ctx, fleetNode, f.now, solve.Caps{Process: working})
+	f.runs, err = f.Admit(f.ctx, fleetNode, solve.Caps{Process: working})
 	f.ok(t, err)
 	if len(f.runs) != working {
 		t.Fatalf("%d runs at work, want %d", len(f.runs), working)
@@ -98,14 +102,14 @@ func (f *fleet) make(t testing.TB, i int) {
 	s.Issue.Number, s.Trigger.Key = i, fmt.Sprint("key", i)
 	_, _, err := f.Create(f.ctx, s)
 	if err == nil {
-		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.Claimed{}, At: f.now})
+		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.Claimed{}})
 	}
 	list := make([]solve.Run, 11)
 	for n := range list {
 		list[n].N = n + 1
 	}
 	if err == nil {
-		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.BaseReady{Runs: list}, At: f.now})
+		_, _, err = f.Apply(f.ctx, solve.Change{Solve: s.ID, Event: solve.BaseReady{Runs: list}})
 	}
 	if err != nil {
 		t.Errorf("make solve: %v", err)
@@ -115,9 +119,9 @@ func (f *fleet) make(t testing.TB, i int) {
 // turn ends a run at work and admits the next.
 func (f *fleet) turn(t testing.TB, working int) {
 	r := f.runs[0]
-	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: f.now})
+	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}})
 	f.ok(t, err)
-	next, err := f.Admit(f.ctx, fleetNode, f.now, solve.Caps{Process: working})
+	next, err := f.Admit(f.ctx, fleetNode, solve.Caps{Process: working})
 	f.ok(t, err)
 	f.runs = append(f.runs[1:], next...)
 }
@@ -139,10 +143,10 @@ func BenchmarkAdmit(b *testing.B) {
 func BenchmarkApply(b *testing.B) {
 	f := newFleet(b, config(b), 100, 100)
 	r := f.runs[0]
-	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}, At: f.now})
+	_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}})
 	f.ok(b, err)
 	for b.Loop() {
-		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Adopted{}, At: f.now})
+		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Adopted{}})
 		f.ok(b, err)
 	}
 }
@@ -187,7 +191,7 @@ func finish(t testing.TB, s *bolt.Store, n int) {
 				one.Issue.Number, one.Trigger.Key = i, fmt.Sprint("over", i)
 				_, _, err := s.Create(ctx, one)
 				if err == nil {
-					_, err = s.CommandCancel(ctx, one.ID, "me", "", now)
+					_, err = s.RequestCancel(ctx, one.ID, "me", "")
 				}
 				if err != nil {
 					t.Errorf("finish: %v", err)

@@ -3,6 +3,7 @@ package bolt_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/store/storetest"
@@ -32,5 +33,9 @@ func open(t testing.TB, c bolt.Config) *bolt.Store {
 
 func TestPromises(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, config(t)) })
+	storetest.Run(t, func(t *testing.T, now func() time.Time) storetest.Store {
+		c := config(t)
+		c.Now = now
+		return open(t, c)
+	})
 }

@@ -27,12 +27,15 @@ func (r *recorder) Fatal(...any)          { r.failed = true; runtime.Goexit() }
 func (r *recorder) Fatalf(string, ...any) { r.failed = true; runtime.Goexit() }
 
 // breaks says whether the promise is broken by the store.
-func breaks(t *testing.T, p storetest.Promise, s storetest.Store) bool {
+func breaks(t *testing.T, p storetest.Promise, spoil func(storetest.Store) storetest.Store) bool {
+	c, clock := config(t), &storetest.Clock{}
+	c.Now = clock.Now
+	s := spoil(open(t, c))
 	r := &recorder{TB: t}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.Check(r, s)
+		p.Check(r, s, clock)
 	}()
 	<-done
 	return r.failed
@@ -59,8 +62,8 @@ func (s noToken) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.
 	return s.Store.Apply(ctx, c)
 }
 
-func (s noHeartbeat) Heartbeat(ctx context.Context, node string, now time.Time, _ time.Duration) error {
-	return s.Store.Heartbeat(ctx, node, now, 1000*time.Hour)
+func (s noHeartbeat) Heartbeat(ctx context.Context, node string, _ time.Duration) error {
+	return s.Store.Heartbeat(ctx, node, 1000*time.Hour)
 }
 
 func (s anyDelivery) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
@@ -68,11 +71,11 @@ func (s anyDelivery) Accept(ctx context.Context, d solve.Delivery, w solve.Inten
 	return s.Store.Accept(ctx, d, w)
 }
 
-func (s noCaps) Admit(ctx context.Context, node string, now time.Time, _ solve.Caps) ([]solve.Run, error) {
-	return s.Store.Admit(ctx, node, now, solve.Caps{})
+func (s noCaps) Admit(ctx context.Context, node string, _ solve.Caps) ([]solve.Run, error) {
+	return s.Store.Admit(ctx, node, solve.Caps{})
 }
 
-func (s noRescue) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
+func (s noRescue) Rescue(ctx context.Context, node string) ([]solve.Run, error) {
 	return nil, nil
 }
 
@@ -101,15 +104,15 @@ func (s twoWriters) ClaimEffect(ctx context.Context, k, node string, now, until 
 	return e, err
 }
 
-func (s deafCancel) CommandCancel(ctx context.Context, id solve.ID, _, _ string, _ time.Time) (solve.Solve, error) {
+func (s deafCancel) RequestCancel(ctx context.Context, id solve.ID, _, _ string) (solve.Solve, error) {
 	return s.Solve(ctx, id)
 }
 
 // ClaimSolve passes the queue's order over: whoever is oldest is next.
-func (s oldestFirst) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
+func (s oldestFirst) ClaimSolve(ctx context.Context, node string) (solve.Solve, error) {
 	var got []solve.Solve
 	for {
-		one, err := s.Store.ClaimSolve(ctx, node, now)
+		one, err := s.Store.ClaimSolve(ctx, node)
 		if err != nil {
 			break
 		}
@@ -163,7 +166,7 @@ func TestSuiteCatchesBrokenEngines(t *testing.T) {
 				if !known {
 					t.Fatal("no such promise")
 				}
-				if !breaks(t, p, c.spoil(open(t, config(t)))) {
+				if !breaks(t, p, c.spoil) {
 					t.Error("the promise holds for a broken engine")
 				}
 			})

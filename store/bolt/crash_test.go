@@ -24,9 +24,10 @@ func TestChaosWithRestarts(t *testing.T) {
 	for seed := uint64(2); seed < 5; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			c := config(t)
+			c, clock := config(t), &storetest.Clock{}
+			c.Now = clock.Now
 			s := open(t, c)
-			storetest.Chaos(t, s, seed, 300, func() storetest.Store {
+			storetest.Chaos(t, s, clock, seed, 300, func() storetest.Store {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}

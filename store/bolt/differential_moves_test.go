@@ -72,7 +72,7 @@ func (p *pair) moves() map[string]func(*rapid.T) {
 
 func (p *pair) heartbeat(t *rapid.T) {
 	node, ttl := p.node(t), pick(t, "ttl", 5*time.Second, time.Minute)
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, node, p.now, ttl) })
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, node, ttl) })
 }
 
 func (p *pair) leave(t *rapid.T) {
@@ -115,18 +115,18 @@ func (p *pair) answerAsk(t *rapid.T) {
 
 // ready takes a new solve to where its runs are admitted, as workers do.
 func (p *pair) ready(t *rapid.T) {
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", p.now, time.Minute) })
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", time.Minute) })
 	p.create(t)
 	rule := pick(t, "rule", "", solve.StopAll, solve.StopFirstGreen, solve.StopWaves, solve.StopWaves)
 	parallel, budget := pick(t, "parallel", 0, 1, 2), pick(t, "budget", 0, 0, 10*time.Second)
 	for range 2 {
-		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1", p.now) })
+		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1") })
 		if err != nil || s.State != solve.StateQueued {
 			return
 		}
 		plan := solve.Plan{Limits: solve.Limits{Parallel: parallel, SolveTime: budget}, Stop: rule}
-		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Claimed{Plan: plan}, At: p.now})
-		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.BaseReady{Runs: waved(t, 1, 3)}, At: p.now})
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Claimed{Plan: plan}})
+		p.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.BaseReady{Runs: waved(t, 1, 3)}})
 	}
 }
 
@@ -141,7 +141,7 @@ func waved(t *rapid.T, from, n int) (out []solve.Run) {
 
 func (p *pair) claim(t *rapid.T) {
 	node := p.node(t)
-	_, _ = ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, node, p.now) })
+	_, _ = ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, node) })
 }
 
 func (p *pair) admit(t *rapid.T) {
@@ -152,7 +152,7 @@ func (p *pair) admit(t *rapid.T) {
 
 func (p *pair) admitWith(node string, caps solve.Caps) {
 	_, _ = ask(p, "admit", func(s storetest.Store) ([]solve.Run, error) {
-		list, err := s.Admit(p.ctx, node, p.now, caps)
+		list, err := s.Admit(p.ctx, node, caps)
 		return append([]solve.Run{}, list...), err
 	})
 }
@@ -162,7 +162,7 @@ func (p *pair) rescue(t *rapid.T) { p.rescueAs(p.node(t)) }
 // rescueAs compares what was rescued, in whatever order.
 func (p *pair) rescueAs(node string) {
 	_, _ = ask(p, "rescue", func(s storetest.Store) ([]solve.Run, error) {
-		list, err := s.Rescue(p.ctx, node, p.now)
+		list, err := s.Rescue(p.ctx, node)
 		slices.SortFunc(list, func(a, b solve.Run) int { return cmp.Or(cmp.Compare(a.Solve, b.Solve), cmp.Compare(a.N, b.N)) })
 		return append([]solve.Run{}, list...), err
 	})
@@ -188,7 +188,7 @@ func (p *pair) apply(ch solve.Change) {
 func (p *pair) applySolve(t *rapid.T) {
 	id := p.id(t)
 	now, _ := p.a.Solve(p.ctx, id)
-	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason"}
+	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
 	for _, ev := range solve.Events() {
 		to, err := solve.NextSolve(now.State, solve.NameOf(ev))
@@ -215,7 +215,7 @@ func (p *pair) applySolve(t *rapid.T) {
 func (p *pair) applyRun(t *rapid.T) {
 	id, n := p.id(t), pick(t, "run", 1, 2, 3, 1, 2, 4)
 	now, _ := p.a.Run(p.ctx, id, n)
-	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), At: p.now, Reason: "reason"}
+	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
 	for _, ev := range solve.Events() {
 		if _, err := solve.NextRun(now.State, solve.NameOf(ev)); err == nil {
@@ -235,7 +235,7 @@ func (p *pair) applyRun(t *rapid.T) {
 func (p *pair) cancel(t *rapid.T) {
 	id := p.id(t)
 	if pick(t, "cancel", true, false, false) {
-		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.CommandCancel(p.ctx, id, "me", "", p.now) })
+		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.RequestCancel(p.ctx, id, "me", "") })
 	}
 }
 
@@ -289,7 +289,7 @@ func (p *pair) write(t *rapid.T) {
 // drain lets a new node do all that is left, so that what only an index knows shows.
 func (p *pair) drain() {
 	p.now = p.now.Add(time.Minute)
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "last", p.now, time.Hour) })
+	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "last", time.Hour) })
 	for range 8 {
 		p.rescueAs("last")
 		p.admitWith("last", solve.Caps{Process: 3, Installation: 2})
@@ -297,14 +297,14 @@ func (p *pair) drain() {
 			runs, _ := p.a.Runs(p.ctx, id)
 			for _, r := range runs {
 				if r.State.Active() {
-					p.apply(solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: p.now})
+					p.apply(solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}})
 					break
 				}
 			}
 		}
-		claimed, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last", p.now) })
+		claimed, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last") })
 		if err == nil {
-			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, At: p.now})
+			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}})
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestDiskFillsAndIsFreed(t *testing.T) {
 		"artifact": func(tag string) error { return f.PutArtifact(f.ctx, r.Solve, "a", bytes.Repeat([]byte(tag), 20<<10)) },
 		"heartbeat": func(string) error {
 			f.now = f.now.Add(1)
-			return f.Heartbeat(f.ctx, fleetNode, f.now, 24*60*60*1e9)
+			return f.Heartbeat(f.ctx, fleetNode, 24*60*60*1e9)
 		},
 	}
 	all := func(tag string, check func(what string, err error)) {

@@ -19,13 +19,13 @@ import (
 // missing cannot.
 func TestInspectChangesNothing(t *testing.T) {
 	t.Parallel()
-	path, now := filepath.Join(t.TempDir(), "yudai.db"), time.Now()
+	path := filepath.Join(t.TempDir(), "yudai.db")
 	s, err := bolt.Open(bolt.Config{Path: path})
 	noError(t, err)
 	for _, id := range []solve.ID{"a", "b"} {
 		_, _, err := s.Create(t.Context(), solve.Solve{ID: id, Repo: solve.Repo{ID: 1}, Issue: solve.Issue{Number: 1}, Trigger: solve.Trigger{Key: string(id)}})
 		noError(t, err)
-		_, err = s.CommandCancel(t.Context(), id, "me", "", now)
+		_, err = s.RequestCancel(t.Context(), id, "me", "")
 		noError(t, err)
 	}
 	if _, err := bolt.Inspect(path); err == nil || !strings.Contains(err.Error(), "still uses") {
@@ -47,7 +47,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	if len(effects) != 4 || effects[0].Solve != "a" || effects[3].Solve != "b" {
 		t.Errorf("effects: %+v", effects)
 	}
-	if err := read.Heartbeat(t.Context(), "n", now, time.Minute); err == nil {
+	if err := read.Heartbeat(t.Context(), "n", time.Minute); err == nil {
 		t.Error("a write did not fail")
 	}
 	noError(t, read.Close())

@@ -11,11 +11,12 @@ import (
 
 // Heartbeat makes or renews a node's lease. It never revives a dead node: what
 // the node owned may already be somebody else's.
-func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
+func (s *Store) Heartbeat(ctx context.Context, node string, ttl time.Duration) error {
 	if err := solve.CheckName("node", node); err != nil {
 		return err
 	}
 	err := s.update(ctx, "heartbeat", func(t *tx) error {
+		now := s.cfg.Now()
 		known := t.get(nodes, []byte(node))
 		if known != nil && num(known) <= stamp(now) {
 			return fmt.Errorf("node %s: %w", node, solve.ErrLeaseLost)
@@ -73,10 +74,11 @@ func (t *tx) mustLive(node string, at time.Time) error {
 
 // ClaimSolve gives the node the solve whose turn it is, see [solve.NextClaim]. It reads
 // a small row of each solve that was begun, and the oldest waiting one of each repository.
-func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error) {
+func (s *Store) ClaimSolve(ctx context.Context, node string) (solve.Solve, error) {
 	var claimed solve.Solve
 	err := s.update(ctx, "claim-solve", func(t *tx) error {
 		claimed = solve.Solve{}
+		now := s.cfg.Now()
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}
@@ -104,10 +106,11 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (sol
 }
 
 // Rescue takes over the runs at work whose node is dead.
-func (s *Store) Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error) {
+func (s *Store) Rescue(ctx context.Context, node string) ([]solve.Run, error) {
 	var taken []solve.Run
 	err := s.update(ctx, "rescue", func(t *tx) error {
 		taken = nil
+		now := s.cfg.Now()
 		if err := t.mustLive(node, now); err != nil {
 			return err
 		}

@@ -30,11 +30,11 @@ func TestOldLayoutsAreMigrated(t *testing.T) {
 			ctx := t.Context()
 
 			for _, left := range []string{"gone", "node"} {
-				if err := s.Heartbeat(ctx, left, now, time.Hour); !errors.Is(err, solve.ErrLeaseLost) {
+				if err := s.Heartbeat(ctx, left, time.Hour); !errors.Is(err, solve.ErrLeaseLost) {
 					t.Errorf("node %s was revived: %v", left, err)
 				}
 			}
-			noError(t, s.Heartbeat(ctx, "next", now, time.Hour))
+			noError(t, s.Heartbeat(ctx, "next", time.Hour))
 			live, err := s.LiveSolves(ctx)
 			noError(t, err)
 			var ids []solve.ID
@@ -44,20 +44,20 @@ func TestOldLayoutsAreMigrated(t *testing.T) {
 			if want := []solve.ID{"a", "bb", "dddd", "eeeee", "ffffff"}; !slices.Equal(ids, want) {
 				t.Errorf("live solves are %v, want %v", ids, want)
 			}
-			rescued, err := s.Rescue(ctx, "next", now)
+			rescued, err := s.Rescue(ctx, "next")
 			noError(t, err)
-			admitted, err := s.Admit(ctx, "next", now, solve.Caps{})
+			admitted, err := s.Admit(ctx, "next", solve.Caps{})
 			noError(t, err)
 			if len(rescued) != 1 || rescued[0].N != 1 || len(admitted) != 1 || admitted[0].N != 3 {
 				t.Errorf("rescued %v, admitted %v", rescued, admitted)
 			}
 			for _, want := range []solve.ID{"a", "eeeee", "ffffff", "dddd"} { // of repository 1 two are begun
-				got, err := s.ClaimSolve(ctx, "next", now)
+				got, err := s.ClaimSolve(ctx, "next")
 				if err != nil || got.ID != want {
 					t.Errorf("claimed %s, want %s: %v", got.ID, want, err)
 				}
 			}
-			if _, err := s.ClaimSolve(ctx, "next", now); !errors.Is(err, solve.ErrNotFound) {
+			if _, err := s.ClaimSolve(ctx, "next"); !errors.Is(err, solve.ErrNotFound) {
 				t.Errorf("one more was claimed: %v", err)
 			}
 			list, err := s.Spent(ctx, now.Add(-24*time.Hour))

@@ -166,13 +166,13 @@ func TestOpenEndsTheLeasesOfTheDeadProcess(t *testing.T) {
 	f := newFleet(t, c, 1, 2)
 	closeStore(t, f.Store)
 	s := open(t, c)
-	if err := s.Heartbeat(t.Context(), fleetNode, f.now, time.Hour); !errors.Is(err, solve.ErrLeaseLost) {
+	if err := s.Heartbeat(t.Context(), fleetNode, time.Hour); !errors.Is(err, solve.ErrLeaseLost) {
 		t.Errorf("a node of the last boot lives on: %v", err)
 	}
-	if err := s.Heartbeat(t.Context(), "new", f.now, time.Hour); err != nil {
+	if err := s.Heartbeat(t.Context(), "new", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := s.Rescue(t.Context(), "new", f.now); err != nil || len(list) != 2 {
+	if list, err := s.Rescue(t.Context(), "new"); err != nil || len(list) != 2 {
 		t.Errorf("rescued %d runs, want 2: %v", len(list), err)
 	}
 }
@@ -180,7 +180,7 @@ func TestOpenEndsTheLeasesOfTheDeadProcess(t *testing.T) {
 // closeIssue ends a solve, so that its issue can have another.
 func closeIssue(t testing.TB, s *bolt.Store, id solve.ID) {
 	t.Helper()
-	if _, err := s.CommandCancel(t.Context(), id, "me", "", time.Now()); err != nil {
+	if _, err := s.RequestCancel(t.Context(), id, "me", ""); err != nil {
 		t.Fatal(err)
 	}
 }

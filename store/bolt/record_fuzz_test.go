@@ -61,25 +61,25 @@ func sampleFiles(t testing.TB) fs.FS {
 	}
 	must(err)
 	ctx, now := context.Background(), time.Now().UTC()
-	must(s.Heartbeat(ctx, "node", now, time.Hour))
+	must(s.Heartbeat(ctx, "node", time.Hour))
 	for i, id := range []solve.ID{damaged, intact} {
 		_, _, err := s.Create(ctx, solve.Solve{
 			ID: id, Repo: solve.Repo{Installation: 1, ID: 2, Owner: "o", Name: "n", DefaultBranch: "main"}, Created: now,
 			Issue: solve.Issue{Number: i + 1, Title: "t", Author: "a"}, Trigger: solve.Trigger{Kind: solve.TriggerLabel, Key: string(id), Actor: "a", At: now},
 		})
 		must(err)
-		claimed, err := s.ClaimSolve(ctx, "node", now)
+		claimed, err := s.ClaimSolve(ctx, "node")
 		must(err)
 		token := claimed.Lease.Token
 		plan := solve.Plan{Experiments: make([]solve.Experiment, 2)}
-		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.Claimed{Plan: plan}, At: now})
+		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.Claimed{Plan: plan}})
 		must(err)
-		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 2}}}, At: now})
+		_, _, err = s.Apply(ctx, solve.Change{Solve: id, Token: token, Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 2}}}})
 		must(err)
-		admitted, err := s.Admit(ctx, "node", now, solve.Caps{Process: 2 * (i + 1), Repository: 4, Installation: 4})
+		admitted, err := s.Admit(ctx, "node", solve.Caps{Process: 2 * (i + 1), Repository: 4, Installation: 4})
 		must(err)
 		for _, r := range admitted {
-			_, r, err = s.Apply(ctx, solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}, At: now})
+			_, r, err = s.Apply(ctx, solve.Change{Solve: id, Run: r.N, Token: r.Lease.Token, Event: solve.Started{}})
 			must(err)
 			must(s.Step(ctx, r.Solve, r.N, r.Lease.Token, []byte("{}\n"), solve.Progress{At: now}))
 		}
@@ -138,7 +138,7 @@ func spoil(t testing.TB, sample fs.FS, path string, bucket, nth uint8, value []b
 // use calls everything once; errors are answers.
 func use(ctx context.Context, s *bolt.Store) {
 	now := time.Now().UTC().Add(2 * time.Hour)
-	_ = s.Heartbeat(ctx, "next", now, time.Hour)
+	_ = s.Heartbeat(ctx, "next", time.Hour)
 	_, _ = s.LiveSolves(ctx)
 	_, _ = s.LatestSolve(ctx, 2, 1)
 	_, _ = s.Commands(ctx)
@@ -151,19 +151,19 @@ func use(ctx context.Context, s *bolt.Store) {
 			_ = s.FinishEffect(ctx, e.Key, claimed.Token, claimed.Wanted, solve.Receipt{}, now, now)
 		}
 	}
-	rescued, _ := s.Rescue(ctx, "next", now)
-	admitted, _ := s.Admit(ctx, "next", now, solve.Caps{Process: 8, Repository: 8, Installation: 8})
-	_, _ = s.ClaimSolve(ctx, "next", now)
+	rescued, _ := s.Rescue(ctx, "next")
+	admitted, _ := s.Admit(ctx, "next", solve.Caps{Process: 8, Repository: 8, Installation: 8})
+	_, _ = s.ClaimSolve(ctx, "next")
 	for _, r := range append(rescued, admitted...) {
 		_, _ = s.Transcript(ctx, r.Solve, r.N)
 		_ = s.Step(ctx, r.Solve, r.N, r.Lease.Token, []byte("{}\n"), solve.Progress{At: now})
-		_, _, _ = s.Apply(ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Lost{}, At: now})
+		_, _, _ = s.Apply(ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Lost{}})
 	}
 	for _, id := range []solve.ID{damaged, intact} {
 		_, _ = s.Runs(ctx, id)
 		_, _ = s.Events(ctx, id, 0)
 		_, _ = s.SolveEffects(ctx, id)
-		_, _ = s.CommandCancel(ctx, id, "somebody", "", now)
+		_, _ = s.RequestCancel(ctx, id, "somebody", "")
 	}
 	_ = s.Prune(ctx, now.Add(10000*time.Hour))
 }

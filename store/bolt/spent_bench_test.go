@@ -62,7 +62,7 @@ func startOne(apply applies, create creates, i int, now time.Time, end bool) err
 		if solve.NameOf(c.Event) == solve.EventFailed && !end {
 			return nil
 		}
-		c.Solve, c.At = one.ID, now
+		c.Solve = one.ID
 		if _, _, err := apply(ctx, c); err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func TestPruneRemovesTheFilesOfOldSolves(t *testing.T) {
 		f.ok(t, f.PutArtifact(f.ctx, r.Solve, "x", []byte("data")))
 	}
 	for _, r := range []solve.Run{old, young} {
-		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.Aborted{}, At: f.now})
+		_, _, err := f.Apply(f.ctx, solve.Change{Solve: r.Solve, Event: solve.Aborted{}})
 		f.ok(t, err)
 		f.now = f.now.Add(c.KeepLogs)
 	}
@@ -160,7 +160,7 @@ func TestClosedStoreGivesErrors(t *testing.T) {
 	if _, err := s.Solve(t.Context(), "a"); err == nil {
 		t.Error("a closed store was read")
 	}
-	if err := s.Heartbeat(t.Context(), "n", time.Now(), time.Hour); err == nil {
+	if err := s.Heartbeat(t.Context(), "n", time.Hour); err == nil {
 		t.Error("a closed store was written")
 	}
 }
@@ -215,7 +215,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 		}
 		count("admit and apply", func() error { f.turn(t, working); return nil })
 		count("full", func() error {
-			_, err := f.Admit(f.ctx, fleetNode, f.now, solve.Caps{Process: working})
+			_, err := f.Admit(f.ctx, fleetNode, solve.Caps{Process: working})
 			return err
 		})
 		for i := range waiting {
@@ -224,8 +224,8 @@ func TestCostDoesNotGrow(t *testing.T) {
 			_, _, err := f.Create(f.ctx, one)
 			f.ok(t, err)
 		}
-		count("claim", func() error { _, err := f.ClaimSolve(f.ctx, fleetNode, f.now); return err })
-		count("heartbeat", func() error { return f.Heartbeat(f.ctx, fleetNode, f.now, 24*time.Hour) })
+		count("claim", func() error { _, err := f.ClaimSolve(f.ctx, fleetNode); return err })
+		count("heartbeat", func() error { return f.Heartbeat(f.ctx, fleetNode, 24*time.Hour) })
 		return ops
 	}
 	small, old, large := cost(10, 10, 10, 40), cost(10, 10, 1000, 300), cost(200, 200, 1000, 300)

@@ -48,7 +48,7 @@ func (s *Store) Step(ctx context.Context, id solve.ID, n int, token uint64, line
 }
 
 func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
-	at := s.at(p.At)
+	at := s.cfg.Now()
 	if token == 0 {
 		return fmt.Errorf("no token: %w", solve.ErrLeaseLost)
 	}

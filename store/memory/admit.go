@@ -2,13 +2,13 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // Admit dispatches queued runs to the node while there is room.
-func (s *Store) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) (admitted []solve.Run, err error) {
+func (s *Store) Admit(ctx context.Context, node string, caps solve.Caps) (admitted []solve.Run, err error) {
+	now := s.now()
 	err = s.update(ctx, func(d *data) error {
 		if !d.alive(node, now) {
 			return lost("admit runs: node %q", node)

@@ -9,10 +9,11 @@ import (
 )
 
 // Heartbeat makes or renews a node's lease. It never revives a dead node.
-func (s *Store) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
+func (s *Store) Heartbeat(ctx context.Context, node string, ttl time.Duration) error {
 	if err := solve.CheckName("node", node); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
+	now := s.now()
 	return s.update(ctx, func(d *data) error {
 		if _, known := d.nodes[node]; known && !d.alive(node, now) {
 			return lost("heartbeat: node %s is dead", node)
@@ -40,7 +41,8 @@ func lost(format string, args ...any) error {
 }
 
 // ClaimSolve gives the node the solve whose turn it is.
-func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (claimed solve.Solve, err error) {
+func (s *Store) ClaimSolve(ctx context.Context, node string) (claimed solve.Solve, err error) {
+	now := s.now()
 	err = s.update(ctx, func(d *data) error {
 		if !d.alive(node, now) {
 			return lost("claim a solve: node %q", node)
@@ -66,7 +68,8 @@ func (s *Store) ClaimSolve(ctx context.Context, node string, now time.Time) (cla
 }
 
 // Rescue takes over the runs at work whose node is dead.
-func (s *Store) Rescue(ctx context.Context, node string, now time.Time) (taken []solve.Run, err error) {
+func (s *Store) Rescue(ctx context.Context, node string) (taken []solve.Run, err error) {
+	now := s.now()
 	err = s.update(ctx, func(d *data) error {
 		if !d.alive(node, now) {
 			return lost("rescue runs: node %q", node)

@@ -13,14 +13,15 @@ var _ storetest.Store = (*memory.Store)(nil)
 
 func TestPromises(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) storetest.Store { return memory.New(nil) })
+	storetest.Run(t, func(_ *testing.T, now func() time.Time) storetest.Store { return memory.New(now) })
 }
 
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(2); seed < 5; seed++ {
-		s := memory.New(nil)
-		storetest.Chaos(t, s, seed, 300, nil)
+		clock := &storetest.Clock{}
+		s := memory.New(clock.Now)
+		storetest.Chaos(t, s, clock, seed, 300, nil)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestClosedStoreGivesErrors(t *testing.T) {
 	if _, err := s.Solve(t.Context(), "a"); err == nil {
 		t.Error("a closed store was read")
 	}
-	if err := s.Heartbeat(t.Context(), "n", time.Now(), time.Hour); err == nil {
+	if err := s.Heartbeat(t.Context(), "n", time.Hour); err == nil {
 		t.Error("a closed store was written")
 	}
 }
@@ -48,11 +49,11 @@ func TestClosedStoreGivesErrors(t *testing.T) {
 func TestNothingIsSignalledForNoChange(t *testing.T) {
 	t.Parallel()
 	s := memory.New(nil)
-	if err := s.Heartbeat(t.Context(), "n", time.Now(), time.Hour); err != nil {
+	if err := s.Heartbeat(t.Context(), "n", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	watch := s.Watch(t.Context())
-	if list, err := s.Admit(t.Context(), "n", time.Now(), solve.Caps{}); len(list) > 0 || err != nil {
+	if list, err := s.Admit(t.Context(), "n", solve.Caps{}); len(list) > 0 || err != nil {
 		t.Fatal(list, err)
 	}
 	select {

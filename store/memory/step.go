@@ -9,7 +9,7 @@ import (
 
 // Step appends lines to the run's transcript and stores the progress.
 func (s *Store) Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error {
-	at := s.at(p.At)
+	at := s.now()
 	if token == 0 {
 		return lost("store step of run %d of solve %s: no token", n, id)
 	}

@@ -29,8 +29,8 @@ func names(list []solve.Run) []string {
 	return out
 }
 
-func admitRecord(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitRecord(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	n1 := w.node("n1")
 	want := w.run(made.ID, 1)
@@ -44,8 +44,8 @@ func admitRecord(t testing.TB, s Store) {
 	w.same(0, len(w.admit(n1, solve.Caps{})))
 }
 
-func admitFair(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitFair(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	a := w.running(repo(1), 3, nil)
 	b := w.running(repo(1), 2, nil)
@@ -58,8 +58,8 @@ func admitFair(t testing.TB, s Store) {
 	w.same([]string{name(a, 2), name(c, 2), name(a, 3), name(b, 1), name(b, 2)}, got)
 }
 
-func admitCaps(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitCaps(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	nodes := []string{w.node("n1"), w.node("n2")}
 	for i := range 3 {
 		for j := range 2 {
@@ -122,8 +122,8 @@ func (w *world) checkCaps(caps solve.Caps) int {
 	return total
 }
 
-func admitFullInstallation(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitFullInstallation(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	one, other := repo(1), repo(9)
 	other.Installation = 2
@@ -139,8 +139,8 @@ func admitFullInstallation(t testing.TB, s Store) {
 
 // admitReinstalled is an App that was installed again: the same repository has
 // solves under two numbers.
-func admitReinstalled(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitReinstalled(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	old, anew := repo(1), repo(1)
 	anew.Installation = 2
@@ -158,8 +158,8 @@ func admitReinstalled(t testing.TB, s Store) {
 	w.same(solve.RunQueued, w.run(a.ID, 2).State)
 }
 
-func admitAgain(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitAgain(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, func(s *solve.Solve) { s.Plan.Limits.Parallel = 1 })
 	first := w.admit(n1, solve.Caps{})
@@ -176,14 +176,14 @@ func admitAgain(t testing.TB, s Store) {
 	w.same([]string{string(made.ID) + "/2"}, names(w.admit(n1, solve.Caps{})))
 }
 
-func admitEnding(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func admitEnding(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	soon := w.now.Add(20 * time.Minute)
 	made := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = soon })
 	stopped := w.running(repo(1), 2, nil)
 	w.same(1, len(w.admit(n1, solve.Caps{Process: 1})))
-	_, err := s.CommandCancel(w.ctx, stopped.ID, "me", "", w.now)
+	_, err := s.RequestCancel(w.ctx, stopped.ID, "me", "")
 	w.ok(err)
 	other := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = soon })
 	w.now = soon

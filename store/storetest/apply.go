@@ -19,8 +19,8 @@ func applyPromises() []Promise {
 	}
 }
 
-func applyWrites(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyWrites(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
 	n1 := w.node("n1")
 	c := w.claim(n1)
@@ -58,8 +58,8 @@ func applyWrites(t testing.TB, s Store) {
 	}
 }
 
-func applyRefused(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyRefused(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
@@ -74,10 +74,10 @@ func applyRefused(t testing.TB, s Store) {
 	w.refused(solve.Change{Solve: made.ID, Run: 3, Event: solve.Aborted{}}, solve.ErrNotFound)
 }
 
-func applyFenced(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyFenced(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
-	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	w.ok(s.Heartbeat(w.ctx, "short", time.Minute))
 	r := w.admit("short", solve.Caps{})[0]
 	change := solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Started{}}
 	for _, token := range []uint64{r.Lease.Token + 1, r.Lease.Token + 7} {
@@ -85,10 +85,10 @@ func applyFenced(t testing.TB, s Store) {
 		c.Token = token
 		w.refused(c, solve.ErrLeaseLost)
 	}
-	late := change
-	late.At = w.now.Add(time.Minute)
-	w.refused(late, solve.ErrLeaseLost)
 	w.apply(change)
+	w.now = w.now.Add(time.Minute)
+	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
+	w.now = w.now.Add(-time.Minute)
 	w.ok(s.Leave(w.ctx, "short"))
 	w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
 	// Token 0 is for causes outside the owner.
@@ -97,8 +97,8 @@ func applyFenced(t testing.TB, s Store) {
 	w.same("stopped", after.Reason)
 }
 
-func applyRelease(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyRelease(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
 	n1, n2 := w.node("n1"), w.node("n2")
 	c := w.claim(n1)
@@ -109,8 +109,8 @@ func applyRelease(t testing.TB, s Store) {
 	w.same(solve.Lease{Node: n2, Token: 2}, w.claim(n2).Lease)
 }
 
-func applySet(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applySet(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 1, nil)
 	r := w.admit(n1, solve.Caps{})[0]
@@ -126,14 +126,14 @@ func applySet(t testing.TB, s Store) {
 	w.same(before, w.solve(made.ID))
 }
 
-func applyWhole(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyWhole(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
 	n1 := w.node("n1")
 	c := w.claim(n1)
 	w.apply(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: solve.Claimed{}})
 	before := w.dump(made.ID)
-	_, _, err := s.Apply(w.ctx, solve.Change{Solve: made.ID, Token: c.Lease.Token, At: w.now,
+	_, _, err := s.Apply(w.ctx, solve.Change{Solve: made.ID, Token: c.Lease.Token,
 		Event: solve.BaseReady{Runs: []solve.Run{{N: 1}, {N: 1}}}})
 	if err == nil {
 		t.Fatal("two runs of one number were created")
@@ -141,8 +141,8 @@ func applyWhole(t testing.TB, s Store) {
 	w.same(before, w.dump(made.ID))
 }
 
-func applyEffects(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func applyEffects(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 3, nil)
 	n1 := w.node("n1")
 	find := func(kind solve.EffectKind) solve.Effect {

@@ -38,11 +38,11 @@ type chaos struct {
 
 // Chaos does a number of random steps on an empty store, checks the invariants
 // after each, and then lets one node finish everything. The same seed does the
-// same. reopen, if not nil, closes the store and opens it again, now and then.
-func Chaos(t testing.TB, s Store, seed uint64, steps int, reopen func() Store) {
+// same. clock is the engine's. reopen, if not nil, closes the store and opens it again, now and then.
+func Chaos(t testing.TB, s Store, clock *Clock, seed uint64, steps int, reopen func() Store) {
 	t.Helper()
 	c := &chaos{
-		world: newWorld(t, s), rnd: rand.New(rand.NewPCG(seed, seed)), reopen: reopen,
+		world: newWorld(t, s, clock), rnd: rand.New(rand.NewPCG(seed, seed)), reopen: reopen,
 		caps:  solve.Caps{Process: 7, Installation: 5, Repository: 3},
 		nodes: map[string]time.Time{}, newest: map[string]uint64{}, final: map[solve.ID]Dump{}, wanted: map[string]uint64{},
 	}
@@ -94,7 +94,7 @@ func (c *chaos) heartbeat() {
 		node = fmt.Sprintf("node%d", c.born)
 	}
 	_, known := c.nodes[node]
-	err := c.s.Heartbeat(c.ctx, node, c.now, 20*time.Second)
+	err := c.s.Heartbeat(c.ctx, node, 20*time.Second)
 	if known && !c.alive(node) {
 		c.is(err, solve.ErrLeaseLost)
 		return
@@ -138,7 +138,7 @@ func (c *chaos) asked(node string, err error) bool {
 
 func (c *chaos) claimAny() {
 	node := c.anyNode()
-	got, err := c.s.ClaimSolve(c.ctx, node, c.now)
+	got, err := c.s.ClaimSolve(c.ctx, node)
 	if c.alive(node) && errors.Is(err, solve.ErrNotFound) {
 		return
 	}
@@ -149,7 +149,7 @@ func (c *chaos) claimAny() {
 
 func (c *chaos) admitAny() {
 	node := c.anyNode()
-	list, err := c.s.Admit(c.ctx, node, c.now, c.caps)
+	list, err := c.s.Admit(c.ctx, node, c.caps)
 	if c.asked(node, err) {
 		for _, r := range list {
 			c.hold(r.Solve, r.N, r.Lease)
@@ -159,7 +159,7 @@ func (c *chaos) admitAny() {
 
 func (c *chaos) rescueAny() {
 	node := c.anyNode()
-	list, err := c.s.Rescue(c.ctx, node, c.now)
+	list, err := c.s.Rescue(c.ctx, node)
 	if c.asked(node, err) {
 		for _, r := range list {
 			c.hold(r.Solve, r.N, r.Lease)
@@ -201,7 +201,7 @@ func (c *chaos) holds(g grip) bool {
 
 func (c *chaos) cancelAny() {
 	if len(c.ids) > 0 && c.rnd.IntN(4) == 0 {
-		_, err := c.s.CommandCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", "", c.now)
+		_, err := c.s.RequestCancel(c.ctx, c.ids[c.rnd.IntN(len(c.ids))], "chaos", "")
 		c.ok(err)
 	}
 }

@@ -15,7 +15,7 @@ func (c *chaos) write1() {
 	}
 	_, state := c.lease(g)
 	ev := c.event(g, state)
-	ch := solve.Change{Solve: g.id, Run: g.n, Token: g.token, At: c.now, Reason: "chaos", Event: ev}
+	ch := solve.Change{Solve: g.id, Run: g.n, Token: g.token, Reason: "chaos", Event: ev}
 	var want error
 	var to string
 	if g.n == 0 {

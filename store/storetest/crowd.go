@@ -17,8 +17,8 @@ func crowdPromises() []Promise {
 		{"runs that end together start one reducer", crowdEnd},
 		{"many admitters keep the caps", crowdAdmit},
 		{"many appenders keep one order", crowdSteps},
-		{"random work of dying nodes keeps every invariant", func(t testing.TB, s Store) {
-			Chaos(t, s, 6, 400, nil)
+		{"random work of dying nodes keeps every invariant", func(t testing.TB, s Store, clock *Clock) {
+			Chaos(t, s, clock, 6, 400, nil)
 		}},
 	}
 }
@@ -37,8 +37,8 @@ func together(n int, fn func(i int)) {
 	group.Wait()
 }
 
-func crowdAccept(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func crowdAccept(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	const senders, guids = 64, 100
 	wishes := make([]solve.Solve, guids)
 	for i := range wishes {
@@ -66,8 +66,8 @@ func crowdAccept(t testing.TB, s Store) {
 	w.same(0, len(w.asks()))
 }
 
-func crowdClaim(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func crowdClaim(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	for range 20 {
 		w.queued(repo(1))
 	}
@@ -77,7 +77,7 @@ func crowdClaim(t testing.TB, s Store) {
 	var got sync.Map
 	together(8, func(i int) {
 		for {
-			c, err := s.ClaimSolve(w.ctx, fmt.Sprintf("n%d", i), w.now)
+			c, err := s.ClaimSolve(w.ctx, fmt.Sprintf("n%d", i))
 			if errors.Is(err, solve.ErrNotFound) {
 				return
 			}
@@ -95,8 +95,8 @@ func crowdClaim(t testing.TB, s Store) {
 	w.same(20, n)
 }
 
-func crowdEnd(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func crowdEnd(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	for range 5 {
 		made := w.running(repo(1), 8, nil)
@@ -107,7 +107,7 @@ func crowdEnd(t testing.TB, s Store) {
 		together(len(list), func(i int) {
 			r := list[i]
 			for _, ev := range []solve.Event{solve.AgentEnded{}, solve.Empty{}} {
-				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: ev, At: w.now})
+				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: ev})
 				if err != nil {
 					t.Errorf("Apply %s: %v", ev, err)
 				}
@@ -126,8 +126,8 @@ func crowdEnd(t testing.TB, s Store) {
 	}
 }
 
-func crowdAdmit(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func crowdAdmit(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	for i := range 12 {
 		w.running(repo(int64(i%4)), 6, func(s *solve.Solve) { s.Plan.Limits.Parallel = 3 })
 	}
@@ -139,7 +139,7 @@ func crowdAdmit(t testing.TB, s Store) {
 	tokens, working, repos := map[string]bool{}, 0, map[int64]int{}
 	together(6, func(i int) {
 		for range 5 {
-			list, err := s.Admit(w.ctx, fmt.Sprintf("n%d", i), w.now, caps)
+			list, err := s.Admit(w.ctx, fmt.Sprintf("n%d", i), caps)
 			if err != nil {
 				t.Errorf("Admit: %v", err)
 			}
@@ -166,7 +166,7 @@ func crowdAdmit(t testing.TB, s Store) {
 				working--
 				repos[r.Repo.ID]--
 				mu.Unlock()
-				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}, At: w.now})
+				_, _, err := s.Apply(w.ctx, solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}})
 				if err != nil {
 					t.Errorf("Apply: %v", err)
 				}
@@ -175,8 +175,8 @@ func crowdAdmit(t testing.TB, s Store) {
 	})
 }
 
-func crowdSteps(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func crowdSteps(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	r := w.admit(w.node("n1"), solve.Caps{})[0]
 	together(8, func(i int) {

@@ -58,8 +58,8 @@ func (w *world) want(list ...solve.Effect) {
 	w.now = w.now.Add(time.Minute) // the engine's clock is real: be after it
 }
 
-func effectOrder(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectOrder(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	mk := func(k string, inst int64, kind solve.EffectKind) solve.Effect {
 		r := repo(1)
 		r.Installation = inst
@@ -82,8 +82,8 @@ func one() solve.Effect {
 	return solve.Effect{Key: "a/comment", Kind: solve.EffectNotice, Repo: repo(1), Issue: 3}
 }
 
-func effectClaim(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectClaim(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1, n2 := w.node("n1"), w.node("n2")
 	w.want(one())
 	early := w.now.Add(-time.Hour)
@@ -109,8 +109,8 @@ func effectClaim(t testing.TB, s Store) {
 	w.is(err, solve.ErrNotFound)
 }
 
-func effectNewer(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectNewer(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	w.want(one())
 	e := w.claimEffect(n1, "a/comment")
@@ -137,8 +137,8 @@ func effectNewer(t testing.TB, s Store) {
 	w.same(0, len(w.due()))
 }
 
-func effectUnknown(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectUnknown(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	w.want(one())
 	for i, unknown := range []bool{true, false} {
@@ -161,8 +161,8 @@ func effectUnknown(t testing.TB, s Store) {
 	}
 }
 
-func effectDead(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectDead(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	w.want(one())
 	e := w.claimEffect(n1, "a/comment")
@@ -178,8 +178,8 @@ func effectDead(t testing.TB, s Store) {
 	w.is(err, solve.ErrLeaseLost)
 }
 
-func effectFenced(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectFenced(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1, n2 := w.node("n1"), w.node("n2")
 	w.want(one())
 	k := "a/comment"
@@ -206,8 +206,8 @@ func effectFenced(t testing.TB, s Store) {
 	stale(left.Token)
 }
 
-func effectWithdraw(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func effectWithdraw(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	k := "a/comment"
 	withdraw := func(want bool) {

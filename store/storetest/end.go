@@ -21,8 +21,8 @@ func endPromises() []Promise {
 	}
 }
 
-func endLastRun(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func endLastRun(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, nil)
 	list := w.admit(n1, solve.Caps{})
@@ -46,12 +46,12 @@ func endLastRun(t testing.TB, s Store) {
 	w.same(made.ID, w.claim(n1).ID)
 }
 
-func endLastRunCancel(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func endLastRunCancel(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
-	_, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	_, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	after, _ := w.apply(solve.Change{Solve: made.ID, Run: r.N, Token: r.Lease.Token, Event: solve.Cancelled{}})
 	w.same(solve.StateCancelled, after.State)
@@ -60,8 +60,8 @@ func endLastRunCancel(t testing.TB, s Store) {
 	}
 }
 
-func endLastRunLate(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func endLastRunLate(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = w.now.Add(time.Minute) })
 	r := w.admit(n1, solve.Caps{})[0]
@@ -70,8 +70,8 @@ func endLastRunLate(t testing.TB, s Store) {
 	w.state(made.ID, solve.StateReducing)
 }
 
-func endCascade(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func endCascade(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	for _, c := range []struct {
 		ev  solve.Event
@@ -120,8 +120,8 @@ func (w *world) gapless(id solve.ID) {
 	}
 }
 
-func endFinal(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func endFinal(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 1, nil)
 	w.pass(w.admit(n1, solve.Caps{})[0])
@@ -140,11 +140,11 @@ func endFinal(t testing.TB, s Store) {
 	w.same(0, len(w.live()))
 }
 
-func cancelIdle(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func cancelIdle(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
 	at := w.tick()
-	got, err := s.CommandCancel(w.ctx, made.ID, "me", "", at)
+	got, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	if got.State != solve.StateCancelled || got.CancelBy != "me" || !got.CancelAt.Equal(at) || !got.Ended.Equal(at) {
 		t.Errorf("a queued solve became %+v", got)
@@ -152,7 +152,7 @@ func cancelIdle(t testing.TB, s Store) {
 	w.same(got, w.solve(made.ID))
 
 	made = w.running(repo(1), 2, nil)
-	got, err = s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	got, err = s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	w.same(solve.StateCancelled, got.State)
 	w.same(solve.RunCancelled, w.run(made.ID, 2).State)
@@ -161,17 +161,17 @@ func cancelIdle(t testing.TB, s Store) {
 	made = w.queued(repo(1))
 	w.claim(w.node("dying"))
 	w.ok(s.Leave(w.ctx, "dying"))
-	got, err = s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	got, err = s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	w.same(solve.StateCancelled, got.State)
 }
 
-func cancelWorking(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func cancelWorking(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.queued(repo(1))
 	c := w.claim(n1)
-	got, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	got, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	w.same(solve.StateQueued, got.State)
 	w.same(c.Lease, got.Lease)
@@ -179,26 +179,27 @@ func cancelWorking(t testing.TB, s Store) {
 
 	made = w.running(repo(1), 3, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
-	first := w.tick()
-	got, err = s.CommandCancel(w.ctx, made.ID, "me", "", first)
+	w.tick()
+	got, err = s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	w.same(solve.StateRunning, got.State)
 	w.same(r, w.run(made.ID, 1))
 	w.same(solve.RunCancelled, w.run(made.ID, 2).State)
 	w.same(solve.RunCancelled, w.run(made.ID, 3).State)
 	before := w.dump(made.ID)
-	_, err = s.CommandCancel(w.ctx, made.ID, "somebody else", "", w.tick())
+	w.tick()
+	_, err = s.RequestCancel(w.ctx, made.ID, "somebody else", "")
 	w.ok(err)
 	w.same(before, w.dump(made.ID))
 	w.gapless(made.ID)
 }
 
-func cancelFinal(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func cancelFinal(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	w.apply(solve.Change{Solve: made.ID, Event: solve.Aborted{}, Reason: "broken"})
 	before := w.dump(made.ID)
-	got, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.tick())
+	got, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	w.same(before.Solve, got)
 	w.same(before, w.dump(made.ID))

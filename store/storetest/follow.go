@@ -34,8 +34,8 @@ func (w *world) carried(n int) solve.Run {
 	}
 }
 
-func carrySome(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func carrySome(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	c := w.preparing(n1)
 	fresh := solve.Run{N: 2, State: solve.RunPassed} // claims a state without an origin
@@ -53,8 +53,8 @@ func carrySome(t testing.TB, s Store) {
 	w.state(c.ID, solve.StateReducing)
 }
 
-func carryAll(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func carryAll(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	c := w.preparing(n1)
 	after, _ := w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{w.carried(1), w.carried(2)}}})
@@ -65,8 +65,8 @@ func carryAll(t testing.TB, s Store) {
 	w.same(c.ID, w.claim(n1).ID)
 }
 
-func findByPull(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func findByPull(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	c := w.preparing(n1)
 	w.apply(solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: []solve.Run{w.carried(1)}}})
@@ -93,10 +93,10 @@ func findByPull(t testing.TB, s Store) {
 	w.is(err, solve.ErrNotFound)
 }
 
-func stopReason(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func stopReason(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
-	after, err := s.CommandCancel(w.ctx, made.ID, "me", "the issue was closed by me", w.tick())
+	after, err := s.RequestCancel(w.ctx, made.ID, "me", "the issue was closed by me")
 	w.ok(err)
 	w.same(solve.StateCancelled, after.State)
 	w.same([]string{"the issue was closed by me", "the issue was closed by me", "me"}, []string{after.Reason, after.CancelWhy, after.CancelBy})

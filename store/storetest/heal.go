@@ -15,8 +15,8 @@ func healPromises() []Promise {
 	}
 }
 
-func unknownDeliveries(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func unknownDeliveries(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	const first, second = "00000000-1111-11ee-8000-000000000001", "00000000-1111-41ee-8000-000000000002"
 	wish := w.wish(repo(1))
 	w.accept(first, solve.Intent{Solve: &wish})
@@ -29,8 +29,8 @@ func unknownDeliveries(t testing.TB, s Store) {
 	w.same(0, len(got))
 }
 
-func healedUntil(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func healedUntil(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	got, err := s.Healed(w.ctx)
 	w.ok(err)
 	if !got.IsZero() {
@@ -47,8 +47,8 @@ func healedUntil(t testing.TB, s Store) {
 	}
 }
 
-func renewEffect(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func renewEffect(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	w.want(one())
 	w.ok(s.RenewEffect(w.ctx, "a/comment", w.now)) // it waits: the newest version is written anyway

@@ -45,8 +45,8 @@ func (w *world) live() []solve.Solve {
 	return list
 }
 
-func acceptOnce(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func acceptOnce(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	if !w.accept("g1", solve.Intent{}) {
 		t.Fatal("the first delivery was not accepted")
 	}
@@ -62,8 +62,8 @@ func acceptOnce(t testing.TB, s Store) {
 	}
 }
 
-func acceptSolve(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func acceptSolve(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	wish := w.wish(repo(1))
 	wish.Lease, wish.Seq, wish.State = solve.Lease{Node: "x", Token: 9}, 7, solve.StateSolved
 	w.accept("g1", solve.Intent{Solve: &wish})
@@ -77,8 +77,8 @@ func acceptSolve(t testing.TB, s Store) {
 	w.same(want, latest)
 }
 
-func acceptKnownTrigger(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func acceptKnownTrigger(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	wish := w.wish(repo(1))
 	w.accept("g1", solve.Intent{Solve: &wish})
 	before := w.dump(wish.ID)
@@ -96,8 +96,8 @@ func acceptKnownTrigger(t testing.TB, s Store) {
 	}
 }
 
-func acceptLiveIssue(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func acceptLiveIssue(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	first := w.wish(repo(1))
 	w.accept("g1", solve.Intent{Solve: &first})
 	second := w.wish(repo(1))
@@ -111,7 +111,7 @@ func acceptLiveIssue(t testing.TB, s Store) {
 	if len(w.live()) != 1 {
 		t.Error("the issue has two live solves")
 	}
-	_, err := s.CommandCancel(w.ctx, first.ID, "me", "", w.tick())
+	_, err := s.RequestCancel(w.ctx, first.ID, "me", "")
 	w.ok(err)
 	w.accept("g3", solve.Intent{Solve: &second})
 	w.state(second.ID, solve.StateQueued)
@@ -122,8 +122,8 @@ func acceptLiveIssue(t testing.TB, s Store) {
 	}
 }
 
-func acceptRefused(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func acceptRefused(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	w.queued(repo(1))
 	bad := w.wish(repo(1))
 	bad.ID = "solve0001" // taken
@@ -142,8 +142,8 @@ func acceptRefused(t testing.TB, s Store) {
 	}
 }
 
-func askUntilAnswered(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func askUntilAnswered(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	for i := range 3 {
 		guid := fmt.Sprintf("g%d", 9-i)
 		w.accept(guid, solve.Intent{Command: &solve.Command{ID: guid, Kind: solve.CommandStatus, Repo: repo(1), Issue: 1, At: w.tick()}})
@@ -170,8 +170,8 @@ func askUntilAnswered(t testing.TB, s Store) {
 	}
 }
 
-func createOnce(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func createOnce(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	first := w.queued(repo(1))
 	same := w.wish(repo(2))
 	same.Trigger.Key = first.Trigger.Key

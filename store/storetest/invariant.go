@@ -183,12 +183,12 @@ func (c *chaos) finish() {
 		if len(c.live()) == 0 {
 			break
 		}
-		list, err := c.s.Rescue(c.ctx, node, c.now)
+		list, err := c.s.Rescue(c.ctx, node)
 		c.ok(err)
 		for _, r := range append(list, c.admit(node, c.caps)...) {
 			c.apply(solve.Change{Solve: r.Solve, Run: r.N, Token: r.Lease.Token, Event: solve.Aborted{}})
 		}
-		if s, err := c.s.ClaimSolve(c.ctx, node, c.now); err == nil {
+		if s, err := c.s.ClaimSolve(c.ctx, node); err == nil {
 			c.apply(solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.Aborted{}})
 		}
 	}

@@ -23,53 +23,56 @@ func leasePromises() []Promise {
 
 func (w *world) claim(node string) solve.Solve {
 	w.Helper()
-	s, err := w.s.ClaimSolve(w.ctx, node, w.now)
+	s, err := w.s.ClaimSolve(w.ctx, node)
 	w.ok(err)
 	return s
 }
 
 func (w *world) nothingToClaim(node string) {
 	w.Helper()
-	_, err := w.s.ClaimSolve(w.ctx, node, w.now)
+	_, err := w.s.ClaimSolve(w.ctx, node)
 	w.is(err, solve.ErrNotFound)
 }
 
-func heartbeatDead(t testing.TB, s Store) {
-	w := newWorld(t, s)
-	w.ok(s.Heartbeat(w.ctx, "a", w.now, 10*time.Second))
-	w.ok(s.Heartbeat(w.ctx, "a", w.now.Add(9*time.Second), 10*time.Second))
-	w.is(s.Heartbeat(w.ctx, "a", w.now.Add(19*time.Second), 10*time.Second), solve.ErrLeaseLost)
-	w.ok(s.Heartbeat(w.ctx, "b", w.now.Add(20*time.Second), time.Second))
-	w.is(s.Heartbeat(w.ctx, "a", w.now.Add(21*time.Second), 10*time.Second), solve.ErrLeaseLost)
-	w.ok(s.Heartbeat(w.ctx, "c", w.now, time.Hour))
+func heartbeatDead(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
+	w.ok(s.Heartbeat(w.ctx, "a", 10*time.Second))
+	w.now = w.now.Add(9 * time.Second)
+	w.ok(s.Heartbeat(w.ctx, "a", 10*time.Second))
+	w.now = w.now.Add(10 * time.Second)
+	w.is(s.Heartbeat(w.ctx, "a", 10*time.Second), solve.ErrLeaseLost)
+	w.ok(s.Heartbeat(w.ctx, "b", time.Second))
+	w.now = w.now.Add(2 * time.Second)
+	w.is(s.Heartbeat(w.ctx, "a", 10*time.Second), solve.ErrLeaseLost)
+	w.ok(s.Heartbeat(w.ctx, "c", time.Hour))
 	w.ok(s.Leave(w.ctx, "c"))
 	w.ok(s.Leave(w.ctx, "c"))
 	w.ok(s.Leave(w.ctx, "nobody"))
-	w.is(s.Heartbeat(w.ctx, "c", w.now, time.Hour), solve.ErrLeaseLost)
+	w.is(s.Heartbeat(w.ctx, "c", time.Hour), solve.ErrLeaseLost)
 }
 
-func deadGetsNothing(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func deadGetsNothing(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	w.queued(repo(2))
 	w.node("gone")
 	w.ok(s.Leave(w.ctx, "gone"))
-	w.ok(s.Heartbeat(w.ctx, "late", w.now, time.Second))
-	at := w.now.Add(time.Second)
+	w.ok(s.Heartbeat(w.ctx, "late", time.Second))
+	w.now = w.now.Add(time.Second)
 	for _, node := range []string{"gone", "late", "unknown", ""} {
-		_, err := s.ClaimSolve(w.ctx, node, at)
+		_, err := s.ClaimSolve(w.ctx, node)
 		w.is(err, solve.ErrLeaseLost)
-		_, err = s.Admit(w.ctx, node, at, solve.Caps{})
+		_, err = s.Admit(w.ctx, node, solve.Caps{})
 		w.is(err, solve.ErrLeaseLost)
-		_, err = s.Rescue(w.ctx, node, at)
+		_, err = s.Rescue(w.ctx, node)
 		w.is(err, solve.ErrLeaseLost)
-		_, err = s.ClaimEffect(w.ctx, string(made.ID)+"/comment", node, at, at.Add(time.Minute))
+		_, err = s.ClaimEffect(w.ctx, string(made.ID)+"/comment", node, w.now, w.now.Add(time.Minute))
 		w.is(err, solve.ErrLeaseLost)
 	}
 }
 
-func claimOldest(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimOldest(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	a, b := w.wish(repo(1)), w.wish(repo(2))
 	for _, one := range []solve.Solve{b, a} {
 		_, _, err := s.Create(w.ctx, one)
@@ -86,10 +89,10 @@ func claimOldest(t testing.TB, s Store) {
 	w.nothingToClaim(n2)
 }
 
-func claimAfterDeath(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimAfterDeath(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
-	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	w.ok(s.Heartbeat(w.ctx, "short", time.Minute))
 	first := w.claim("short")
 	w.apply(solve.Change{Solve: made.ID, Token: first.Lease.Token, Event: solve.Claimed{}})
 	n2 := w.node("n2")
@@ -104,8 +107,8 @@ func claimAfterDeath(t testing.TB, s Store) {
 	w.same(solve.Lease{Node: n3, Token: 3}, w.claim(n3).Lease)
 }
 
-func claimRunning(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimRunning(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	far := w.now.Add(30 * time.Minute)
 	made := w.running(repo(1), 2, func(s *solve.Solve) { s.Deadline = far })
@@ -126,7 +129,7 @@ func claimRunning(t testing.TB, s Store) {
 	// Asked to stop, with a run at work.
 	made = w.running(repo(1), 2, nil)
 	w.same(1, len(w.admit(n1, solve.Caps{Process: 1})))
-	_, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	_, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	got = w.claim(n1)
 	w.same(made.ID, got.ID)
@@ -142,8 +145,8 @@ func claimRunning(t testing.TB, s Store) {
 	w.same(made.ID, w.claim(n1).ID)
 }
 
-func claimDueInOrder(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimDueInOrder(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	start := w.now
 	old := w.running(repo(1), 1, func(s *solve.Solve) { s.Deadline = start.Add(20 * time.Minute) })
@@ -153,21 +156,21 @@ func claimDueInOrder(t testing.TB, s Store) {
 	w.same([]solve.ID{old.ID, young.ID, waiting.ID}, []solve.ID{w.claim(n1).ID, w.claim(n1).ID, w.claim(n1).ID})
 }
 
-func rescueRuns(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func rescueRuns(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 4, nil)
-	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	w.ok(s.Heartbeat(w.ctx, "short", time.Minute))
 	n2 := w.node("n2")
 	list := w.admit("short", solve.Caps{Process: 2})
 	working := w.step(list[0], solve.Started{})
 	mine := w.admit(n2, solve.Caps{Process: 3})
 	before := w.events(made.ID)
-	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
+	if got, err := s.Rescue(w.ctx, n2); err != nil || len(got) != 0 {
 		t.Fatalf("rescued %d runs of a living node: %v", len(got), err)
 	}
 	w.now = w.now.Add(time.Minute)
 	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
-	got, err := s.Rescue(w.ctx, n2, w.now)
+	got, err := s.Rescue(w.ctx, n2)
 	w.ok(err)
 	if len(got) != 2 {
 		t.Fatalf("rescued %d runs, want 2", len(got))
@@ -182,14 +185,14 @@ func rescueRuns(t testing.TB, s Store) {
 	w.refused(solve.Change{Solve: made.ID, Run: working.N, Token: working.Lease.Token, Event: solve.AgentEnded{}}, solve.ErrLeaseLost)
 	w.step(got[0], solve.Adopted{})
 	w.same(mine[0], w.run(made.ID, mine[0].N))
-	if got, err := s.Rescue(w.ctx, n2, w.now); err != nil || len(got) != 0 {
+	if got, err := s.Rescue(w.ctx, n2); err != nil || len(got) != 0 {
 		t.Errorf("rescued %d runs a second time: %v", len(got), err)
 	}
 }
 
 // claimFair has one repository with many wishes and two with few.
-func claimFair(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimFair(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	var crowd []solve.Solve
 	for range 5 {
@@ -224,11 +227,11 @@ func (w *world) claimInOrder(node string, want ...solve.ID) {
 }
 
 // claimBegun: what left the queue before goes on first, however fair the queue is.
-func claimBegun(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func claimBegun(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	old, young := w.queued(repo(1)), w.queued(repo(1))
-	w.ok(s.Heartbeat(w.ctx, "short", w.now, time.Minute))
+	w.ok(s.Heartbeat(w.ctx, "short", time.Minute))
 	for _, id := range []solve.ID{old.ID, young.ID} {
 		w.same(id, w.claim("short").ID)
 		w.apply(solve.Change{Solve: id, Token: 1, Event: solve.Claimed{}})

@@ -20,8 +20,8 @@ func readPromises() []Promise {
 	}
 }
 
-func readMissing(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readMissing(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.queued(repo(1))
 	for name, read := range map[string]func() error{
 		"Solve":         func() error { _, err := s.Solve(w.ctx, "none"); return err },
@@ -32,7 +32,7 @@ func readMissing(t testing.TB, s Store) {
 		"Transcript":    func() error { _, err := s.Transcript(w.ctx, made.ID, 1); return err },
 		"Artifact":      func() error { _, err := s.Artifact(w.ctx, made.ID, "none"); return err },
 		"Effect":        func() error { _, err := s.Effect(w.ctx, "none"); return err },
-		"CommandCancel": func() error { _, err := s.CommandCancel(w.ctx, "none", "", "me", w.now); return err },
+		"CommandCancel": func() error { _, err := s.RequestCancel(w.ctx, "none", "", "me"); return err },
 		"Apply": func() error {
 			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.Aborted{}})
 			return err
@@ -46,8 +46,8 @@ func readMissing(t testing.TB, s Store) {
 	}
 }
 
-func readCopies(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readCopies(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, func(s *solve.Solve) { s.Plan.Notes = []string{"note"} })
 	before := w.dump(made.ID)
 	a := w.solve(made.ID)
@@ -55,8 +55,8 @@ func readCopies(t testing.TB, s Store) {
 	w.same(before, w.dump(made.ID))
 }
 
-func readEventsAfter(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readEventsAfter(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	all := w.events(made.ID)
 	if len(all) != 2 {
@@ -72,15 +72,15 @@ func readEventsAfter(t testing.TB, s Store) {
 	}
 }
 
-func readLive(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readLive(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	a, b, c := w.wish(repo(1)), w.wish(repo(1)), w.wish(repo(2))
 	a.ID, c.ID = "zzz", "aaa"
 	for _, one := range []solve.Solve{c, b, a} {
 		_, _, err := s.Create(w.ctx, one)
 		w.ok(err)
 	}
-	_, err := s.CommandCancel(w.ctx, b.ID, "me", "", w.now)
+	_, err := s.RequestCancel(w.ctx, b.ID, "me", "")
 	w.ok(err)
 	var ids []solve.ID
 	for _, one := range w.live() {
@@ -89,8 +89,8 @@ func readLive(t testing.TB, s Store) {
 	w.same([]solve.ID{"zzz", "aaa"}, ids)
 }
 
-func readWatch(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readWatch(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	watch := s.Watch(ctx)
@@ -120,8 +120,8 @@ func readWatch(t testing.TB, s Store) {
 	}
 }
 
-func readArtifacts(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readArtifacts(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	id := w.queued(repo(1)).ID
 	for _, text := range []string{"one", "", "a longer text"} {
 		w.ok(s.PutArtifact(w.ctx, id, "run-1.patch", []byte(text)))
@@ -140,8 +140,8 @@ func readArtifacts(t testing.TB, s Store) {
 	w.is(s.PutArtifact(w.ctx, "none", "a", nil), solve.ErrNotFound)
 }
 
-func readSpent(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func readSpent(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	began := w.now
 	spent := func(since time.Time) []solve.Spending {

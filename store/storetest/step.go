@@ -21,8 +21,8 @@ func (w *world) transcript(id solve.ID, n int) string {
 	return string(data)
 }
 
-func stepStored(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func stepStored(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, nil)
 	r := w.admit(n1, solve.Caps{})[0]
@@ -40,8 +40,8 @@ func stepStored(t testing.TB, s Store) {
 	w.same("", w.transcript(made.ID, 2))
 }
 
-func stepFenced(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func stepFenced(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	w.is(s.Step(w.ctx, made.ID, 1, 0, []byte("x\n"), solve.Progress{At: w.now}), solve.ErrLeaseLost)
 	r := w.admit(w.node("n1"), solve.Caps{})[0]
@@ -55,7 +55,7 @@ func stepFenced(t testing.TB, s Store) {
 		w.same(before, w.dump(made.ID))
 	}
 	stale()
-	list, err := s.Rescue(w.ctx, w.node("n2"), w.now)
+	list, err := s.Rescue(w.ctx, w.node("n2"))
 	w.ok(err)
 	stale()
 	w.ok(s.Step(w.ctx, made.ID, 1, list[0].Lease.Token, []byte("heir\n"), solve.Progress{Steps: 2, At: w.now}))
@@ -63,8 +63,8 @@ func stepFenced(t testing.TB, s Store) {
 	w.same("mine\nheir\n", w.transcript(made.ID, 1))
 }
 
-func stepAttempts(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func stepAttempts(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	made := w.running(repo(1), 1, nil)
 	n1 := w.node("n1")
 	r := w.step(w.admit(n1, solve.Caps{})[0], solve.Started{})
@@ -74,7 +74,7 @@ func stepAttempts(t testing.TB, s Store) {
 	w.same("", w.transcript(made.ID, 1))
 	w.ok(s.Step(w.ctx, made.ID, 1, again.Lease.Token, []byte("second\n"), solve.Progress{Steps: 1, At: w.now}))
 	w.ok(s.Leave(w.ctx, n1))
-	list, err := s.Rescue(w.ctx, w.node("n2"), w.now)
+	list, err := s.Rescue(w.ctx, w.node("n2"))
 	w.ok(err)
 	w.ok(s.Step(w.ctx, made.ID, 1, list[0].Lease.Token, []byte("third\n"), solve.Progress{Steps: 2, At: w.now}))
 	w.same("second\nthird\n", w.transcript(made.ID, 1))

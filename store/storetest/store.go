@@ -14,7 +14,8 @@ import (
 //
 // A lease is live while its node's heartbeat has not run out. A token only
 // grows. A write with an old token, or from a node whose heartbeat has run out,
-// returns solve.ErrLeaseLost and changes nothing.
+// returns solve.ErrLeaseLost and changes nothing. Leases, the order of claims and what is
+// due of a solve go by the engine's clock, never by a caller's.
 type Store interface {
 	// Intake.
 
@@ -54,9 +55,9 @@ type Store interface {
 
 	// Leases.
 
-	// Heartbeat makes or renews a node's lease until now+ttl. A node whose lease has run
+	// Heartbeat makes or renews a node's lease for the time ttl. A node whose lease has run
 	// out cannot be renewed: solve.ErrLeaseLost.
-	Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error
+	Heartbeat(ctx context.Context, node string, ttl time.Duration) error
 	// Leave ends a node's lease at once, so that others may claim its work.
 	Leave(ctx context.Context, node string) error
 	// ClaimSolve gives the node a solve that nobody live owns (token+1): first the oldest in state
@@ -64,16 +65,16 @@ type Store interface {
 	// deadline due; then, in state queued, one of the repository with the fewest other live
 	// solves (those that left the queue, or are in it and owned), and the oldest among equals.
 	// See solve.Queue. solve.ErrNotFound if there is none.
-	ClaimSolve(ctx context.Context, node string, now time.Time) (solve.Solve, error)
+	ClaimSolve(ctx context.Context, node string) (solve.Solve, error)
 	// Admit moves queued runs of running solves to dispatched (token+1, attempt+1,
 	// owned by node) while the caps and each solve's Plan.Limits.Parallel allow it: the
 	// repository with the fewest running runs goes first, then the oldest solve, then
 	// the lowest wave and N. Under solve.StopWaves no run of a wave after Solve.Wave starts.
 	// Solves whose cancel was asked for or whose deadline has passed are left out.
-	Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) ([]solve.Run, error)
+	Admit(ctx context.Context, node string, caps solve.Caps) ([]solve.Run, error)
 	// Rescue takes over (token+1, owned by node) the dispatched, working,
 	// harvesting and judging runs whose node is dead or released them, without a change of state.
-	Rescue(ctx context.Context, node string, now time.Time) ([]solve.Run, error)
+	Rescue(ctx context.Context, node string) ([]solve.Run, error)
 
 	// Writing.
 
@@ -89,11 +90,11 @@ type Store interface {
 	// no other is among them, the solve moves on as if the last had ended now.
 	// Cancelling, failing or expiring a solve also applies EventCancelled (for expiry: EventTimedOut) to all its unfinished runs.
 	Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.Run, error)
-	// CommandCancel sets the cancel flag of a live solve, ends its queued runs, and, if
+	// RequestCancel sets the cancel flag of a live solve, ends its queued runs, and, if
 	// the solve itself is queued and unclaimed, or running with no unfinished run left, cancels it. It returns the solve.
 	// For a solve in a final state it changes nothing.
 	// by is who caused it; why is a clause for people where nobody asked for it, else "".
-	CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error)
+	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
 	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
 	// The transcript is durable before the progress says so.
 	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error

@@ -1,11 +1,14 @@
 package storetest
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Promise is one sentence an engine has to keep.
 type Promise struct {
 	Name  string
-	Check func(t testing.TB, s Store)
+	Check func(t testing.TB, s Store, clock *Clock)
 }
 
 // Promises are all of them. Each is checked on a fresh store.
@@ -22,18 +25,19 @@ func Promises() []Promise {
 
 // Run checks every promise against stores made by open, which must be empty and
 // are closed here.
-func Run(t *testing.T, open func(t *testing.T) Store) {
+func Run(t *testing.T, open func(t *testing.T, now func() time.Time) Store) {
 	t.Helper()
 	for _, p := range Promises() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t)
+			clock := &Clock{}
+			s := open(t, clock.Now)
 			t.Cleanup(func() {
 				if err := s.Close(); err != nil {
 					t.Errorf("Close: %v", err)
 				}
 			})
-			p.Check(t, s)
+			p.Check(t, s, clock)
 		})
 	}
 }

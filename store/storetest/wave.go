@@ -73,8 +73,8 @@ func (w *world) unneeded(r solve.Run, reason string) {
 	w.same(solve.Run{State: solve.RunCancelled, Reason: reason, NotNeeded: true}, solve.Run{State: r.State, Reason: r.Reason, NotNeeded: r.NotNeeded})
 }
 
-func waveNone(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveNone(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	for _, rule := range []solve.StopRule{"", solve.StopAll} {
 		made := w.ruled(n1, rule, []int{0, 0, 2}, nil)
@@ -87,8 +87,8 @@ func waveNone(t testing.TB, s Store) {
 	}
 }
 
-func waveNext(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveNext(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopWaves, []int{1, 1, 2, 4}, nil)
 	w.same(1, made.Wave)
@@ -114,8 +114,8 @@ func waveNext(t testing.TB, s Store) {
 	w.gapless(made.ID)
 }
 
-func waveGreen(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveGreen(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopWaves, []int{1, 1, 1, 2, 3}, func(s *solve.Solve) { s.Plan.Limits.Parallel = 2 })
 	list := w.admit(n1, solve.Caps{})
@@ -131,8 +131,8 @@ func waveGreen(t testing.TB, s Store) {
 	w.gapless(made.ID)
 }
 
-func waveRefused(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveRefused(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopWaves, []int{1, 2}, nil)
 	after, _ := w.judged(w.admit(n1, solve.Caps{})[0], "it touches a protected path")
@@ -145,8 +145,8 @@ func waveRefused(t testing.TB, s Store) {
 	w.same(1, len(w.admit(n1, solve.Caps{})))
 }
 
-func firstGreen(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func firstGreen(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopFirstGreen, []int{0, 0, 0, 0}, func(s *solve.Solve) { s.Plan.Limits.Parallel = 2 })
 	list := w.admit(n1, solve.Caps{})
@@ -162,8 +162,8 @@ func firstGreen(t testing.TB, s Store) {
 	w.gapless(made.ID)
 }
 
-func firstGreenRequeued(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func firstGreenRequeued(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopFirstGreen, []int{0, 0}, nil)
 	list := w.admit(n1, solve.Caps{})
@@ -177,8 +177,8 @@ func firstGreenRequeued(t testing.TB, s Store) {
 	w.gapless(made.ID)
 }
 
-func waveCarried(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveCarried(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	carried := func(n, wave int) solve.Run {
 		r := w.carried(n)
@@ -199,8 +199,8 @@ func waveCarried(t testing.TB, s Store) {
 	w.ends(made.ID, solve.RunPassed, solve.RunQueued)
 }
 
-func waveEnding(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveEnding(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	soon := w.now.Add(10 * time.Minute)
 	made := w.ruled(n1, solve.StopWaves, []int{1, 2}, func(s *solve.Solve) { s.Deadline = soon })
@@ -214,7 +214,7 @@ func waveEnding(t testing.TB, s Store) {
 
 	made = w.ruled(n1, solve.StopWaves, []int{1, 2}, nil)
 	r = w.admit(n1, solve.Caps{})[0]
-	_, err := s.CommandCancel(w.ctx, made.ID, "me", "", w.now)
+	_, err := s.RequestCancel(w.ctx, made.ID, "me", "")
 	w.ok(err)
 	list := w.ends(made.ID, solve.RunDispatched, solve.RunCancelled)
 	w.same("cancelled by me", list[1].Reason)
@@ -223,8 +223,8 @@ func waveEnding(t testing.TB, s Store) {
 	w.same([]any{1, solve.StateCancelled}, []any{after.Wave, after.State})
 }
 
-func waveOrder(t testing.TB, s Store) {
-	w := newWorld(t, s)
+func waveOrder(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	made := w.ruled(n1, solve.StopWaves, []int{2, 1, 2, 1}, nil)
 	id := string(made.ID)

@@ -10,6 +10,19 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
+// Clock is the clock of an engine under test. Make a new one for each engine.
+type Clock struct {
+	now *time.Time // of the world that the engine is in; nil before there is one
+}
+
+// Now is the engine's time.
+func (c *Clock) Now() time.Time {
+	if c.now == nil {
+		return time.Now()
+	}
+	return *c.now
+}
+
 // world is a store with a clock and short ways to the states a promise begins in.
 type world struct {
 	testing.TB
@@ -19,9 +32,10 @@ type world struct {
 	n   int // solves made
 }
 
-func newWorld(t testing.TB, s Store) *world {
-	// The engine's own clock is the real one: begin there, to the second.
-	return &world{TB: t, s: s, ctx: context.Background(), now: time.Now().UTC().Truncate(time.Second)}
+func newWorld(t testing.TB, s Store, clock *Clock) *world {
+	w := &world{TB: t, s: s, ctx: context.Background(), now: clock.Now().UTC().Truncate(time.Second)}
+	clock.now = &w.now
+	return w
 }
 
 // ok ends the check if an operation failed.
@@ -48,7 +62,7 @@ func (w *world) tick() time.Time {
 // node makes a node that lives for an hour.
 func (w *world) node(name string) string {
 	w.Helper()
-	w.ok(w.s.Heartbeat(w.ctx, name, w.now, time.Hour))
+	w.ok(w.s.Heartbeat(w.ctx, name, time.Hour))
 	return name
 }
 
@@ -84,8 +98,8 @@ func (w *world) queued(r solve.Repo) solve.Solve {
 func (w *world) running(r solve.Repo, n int, set func(*solve.Solve)) solve.Solve {
 	w.Helper()
 	made := w.queued(r)
-	w.ok(w.s.Heartbeat(w.ctx, "maker", w.now, 24*time.Hour))
-	c, err := w.s.ClaimSolve(w.ctx, "maker", w.now)
+	w.ok(w.s.Heartbeat(w.ctx, "maker", 24*time.Hour))
+	c, err := w.s.ClaimSolve(w.ctx, "maker")
 	w.ok(err)
 	if c.ID != made.ID {
 		w.Fatalf("claimed %s, want %s", c.ID, made.ID)
@@ -95,7 +109,7 @@ func (w *world) running(r solve.Repo, n int, set func(*solve.Solve)) solve.Solve
 	for i := range list {
 		list[i].N = i + 1
 	}
-	s, _, err := w.s.Apply(w.ctx, solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: list}, At: w.now})
+	s, _, err := w.s.Apply(w.ctx, solve.Change{Solve: c.ID, Token: c.Lease.Token, Event: solve.BaseReady{Runs: list}})
 	w.ok(err)
 	return s
 }
@@ -115,7 +129,7 @@ func (w *world) plan(c solve.Solve, p solve.Plan, set func(*solve.Solve)) {
 
 func (w *world) admit(node string, caps solve.Caps) []solve.Run {
 	w.Helper()
-	list, err := w.s.Admit(w.ctx, node, w.now, caps)
+	list, err := w.s.Admit(w.ctx, node, caps)
 	w.ok(err)
 	return list
 }
@@ -123,9 +137,6 @@ func (w *world) admit(node string, caps solve.Caps) []solve.Run {
 // apply does a change that must succeed.
 func (w *world) apply(c solve.Change) (solve.Solve, solve.Run) {
 	w.Helper()
-	if c.At.IsZero() {
-		c.At = w.now
-	}
 	s, r, err := w.s.Apply(w.ctx, c)
 	w.ok(err)
 	return s, r
@@ -134,9 +145,6 @@ func (w *world) apply(c solve.Change) (solve.Solve, solve.Run) {
 // refused does a change that must fail with the error and change nothing.
 func (w *world) refused(c solve.Change, want error) {
 	w.Helper()
-	if c.At.IsZero() {
-		c.At = w.now
-	}
 	before := w.dump(c.Solve)
 	_, _, err := w.s.Apply(w.ctx, c)
 	w.is(err, want)

@@ -152,12 +152,12 @@ func (c *crowdRun) prepared(ctx context.Context, id solve.ID, now time.Time) err
 	for _, r := range runs {
 		plan.Experiments = append(plan.Experiments, r.Experiment)
 	}
-	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.Claimed{Plan: plan}, At: now})
+	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.Claimed{Plan: plan}})
 	if err != nil {
 		return err
 	}
 	ready := solve.Base{Branch: "main", Image: base, Test: solve.TestCommand{Command: "run-tests", Format: "exit", Source: "config"}}
-	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.BaseReady{Base: ready, Runs: runs}, At: now})
+	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.BaseReady{Base: ready, Runs: runs}})
 	return err
 }
 

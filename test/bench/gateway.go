@@ -113,7 +113,7 @@ type settles struct {
 
 func (settles) Begin(context.Context, solve.Money) error { return nil }
 func (s settles) End(context.Context, agent.Call) error {
-	return s.store.Heartbeat(s.ctx, "bench", time.Now(), time.Minute)
+	return s.store.Heartbeat(s.ctx, "bench", time.Minute)
 }
 
 // answer is the upstream: a stream that stays open until it is released, or a whole answer.

@@ -213,7 +213,7 @@ func fill(ctx context.Context, c bolt.Config) error {
 		if _, _, err := s.Create(ctx, one); err != nil {
 			return err
 		}
-		_, err := s.CommandCancel(ctx, one.ID, user, "", now)
+		_, err := s.RequestCancel(ctx, one.ID, user, "")
 		return err
 	})
 	return errors.Join(err, s.Close())

@@ -49,9 +49,9 @@ func newWorld(t *testing.T) *world {
 		},
 	}
 	var err error
-	w.store, err = bolt.Open(bolt.Config{Path: w.e.Store})
+	w.store, err = bolt.Open(bolt.Config{Path: w.e.Store, Now: func() time.Time { return w.now }})
 	w.must(err)
-	w.must(w.store.Heartbeat(t.Context(), "n", w.now, time.Hour))
+	w.must(w.store.Heartbeat(t.Context(), "n", time.Hour))
 	return w
 }
 
@@ -86,14 +86,14 @@ func (w *world) accept(guid string, intent solve.Intent) {
 
 func (w *world) apply(run int, ev solve.Event) {
 	w.t.Helper()
-	_, _, err := w.store.Apply(w.t.Context(), solve.Change{Solve: solved, Run: run, Event: ev, At: w.now})
+	_, _, err := w.store.Apply(w.t.Context(), solve.Change{Solve: solved, Run: run, Event: ev})
 	w.must(err)
 }
 
 // steps are the life of one solve; a test may stop in between or add to it.
 func (w *world) steps() []func() {
 	claim := func() {
-		_, err := w.store.ClaimSolve(w.t.Context(), "n", w.now)
+		_, err := w.store.ClaimSolve(w.t.Context(), "n")
 		w.must(err)
 	}
 	base := solve.Base{Branch: "main", SHA: "b"}
@@ -111,7 +111,7 @@ func (w *world) steps() []func() {
 		},
 		func() { w.apply(0, solve.BaseReady{Base: base, Runs: []solve.Run{{N: 1}}}) },
 		func() {
-			_, err := w.store.Admit(w.t.Context(), "n", w.now, solve.Caps{})
+			_, err := w.store.Admit(w.t.Context(), "n", solve.Caps{})
 			w.must(err)
 		},
 		func() { w.apply(1, solve.Started{}) },

@@ -63,11 +63,13 @@ func (w *world) branches() []string {
 // ago, one that ended just now, and one that waits.
 func (w *world) past() (over, fresh, waits solve.ID) {
 	w.t.Helper()
-	s, err := bolt.Open(w.cfg.Store)
+	at, c := time.Now(), w.cfg.Store
+	c.Now = func() time.Time { return at }
+	s, err := bolt.Open(c)
 	w.must(err)
 	ctx := w.t.Context()
 	end := func(age time.Duration, number int) solve.ID {
-		at := time.Now().Add(-age)
+		at = time.Now().Add(-age)
 		made := w.wish(number, at)
 		_, _, err := s.Create(ctx, made)
 		w.must(err)
@@ -75,14 +77,14 @@ func (w *world) past() (over, fresh, waits solve.ID) {
 			return made.ID
 		}
 		node := "node" + string(made.ID)
-		w.must(s.Heartbeat(ctx, node, at, time.Hour))
-		claimed, err := s.ClaimSolve(ctx, node, at)
+		w.must(s.Heartbeat(ctx, node, time.Hour))
+		claimed, err := s.ClaimSolve(ctx, node)
 		w.must(err)
 		_, _, err = s.Apply(ctx, solve.Change{
-			Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Claimed{Branch: "ai/fix-" + string(made.ID)}, At: at,
+			Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Claimed{Branch: "ai/fix-" + string(made.ID)},
 		})
 		w.must(err)
-		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, Reason: "no", At: at})
+		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, Reason: "no"})
 		w.must(err)
 		due, err := s.DueEffects(ctx, time.Now().Add(time.Hour))
 		w.must(err)

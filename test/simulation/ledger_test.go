@@ -125,8 +125,8 @@ func (l *ledger) Create(ctx context.Context, wish solve.Solve) (stored solve.Sol
 	return stored, created, err
 }
 
-func (l *ledger) CommandCancel(ctx context.Context, id solve.ID, by, why string, at time.Time) (solve.Solve, error) {
-	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.CommandCancel(ctx, id, by, why, at) })
+func (l *ledger) RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error) {
+	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.RequestCancel(ctx, id, by, why) })
 }
 
 func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (gone bool, err error) {
@@ -141,25 +141,25 @@ func (l *ledger) RenewEffect(ctx context.Context, key string, at time.Time) erro
 	return l.gate.pass("renew effect", func() error { return l.store.RenewEffect(ctx, key, at) })
 }
 
-func (l *ledger) Heartbeat(ctx context.Context, node string, now time.Time, ttl time.Duration) error {
-	return l.gate.pass("heartbeat", func() error { return l.store.Heartbeat(ctx, node, now, ttl) })
+func (l *ledger) Heartbeat(ctx context.Context, node string, ttl time.Duration) error {
+	return l.gate.pass("heartbeat", func() error { return l.store.Heartbeat(ctx, node, ttl) })
 }
 
 func (l *ledger) Leave(ctx context.Context, node string) error {
 	return l.gate.pass("leave", func() error { return l.store.Leave(ctx, node) })
 }
 
-func (l *ledger) ClaimSolve(ctx context.Context, node string, now time.Time) (s solve.Solve, err error) {
+func (l *ledger) ClaimSolve(ctx context.Context, node string) (s solve.Solve, err error) {
 	err = l.gate.may("claim solve", func() (_ bool, err error) {
-		s, err = l.store.ClaimSolve(ctx, node, now)
+		s, err = l.store.ClaimSolve(ctx, node)
 		return err == nil, err
 	})
 	return s, err
 }
 
-func (l *ledger) Admit(ctx context.Context, node string, now time.Time, caps solve.Caps) (list []solve.Run, err error) {
+func (l *ledger) Admit(ctx context.Context, node string, caps solve.Caps) (list []solve.Run, err error) {
 	err = l.gate.may("admit runs", func() (_ bool, err error) {
-		list, err = l.store.Admit(ctx, node, now, caps)
+		list, err = l.store.Admit(ctx, node, caps)
 		return len(list) > 0, err
 	})
 	if err != nil {
@@ -168,9 +168,9 @@ func (l *ledger) Admit(ctx context.Context, node string, now time.Time, caps sol
 	return list, nil
 }
 
-func (l *ledger) Rescue(ctx context.Context, node string, now time.Time) (list []solve.Run, err error) {
+func (l *ledger) Rescue(ctx context.Context, node string) (list []solve.Run, err error) {
 	err = l.gate.may("rescue runs", func() (_ bool, err error) {
-		list, err = l.store.Rescue(ctx, node, now)
+		list, err = l.store.Rescue(ctx, node)
 		return len(list) > 0, err
 	})
 	if err != nil {
