@@ -34,21 +34,21 @@ func (d *Driver) containerName(name string) string { return "yudai-" + d.deploym
 
 // create makes the container and proves that commands can run. What it made it
 // removes when it fails.
-func (d *Driver) create(ctx context.Context, p *plan) (_ *box, err error) {
+func (d *Driver) create(ctx context.Context, p *plan) (_ *handle, err error) {
 	if len(p.allow) > 0 {
 		if p.proxy, err = d.makeProxyDir(p.name); err != nil {
 			return nil, err
 		}
 	}
 	id, err := d.make(ctx, p)
-	if errdefs.IsConflict(err) && d.buryDead(ctx, p.name) {
+	if errdefs.IsConflict(err) && d.removeEnded(ctx, p.name) {
 		id, err = d.make(ctx, p)
 	}
 	if err == nil {
 		failpoint.Hit("sandbox", "open", "named")
 		err = d.start(ctx, p, id)
 	}
-	var b *box
+	var b *handle
 	if err == nil {
 		b, err = d.adopt(ctx, p, id, false)
 	}
@@ -113,8 +113,8 @@ func (d *Driver) fill(ctx context.Context, p *plan, id string) error {
 }
 
 // adopt makes the handle of a container that runs.
-func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ *box, err error) {
-	b := &box{driver: d, id: id, name: p.name, token: token()}
+func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ *handle, err error) {
+	b := &handle{driver: d, id: id, name: p.name, token: token()}
 	if len(p.allow) > 0 {
 		if b.proxy, err = d.serve(p.name, p.allow); err != nil {
 			return nil, err
@@ -161,8 +161,8 @@ func (d *Driver) undo(ctx context.Context, p *plan) error {
 	return err
 }
 
-// buryDead removes the container of that name if it ended, and reports it.
-func (d *Driver) buryDead(ctx context.Context, name string) bool {
+// removeEnded removes the container of that name if it ended, and reports it.
+func (d *Driver) removeEnded(ctx context.Context, name string) bool {
 	c, err := d.find(ctx, name)
 	if errors.Is(err, sandbox.ErrGone) {
 		return true // it went just now

@@ -45,7 +45,7 @@ type Driver struct {
 	probing sync.Map            // names of containers that show it
 
 	mu   sync.Mutex
-	live map[string]*box // by name
+	live map[string]*handle // by name
 }
 
 var (
@@ -76,7 +76,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	}
 	return &Driver{
 		config: c, book: book, deployment: book.Deployment(), log: log.With().Str(logkey.Driver, "docker").Logger(), api: api,
-		images: make(map[string][]string), live: make(map[string]*box),
+		images: make(map[string][]string), live: make(map[string]*handle),
 	}, nil
 }
 
@@ -92,7 +92,7 @@ func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, 
 	return b, nil
 }
 
-func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
+func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*handle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, erro
 	return b, nil
 }
 
-func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
+func (d *Driver) attach(ctx context.Context, name string) (*handle, error) {
 	if sandbox.CheckName(name) != nil {
 		return nil, sandbox.ErrGone
 	}
@@ -176,7 +176,7 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 		return nil, err
 	}
 	if old := d.living(name); old != nil { // our own handle: it loses the sandbox in an orderly way
-		old.lose()
+		old.giveUp()
 	}
 	if c.State.Paused { // its owner died while a base was being made of it
 		if _, err := d.api.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{}); err != nil {

@@ -18,7 +18,7 @@ import (
 func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error) {
 	failpoint.Hit("sandbox", "freeze", "before")
 	defer failpoint.Hit("sandbox", "freeze", "after")
-	b, ok := sb.(*box)
+	b, ok := sb.(*handle)
 	if !ok || b.driver != d {
 		return "", fmt.Errorf("freeze sandbox %s: it is another driver's", sb.Name())
 	}
@@ -47,7 +47,7 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 
 // commit makes the base. An image that an earlier, half-made freeze left under the
 // name is removed.
-func (d *Driver) commit(ctx context.Context, b *box) error {
+func (d *Driver) commit(ctx context.Context, b *handle) error {
 	old, err := d.base(ctx, b.name)
 	if err != nil && !errors.Is(err, sandbox.ErrGone) {
 		return err

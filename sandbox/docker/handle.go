@@ -18,8 +18,8 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
-// box is one sandbox.
-type box struct {
+// handle is one sandbox.
+type handle struct {
 	*guest.Handle
 	driver *Driver
 	id     string // the container's
@@ -38,10 +38,10 @@ type box struct {
 }
 
 var (
-	_ sandbox.Sandbox  = (*box)(nil)
-	_ sandbox.Placed   = (*box)(nil)
-	_ sandbox.Refuser  = (*box)(nil)
-	_ sandbox.Launcher = (*box)(nil)
+	_ sandbox.Sandbox  = (*handle)(nil)
+	_ sandbox.Placed   = (*handle)(nil)
+	_ sandbox.Refuser  = (*handle)(nil)
+	_ sandbox.Launcher = (*handle)(nil)
 )
 
 // environment is what follows from the network.
@@ -55,12 +55,12 @@ func environment(network bool) map[string]string {
 }
 
 // Place tells the container's id.
-func (b *box) Place() sandbox.Place {
+func (b *handle) Place() sandbox.Place {
 	return sandbox.Place{Driver: "docker", ID: b.id, HourlyUSD: b.driver.config.USDPerHour}
 }
 
 // Refused lists the hosts that the proxy refused.
-func (b *box) Refused() []string {
+func (b *handle) Refused() []string {
 	if b.proxy == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (b *box) Refused() []string {
 }
 
 // Close removes the container.
-func (b *box) Close(ctx context.Context) error {
+func (b *handle) Close(ctx context.Context) error {
 	failpoint.Hit("sandbox", "close", "before")
 	defer failpoint.Hit("sandbox", "close", "after")
 	b.End(nil)
@@ -84,19 +84,19 @@ func (b *box) Close(ctx context.Context) error {
 }
 
 // own notes that this handle has the sandbox now.
-func (b *box) own() error {
+func (b *handle) own() error {
 	return b.driver.book.Put(records.Record{Name: b.name, ID: b.id, More: map[string]string{"owner": b.token}, Created: time.Now()})
 }
 
 // owned reports whether no other handle has taken the sandbox over since. Where the
 // notes are lost it is ours.
-func (b *box) owned() bool {
+func (b *handle) owned() bool {
 	r, err := b.driver.book.Get(b.name)
 	return err != nil || r.ID != b.id || r.More["owner"] == b.token
 }
 
 // remove removes the container and everything that is noted of it, and ends the handle.
-func (b *box) remove(ctx context.Context) error {
+func (b *handle) remove(ctx context.Context) error {
 	if err := b.driver.remove(ctx, b.id); err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (b *box) remove(ctx context.Context) error {
 	return nil
 }
 
-// lose ends a handle whose sandbox another one takes over.
-func (b *box) lose() {
+// giveUp ends a handle whose sandbox another one takes over.
+func (b *handle) giveUp() {
 	b.End(nil)
 	b.ending.Lock()
 	defer b.ending.Unlock()
@@ -115,7 +115,7 @@ func (b *box) lose() {
 }
 
 // leave ends the handle and leaves the container as it is. It may be called twice.
-func (b *box) leave() {
+func (b *handle) leave() {
 	if b.ended {
 		return
 	}
@@ -128,7 +128,7 @@ func (b *box) leave() {
 	}
 }
 
-func (b *box) stopProxy() {
+func (b *handle) stopProxy() {
 	if b.proxy == nil {
 		return
 	}
@@ -139,7 +139,7 @@ func (b *box) stopProxy() {
 
 // used measures the container's own layer. The engine walks through all its
 // files, so it is not asked again at once where that took long.
-func (b *box) used(ctx context.Context) (int64, error) {
+func (b *handle) used(ctx context.Context) (int64, error) {
 	b.measuring.Lock()
 	defer b.measuring.Unlock()
 	if time.Since(b.measured) < 10*b.cost {
@@ -158,7 +158,7 @@ func (b *box) used(ctx context.Context) (int64, error) {
 }
 
 // living returns our own handle of that name, or nil.
-func (d *Driver) living(name string) *box {
+func (d *Driver) living(name string) *handle {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.live[name]
