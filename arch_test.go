@@ -240,7 +240,7 @@ func TestProductionIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 68_300
+	const most = 66_000
 	if n := tree.Total(house.Production); n > most {
 		t.Errorf("production has %d lines, more than %d: `make house` says where", n, most)
 	}
@@ -390,7 +390,7 @@ func words(page string, text string) (n int) {
 // TestManualIsShort bounds what a reader has to read.
 func TestManualIsShort(t *testing.T) {
 	t.Parallel()
-	const most = 12_200
+	const most = 12_000
 	all := 0
 	for _, page := range manual() {
 		data, err := os.ReadFile(page)
