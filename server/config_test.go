@@ -110,7 +110,7 @@ func TestProblemsOutsideTheFileAndOfItsForm(t *testing.T) {
 		"a tab":               {"server:\n\taddress: x", "c.yml:2:1: not YAML: "},
 		"a list":              {"- a", "c.yml:1:1: must be keys and values"},
 		"a word":              {"hello", "c.yml:1:1: must be keys and values"},
-		"two documents":       {"server: {}\n---\nagent: {}", "c.yml:3:6: a second document: the configuration is one"},
+		"two documents":       {"server: {}\n---\nagent: {}", "c.yml:3:6: a second document: write everything in one"},
 		"anchor":              {"server: &a\n  label: x", "anchors, aliases and tags are not read here"},
 		"alias":               {"server: {label: &x a, address: *x}", "c.yml:1:32: server.address: anchors, aliases and tags"},
 		"merge":               {"server:\n  <<: {label: x}", "c.yml:2:3: server: not a plain key"},

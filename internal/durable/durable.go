@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Unfinished is the pattern of files that are being written. One that a crash left may be removed.
+// Unfinished is the pattern of files that are being written. Those that a crash left may be removed.
 const Unfinished = ".yudai-*.tmp"
 
 // Write makes or replaces a file, readable by its owner only, so that after a crash
@@ -37,7 +37,7 @@ func Write(path string, write func(*os.File) error) (err error) {
 	return Sync(filepath.Dir(path))
 }
 
-// WriteFile is [Write] for content that is at hand.
+// WriteFile is [Write] for content in memory.
 func WriteFile(path string, data []byte) error {
 	return Write(path, func(f *os.File) error {
 		_, err := f.Write(data)

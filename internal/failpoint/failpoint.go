@@ -3,8 +3,8 @@
 // call to GitHub, model and sandbox. Such places are marked with [Hit], and the
 // faults that the campaign must notice with [Mutated].
 //
-// All of it exists only with the build tag failpoints. Without the tag the
-// functions are empty and constant, so that nothing of them is left in the program.
+// It exists only with the build tag failpoints. Without the tag the functions are
+// empty, and the compiler removes them from the program.
 //
 // With the tag the environment decides:
 //
@@ -45,9 +45,9 @@ const (
 	NoLookup Mutation = "no-lookup"
 	// NoSettle looks at once, while GitHub's lists may still lag.
 	NoSettle Mutation = "no-settle"
-	// NoTokenCheck lets writers pass whose lease is over or another's.
+	// NoTokenCheck accepts writers whose lease is over or belongs to another.
 	NoTokenCheck Mutation = "no-token-check"
-	// SweepBeforeList asks the store what lives before the sandboxes are listed.
+	// SweepBeforeList reads the live runs from the store before it lists the sandboxes.
 	SweepBeforeList Mutation = "sweep-before-list"
 )
 

@@ -1,7 +1,7 @@
-// Package strictyaml reads YAML that people write by hand into structs, and reports
-// everything that is wrong with it at once, with line and column: unknown keys with
-// the nearest known one, keys given twice, values that do not fit. Anchors, aliases,
-// tags and second documents are not read: a value stands where it is used.
+// Package strictyaml reads YAML that people write by hand into structs. It reports all
+// problems at once, with line and column: unknown keys with the nearest known one,
+// keys given twice, values that do not fit. Anchors, aliases, tags and second
+// documents are errors.
 package strictyaml
 
 import (
@@ -22,9 +22,9 @@ import (
 // with the square of their number.
 const maxDepth = 100
 
-// Decode fills the struct that into points to from a YAML file, key by key. What is
-// not in the file keeps its value; lists and maps replace theirs. several says of
-// which keys the text may have several lines. It never panics, whatever the bytes.
+// Decode fills the struct that into points to from a YAML file, key by key. Keys that
+// the file does not have keep their values; lists and maps are replaced. several says
+// which keys may have text of several lines. Decode never panics.
 func Decode(data []byte, into any, several func(path string) bool) *Problems {
 	d := decoder{&Problems{at: map[string]Place{}}, several}
 	d.document(data, reflect.ValueOf(into).Elem())
@@ -57,14 +57,14 @@ func (d decoder) document(data []byte, into reflect.Value) {
 			continue
 		}
 		if i > 0 {
-			d.Add(placeOf(doc.Body.GetToken()), "", "a second document: the configuration is one")
+			d.Add(placeOf(doc.Body.GetToken()), "", "a second document: write everything in one")
 			return
 		}
 		d.value("", doc.Body, into)
 	}
 }
 
-// parse turns a panic of the parser, which foreign bytes have caused before, into an error.
+// parse turns a panic of the parser into an error: foreign bytes have caused some.
 func parse(data []byte) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil {
@@ -74,7 +74,7 @@ func parse(data []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 }
 
-// tooDeep finds the bracket that opens one level too many. Brackets in texts count, too.
+// tooDeep finds the bracket that opens one level too many. It also counts brackets in texts.
 func tooDeep(data []byte) (at Place, deep bool) {
 	open := 0
 	at = Place{Line: 1}
@@ -171,8 +171,8 @@ func fieldsOf(v reflect.Value, into map[string]reflect.Value) (names []string) {
 	return names
 }
 
-// entries calls each for every key of a mapping, and reports what is no plain or
-// no new key.
+// entries calls each for every key of a mapping. It reports keys that are not plain or
+// that come twice.
 func (d decoder) entries(path string, node ast.Node, wanted string, each func(key string, at Place, value ast.Node)) {
 	var values []*ast.MappingValueNode
 	switch n := node.(type) {

@@ -104,8 +104,8 @@ func duration(node ast.Node, v reflect.Value) (wanted string) {
 }
 
 // badText says what is wrong with a text, "" if nothing. Only prompts and shell
-// commands have several lines; nothing has characters that people cannot see, in
-// which a value would hide another.
+// commands may have several lines. Invisible characters are refused: they can hide
+// another value.
 func badText(s string, lines bool) string {
 	most := maxText
 	if lines {
@@ -121,7 +121,7 @@ func badText(s string, lines bool) string {
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) || hides(r) {
-			return fmt.Sprintf("holds the character U+%04X, which cannot be seen; take it out", r)
+			return fmt.Sprintf("holds the character U+%04X, which cannot be seen; remove it", r)
 		}
 	}
 	return ""

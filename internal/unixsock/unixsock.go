@@ -13,10 +13,10 @@ import (
 // Name is the socket's in its directory.
 const Name = "sock"
 
-// Listen makes the socket in an existing directory, and opens both to everybody who can
-// see them: the directory's parent is to be private. The socket of a dead owner is
-// replaced. The path goes through a descriptor because that of a socket is limited to
-// 107 bytes.
+// Listen makes the socket in an existing directory and lets everybody use both who can
+// see them: the directory's parent must be private. It replaces the socket of a dead
+// owner. The path goes through a descriptor, because the path of a socket is limited
+// to 107 bytes.
 func Listen(dir string) (net.Listener, error) {
 	if err := os.Remove(filepath.Join(dir, Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove an old socket: %w", err)
