@@ -6,8 +6,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// The identifiers of our buttons. Which solve or run is meant is told by the
-// external id of the check run they stand on.
+// The identifiers of our buttons. The external id of their check run names the solve and
+// the run.
 const (
 	ButtonCancel = "cancel"
 	ButtonRetry  = "retry"

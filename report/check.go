@@ -8,8 +8,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Conclusions of our check runs. There is no failure among them: a check run
-// colours the commit it stands on, and that we found no patch says nothing about the commit.
+// Conclusions of our check runs. None is a failure: a check run colours its commit, and
+// a missing patch says nothing about that commit.
 const (
 	ConclusionSuccess   = "success"
 	ConclusionNeutral   = "neutral"
@@ -50,7 +50,7 @@ func CheckOf(v View) Check {
 	return c.bounded(summary.String(), text.String())
 }
 
-// RunCheckOf is the check run of run n. A run that never came to be is told as such.
+// RunCheckOf is the check run of run n. It says so if the run never started.
 func RunCheckOf(v View, n int) Check {
 	r, exists := v.run(n)
 	c := Check{Name: runCheckName(r), Status: "queued", Title: v.runTitle(r, exists), Actions: v.runActions(n)}
@@ -175,7 +175,7 @@ func runDetails(r solve.Run) string {
 	return b.String()
 }
 
-// fileList tells each changed file with its lines.
+// fileList lists the changed files with their line counts.
 func fileList(files []solve.FileChange, n int) string {
 	var b strings.Builder
 	for _, f := range files[:min(n, len(files))] {

@@ -35,7 +35,8 @@ func FinalComment(v View) string {
 	var b strings.Builder
 	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectFinal)) + "\n")
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
-		paragraph(&b, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.", v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
+		paragraph(&b, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.",
+			v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
 		paragraph(&b, v.facts(best))
 		paragraph(&b, v.why())
 	} else {
@@ -130,7 +131,7 @@ func RunningText(v View) string {
 		" Stop it with the comment `/yudai cancel`, then ask again.", MaxComment)
 }
 
-// RefusedText is what somebody without the right to ask is told; permission is
+// RefusedText answers somebody without the permission to ask; permission is
 // GitHub's word for what they have. It has no Markdown in it, so it can be a solve's reason.
 func RefusedText(login, permission string) string {
 	has := "has no access to this repository"
@@ -270,7 +271,7 @@ func withinLimit(text string, limit int) string {
 	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest is left out: GitHub accepts no longer text.*")
 }
 
-// continues says from which solve this one goes on, and what for; "" for most.
+// continues names the solve that this one continues, and why; "" for most.
 func (v View) continues() string {
 	f := v.Solve.Follows
 	if f == nil {

@@ -13,7 +13,9 @@ import (
 // a record without a decision agrees with nothing.
 func Explain(rec solve.Record) (text string, same bool) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Solve %s of %s, issue %d: %s\n", solve.OneLine(string(rec.Solve.ID)), solve.OneLine(rec.Solve.Repo.String()), rec.Solve.Issue.Number, solve.Clip(solve.OneLine(rec.Solve.Issue.Title), 100))
+	s := rec.Solve
+	fmt.Fprintf(&b, "Solve %s of %s, issue %d: %s\n", solve.OneLine(string(s.ID)), solve.OneLine(s.Repo.String()),
+		s.Issue.Number, solve.Clip(solve.OneLine(s.Issue.Title), 100))
 
 	stored := rec.Solve.Decision
 	d := solve.Decide(rec.Solve, rec.Runs, rec.Rule())

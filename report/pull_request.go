@@ -44,7 +44,8 @@ func CommitMessage(v View) string {
 		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
 	}
 	if r, ok := v.champion(); ok {
-		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N), solve.Clip(plainLine(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N),
+			solve.Clip(plainLine(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
 		if s := plainLine(r.Experiment.Strategy); s != "" {
 			b.WriteString(", strategy " + solve.Clip(s, 80))
 		}

@@ -9,12 +9,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// zwsp stands between a sign that GitHub acts on and the letters behind it. It
-// is invisible to people, and keeps a mention from being one.
+// zwsp separates a sign that GitHub acts on from the letters behind it: people do not
+// see it, and it turns a mention into text.
 const zwsp = "\u200b"
 
-// Sanitize makes a foreign text safe to stand in Markdown that goes out under
-// our name: one line in which nothing is a mention, an issue reference, a
+// Sanitize makes a foreign text safe for Markdown that we publish: one line in
+// which nothing is a mention, an issue reference, a
 // closing keyword's target, a link, an image, HTML, code, a heading or a table.
 // People read the same words as in the source.
 func Sanitize(s string) string {

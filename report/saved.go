@@ -6,7 +6,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// saved tells what the stop rule left out, "" if it was nothing.
+// saved is what the stop rule saved, "" if nothing.
 func (v View) saved() string {
 	s := solve.SavedBy(v.Runs)
 	var text string
@@ -35,7 +35,7 @@ func (v View) savedSentence() string {
 	return ""
 }
 
-// neverStarted says whether the run of that number was never started because it was not needed.
+// neverStarted says whether the run did not start because it was not needed.
 func (v View) neverStarted(n int) bool {
 	r, _ := v.run(n)
 	return r.NotNeeded && r.Attempt == 0

@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// testsText tells a verdict's counts: per test where there are any, else the outcome.
+// testsText is a verdict in words: the counts of tests if there are any, else the outcome.
 func testsText(r solve.Run) string {
 	v := r.Verdict
 	if v == nil || r.Candidate != nil && r.Candidate.Refused != "" {
@@ -76,7 +76,7 @@ func (v View) stateText(r solve.Run) string {
 	}
 }
 
-// whyNot says in foreign, unsafe text why a run is not the champion, "" while that is open.
+// whyNot says why a run is not the champion, "" while that is open. The text is unsafe.
 func (v View) whyNot(r solve.Run) string {
 	d := v.Solve.Decision
 	switch {
@@ -150,7 +150,7 @@ func (v View) facts(r solve.Run) string {
 	return b.String()
 }
 
-// repeatAndWave tells the repeat and the wave of a run, where there are several.
+// repeatAndWave adds the repeat and the wave of a run, where there are several.
 func (v View) repeatAndWave(r solve.Run, fact func(name, value string)) {
 	if v.repeated() {
 		fact("Repeat", strconv.Itoa(r.Experiment.Repeat))
@@ -235,7 +235,7 @@ func (v View) picked(best solve.Run) string {
 	return text
 }
 
-// against says in foreign, unsafe text why the champion ranks before another
+// against says, in unsafe text, why the champion ranks before another
 // run: what became of a run that could not win, else the criterion and both values.
 func (v View) against(c solve.Comparison) string {
 	loser, _ := v.run(c.Loser)

@@ -33,7 +33,7 @@ type Check struct {
 // characters at most, Description 40, Identifier 20.
 type Action struct{ Label, Description, Identifier string }
 
-// runs are the runs by number, whatever order the view has.
+// runs are the runs in the order of their numbers.
 func (v View) runs() []solve.Run {
 	return slices.SortedFunc(slices.Values(v.Runs), func(a, b solve.Run) int { return cmp.Compare(a.N, b.N) })
 }
@@ -197,7 +197,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// queueText says where a solve stands that waits to be claimed.
+// queueText is the place of a waiting solve in the queue.
 func queueText(s solve.Solve) string {
 	if s.Place == 0 {
 		return "Waiting in the queue."
