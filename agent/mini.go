@@ -189,7 +189,7 @@ func (r *run) submit(ctx context.Context, left []action, submission string) *end
 	if r.mini.cfg.Mode == ModeTools {
 		r.answerNotExecuted(left)
 	}
-	r.checkTree(ctx) // a tree that cannot be read any more takes nothing from the submission
+	r.checkTree(ctx) // the submission counts even if the tree cannot be read
 	return &ending{exit: ExitSubmitted, reason: "the agent submitted its work", submission: submission}
 }
 

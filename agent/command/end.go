@@ -31,8 +31,8 @@ func (r *run) interrupted(ctx context.Context) agent.Result {
 	return r.stop(ctx, res)
 }
 
-// stop ends a program before its time. The decision is stored first, in the sandbox: if
-// this owner dies now, the next one finds a program that ended without a word.
+// stop ends a program early. It first stores the decision in the sandbox: if this owner
+// dies now, the next one finds a program that ended without an exit status.
 func (r *run) stop(ctx context.Context, res agent.Result) agent.Result {
 	ctx, cancel := agent.SaveContext(ctx)
 	defer cancel()
@@ -212,7 +212,7 @@ func (r *run) lost(ctx context.Context, err error) agent.Result {
 
 func isStart(err error) bool { _, ok := errors.AsType[startError](err); return ok }
 
-// isLost says that the run is somebody else's.
+// isLost says that the run belongs to another owner.
 func isLost(err error) bool {
 	return errors.Is(err, agent.ErrSave) && errors.Is(err, solve.ErrLeaseLost)
 }

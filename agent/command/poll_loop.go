@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
-// errLost says that the program went without a word.
+// errLost says that the program is gone without an exit status.
 var errLost = fmt.Errorf("%w with the sandbox's processes", agent.ErrProgramLost)
 
 const (
@@ -29,7 +29,7 @@ type timing struct {
 	dirty              bool // calls were made since the tree was compared
 }
 
-// pollLoop polls the program until it ends, meets a limit, or is not ours any more.
+// pollLoop polls the program until it ends, reaches a limit, or belongs to another owner.
 func (r *run) pollLoop(ctx context.Context) agent.Result {
 	now := time.Now()
 	r.timing = timing{began: now, wait: soonest, collected: now, alive: now, dirty: r.begun}

@@ -77,7 +77,7 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 		Request: c.request.text(c.g.token(c.session.run), c.up), Response: c.reply.text(c.g.token(c.session.run), c.up),
 	})
 	if err != nil {
-		c.g.log.Warn().Err(err).Str(logkey.Run, c.session.run).Msg("call of a run could not be settled")
+		c.g.log.Warn().Err(err).Str(logkey.Run, c.session.run).Msg("call of a run could not be stored")
 	}
 	c.report(outcome, u, estimated)
 	c.log(outcome, failure)

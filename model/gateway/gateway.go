@@ -1,11 +1,11 @@
-// Package gateway is the way of agents that are programs of their own to their models: a
-// reverse proxy for the APIs of OpenAI and Anthropic that holds the keys, lets a run call
-// the one model of its experiment, says with which temperature, counts what is used, and
-// stops when the money is gone or the run is over.
+// Package gateway is a reverse proxy through which agents that are programs of their own
+// call their models by the APIs of OpenAI and Anthropic. It holds the keys, lets a run call
+// the one model of its experiment, sets the temperature, counts the usage, and stops when
+// the budget is used up or the run is over.
 //
-// Every run has a [agent.GatewaySession] of its own, with a token that is good for nothing else. A
-// request goes on byte for byte, but for the members of its JSON object that the
-// experiment decides; docs/gateway.md tells which those are. An answer comes back byte
+// Every run has a [agent.GatewaySession] of its own, with a token that is valid for it only. A
+// request goes on byte for byte, except for the members of its JSON object that the
+// experiment decides; docs/gateway.md lists them. An answer comes back byte
 // for byte.
 package gateway
 
@@ -162,13 +162,13 @@ func (g *Gateway) Socket(run string) (dir string, err error) {
 	return dir, nil
 }
 
-// Open opens the run's session, until the func is called: then its calls are ended and
-// settled before it returns, and from then on its token is worth nothing. A run of the
-// same name gets the same token and the same address again, after a restart, too; a session
-// that is open already passes to the new owner.
+// Open opens the run's session. The func closes it: it cancels the session's calls, waits
+// until they are counted, and makes the token invalid. A run of the same name gets the same
+// token and address again, also after a restart; a session that is open already passes to
+// the new owner.
 //
-// While the run is not over and its session not open, because this process has stopped or
-// the next one has not come to it yet, its calls are told to come again.
+// While a run is not over but has no open session (yudai has stopped, or has not reached
+// the run yet), its calls are told to come again.
 func (g *Gateway) Open(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance) (agent.GatewaySession, func(), error) {
 	address, err := g.address(run, where)
 	if err != nil {
@@ -196,7 +196,7 @@ func (g *Gateway) Open(run string, where agent.GatewayAccess, x solve.Experiment
 // openMarker is the file that says that a run has begun and is not over.
 func (g *Gateway) openMarker(run string) string { return filepath.Join(g.dir, run+".open") }
 
-// closeSession closes a session for good. One that another owner has, or may have, stays.
+// closeSession closes a session for good, unless another owner has or may have it.
 func (g *Gateway) closeSession(s *session) {
 	s.close(agent.ErrRunOver)
 	s.calls.Wait()

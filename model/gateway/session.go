@@ -12,10 +12,10 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// errNotOpen says that the run is not over, but not here: another owner has it, or will.
+// errNotOpen says that the run continues, but another owner has it or will have it.
 var errNotOpen = errors.New("the run is not open here now")
 
-// session is one run's way through.
+// session is one run's access to the gateway.
 type session struct {
 	run       string
 	where     agent.GatewayAccess
@@ -23,10 +23,10 @@ type session struct {
 	allowance agent.Allowance
 	room      *semaphore.Weighted // bytes of requests
 
-	calls sync.WaitGroup // that are under way
+	calls sync.WaitGroup // the running ones
 
 	mu      sync.Mutex
-	closed  error // why no call is let in any more
+	closed  error // why calls are refused; nil while the session is open
 	running map[*context.CancelCauseFunc]struct{}
 	usage   solve.Usage
 	lastErr error
@@ -37,7 +37,7 @@ type session struct {
 // next ones wait. Of usual requests that is thousands.
 const requestsHeld = 4
 
-// newSession makes a session for requests of so many bytes at most.
+// newSession makes a session whose requests have at most so many bytes.
 func newSession(run string, where agent.GatewayAccess, x solve.Experiment, a agent.Allowance, request int64) *session {
 	return &session{
 		run: run, where: where, x: x, allowance: a, room: semaphore.NewWeighted(requestsHeld * request),
@@ -45,7 +45,7 @@ func newSession(run string, where agent.GatewayAccess, x solve.Experiment, a age
 	}
 }
 
-// begin lets a call in, which cancel ends when the session closes.
+// begin registers a call; cancel ends it when the session closes.
 func (s *session) begin(cancel context.CancelCauseFunc) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,7 @@ func (s *session) begin(cancel context.CancelCauseFunc) (done func(), err error)
 	}, nil
 }
 
-// close lets nobody in any more and ends the calls that are under way. It does not wait
-// for them.
+// close refuses further calls and cancels the running ones. It does not wait for them.
 func (s *session) close(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +98,7 @@ func (s *session) book(ctx context.Context, c agent.Call) error {
 	return err
 }
 
-// setLastError keeps what went wrong last; nil says that nothing did.
+// setLastError stores the error of the last call; nil if it succeeded.
 func (s *session) setLastError(lastErr error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
