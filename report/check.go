@@ -131,7 +131,7 @@ func (v View) runSummary(r solve.Run) string {
 	fact("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
 	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
 	if cost := r.SandboxCost(); cost > 0 {
-		fact("Sandboxes", cost.String()+onDrivers(r.Stays))
+		fact("Sandboxes", cost.String()+onDrivers(r.SandboxUses))
 	}
 	if r.Attempt > 1 {
 		fact("Attempt", strconv.Itoa(r.Attempt))

@@ -15,9 +15,9 @@ func TestSandboxCostIsShownWhereItIsNotZero(t *testing.T) {
 	t.Parallel()
 	paid := func(hourly solve.Money) report.View {
 		v := sample(solve.StateSolved)
-		v.Solve.Base.Stays = []solve.Stay{{Phase: "prepare", Driver: "prime", Hourly: hourly, Opened: v.Solve.Started, Closed: v.Solve.Started.Add(time.Hour)}}
+		v.Solve.Base.SandboxUses = []solve.SandboxUse{{Phase: "prepare", Driver: "prime", Hourly: hourly, Opened: v.Solve.Started, Closed: v.Solve.Started.Add(time.Hour)}}
 		for i := range v.Runs {
-			v.Runs[i].Stays = []solve.Stay{{Phase: "work", Driver: "e2b", Hourly: hourly, Opened: v.Solve.Started, Closed: v.Solve.Started.Add(time.Hour)}}
+			v.Runs[i].SandboxUses = []solve.SandboxUse{{Phase: "work", Driver: "e2b", Hourly: hourly, Opened: v.Solve.Started, Closed: v.Solve.Started.Add(time.Hour)}}
 		}
 		return v
 	}

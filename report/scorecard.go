@@ -140,7 +140,7 @@ func (v View) facts(r solve.Run) string {
 		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
-		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.Stays)))
+		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.SandboxUses)))
 	}
 	if text := v.saved(); text != "" {
 		fact("Saved", text)
@@ -161,9 +161,9 @@ func (v View) repeatAndWave(r solve.Run, fact func(name, value string)) {
 }
 
 // onDrivers names the drivers of sandboxes: ", on e2b and local"; "" for none.
-func onDrivers(stays []solve.Stay) string {
+func onDrivers(uses []solve.SandboxUse) string {
 	var names []string
-	for _, s := range stays {
+	for _, s := range uses {
 		if name := codeSpan(s.Driver); !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -171,8 +171,8 @@ type Base struct {
 	// Report counts the base's own results; the tests themselves are the artifact "base-report".
 	Report   Counts        `json:"report"`
 	Duration time.Duration `json:"duration"`
-	// Stays are the sandboxes it was made in.
-	Stays []Stay `json:"stays,omitempty"`
+	// SandboxUses are the sandboxes it was made in.
+	SandboxUses []SandboxUse `json:"stays,omitempty"`
 }
 
 // TestCommand is how the repository's tests are run and read.
@@ -301,8 +301,8 @@ type Run struct {
 	Attempt   int    `json:"attempt"` // 1 for the first; 0 if it was never started
 	Lease     Lease  `json:"lease"`
 	Sandbox   string `json:"sandbox,omitempty"` // name of the working sandbox of this attempt
-	// Stays are the sandboxes of all its attempts, in the order in which they were opened.
-	Stays []Stay `json:"stays,omitempty"`
+	// SandboxUses are the sandboxes of all its attempts, in the order in which they were opened.
+	SandboxUses []SandboxUse `json:"stays,omitempty"`
 
 	Progress Progress `json:"progress"`
 	// Exit is the agent's own exit status (Submitted, LimitsExceeded, ...).
@@ -406,8 +406,8 @@ type Change struct {
 	Event Event
 	// Reason is kept with the event, and as the record's reason if the new state is final.
 	Reason string
-	// Stays are the sandboxes of a run so far; nil leaves those that are stored.
-	Stays []Stay
+	// SandboxUses are the sandboxes of a run so far; nil leaves those that are stored.
+	SandboxUses []SandboxUse
 }
 
 // Caps bound how many runs are admitted at a time; 0 means no bound.

@@ -157,8 +157,8 @@ func (t *Transition) moveRunOf(r Run, token uint64, c Change) error {
 	before, from := r, r.State
 	r.Lease.Token = token
 	setRun(&r, c.Event, t.at)
-	if c.Stays != nil {
-		r.Stays = c.Stays
+	if c.SandboxUses != nil {
+		r.SandboxUses = c.SandboxUses
 	}
 	r.State = to
 	if !to.Active() {

@@ -27,8 +27,8 @@ func TestFallbackFromTheStart(t *testing.T) {
 		if n := w.machine.count(installCommand); n != 1 {
 			w.Errorf("installed %d times", n)
 		}
-		if runs[0].Stays[0].Driver != "two" {
-			w.Errorf("the run was in %+v", runs[0].Stays)
+		if runs[0].SandboxUses[0].Driver != "two" {
+			w.Errorf("the run was in %+v", runs[0].SandboxUses)
 		}
 		w.driver.SetFault(nil)
 	})
@@ -70,7 +70,7 @@ func TestFallbackForSome(t *testing.T) {
 		for _, r := range w.ends(id, solve.RunPassed, solve.RunPassed, solve.RunPassed) {
 			want := map[int]string{1: "one one", 2: "two one", 3: "two two"}[r.N]
 			var got []string
-			for _, s := range r.Stays {
+			for _, s := range r.SandboxUses {
 				if s.Phase != "prepare" {
 					got = append(got, s.Driver)
 				}
@@ -99,8 +99,8 @@ func TestFallbackLosesAMachine(t *testing.T) {
 		w.driver.Kill(w.run1(id).Sandbox)
 		w.final(id, solve.StateSolved)
 		r := w.ends(id, solve.RunPassed)[0]
-		if r.Attempt != 2 || r.Stays[len(r.Stays)-1].Driver != "two" {
-			w.Errorf("attempt %d in %+v", r.Attempt, r.Stays)
+		if r.Attempt != 2 || r.SandboxUses[len(r.SandboxUses)-1].Driver != "two" {
+			w.Errorf("attempt %d in %+v", r.Attempt, r.SandboxUses)
 		}
 		w.driver.SetFault(nil)
 		_, err := w.driver.Sweep(w.Context(), func(sandbox.Info) bool { return false })

@@ -39,14 +39,14 @@ func TestSandboxesAreBooked(t *testing.T) {
 		id := w.ask(with("slower"))
 		s := w.final(id, solve.StateSolved)
 		r := w.ends(id, solve.RunPassed)[0]
-		if len(s.Base.Stays) != 2 || !near(s.Base.SandboxCost(), 3.6, 100*time.Second) {
-			w.Errorf("the base cost %s: %+v", s.Base.SandboxCost(), s.Base.Stays)
+		if len(s.Base.SandboxUses) != 2 || !near(s.Base.SandboxCost(), 3.6, 100*time.Second) {
+			w.Errorf("the base cost %s: %+v", s.Base.SandboxCost(), s.Base.SandboxUses)
 		}
-		if len(r.Stays) != 2 || r.Stays[0].Phase != "work" || r.Stays[1].Phase != "judge" || r.Stays[0].ID != "fake-"+r.Sandbox {
-			w.Errorf("stays %+v", r.Stays)
+		if len(r.SandboxUses) != 2 || r.SandboxUses[0].Phase != "work" || r.SandboxUses[1].Phase != "judge" || r.SandboxUses[0].ID != "fake-"+r.Sandbox {
+			w.Errorf("stays %+v", r.SandboxUses)
 		}
-		if !near(r.SandboxCost(), 3.6, 260*time.Second) || r.Stays[0].Closed.After(r.Stays[1].Opened) {
-			w.Errorf("the run cost %s: %+v", r.SandboxCost(), r.Stays)
+		if !near(r.SandboxCost(), 3.6, 260*time.Second) || r.SandboxUses[0].Closed.After(r.SandboxUses[1].Opened) {
+			w.Errorf("the run cost %s: %+v", r.SandboxCost(), r.SandboxUses)
 		}
 		if all := solve.SandboxCost(s, w.runs(id)); all != s.Base.SandboxCost()+r.SandboxCost() || s.Plan.Limits.SolveMoney != 10_000_000 {
 			w.Errorf("all cost %s", all)
@@ -64,23 +64,23 @@ func TestSandboxesAreBookedThroughACrash(t *testing.T) {
 		a := w.start("a")
 		id := w.ask(with("slowly"))
 		w.steps(id, 3)
-		opened := w.run1(id).Stays[0].Opened
+		opened := w.run1(id).SandboxUses[0].Opened
 		a.kill()
 		b := w.start("b")
 		w.steps(id, 6)
-		if got := w.run1(id); len(got.Stays) != 1 || !got.Stays[0].Opened.Equal(opened) || got.SandboxCost() == 0 {
-			w.Errorf("after the first crash: %+v, %s", got.Stays, got.SandboxCost())
+		if got := w.run1(id); len(got.SandboxUses) != 1 || !got.SandboxUses[0].Opened.Equal(opened) || got.SandboxCost() == 0 {
+			w.Errorf("after the first crash: %+v, %s", got.SandboxUses, got.SandboxCost())
 		}
 		b.kill()
 		w.lose(id)
 		w.start("c")
 		w.final(id, solve.StateSolved)
 		r := w.ends(id, solve.RunPassed)[0]
-		if len(r.Stays) != 3 || r.Attempt != 2 {
-			w.Fatalf("attempt %d, stays %+v", r.Attempt, r.Stays)
+		if len(r.SandboxUses) != 3 || r.Attempt != 2 {
+			w.Fatalf("attempt %d, stays %+v", r.Attempt, r.SandboxUses)
 		}
 		var booked time.Duration
-		for _, s := range r.Stays {
+		for _, s := range r.SandboxUses {
 			if s.Closed.Before(s.Opened) {
 				w.Errorf("not closed: %+v", s)
 			}

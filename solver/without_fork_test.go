@@ -183,8 +183,8 @@ func TestForklessFallback(t *testing.T) {
 		id := w.ask(times(2))
 		w.final(id, solve.StateSolved)
 		for _, r := range w.ends(id, solve.RunPassed, solve.RunPassed) {
-			if want := map[int]string{1: "one", 2: "two"}[r.N]; r.Attempt != 1 || r.Stays[0].Driver != want {
-				w.Errorf("run %d, attempt %d: %+v", r.N, r.Attempt, r.Stays)
+			if want := map[int]string{1: "one", 2: "two"}[r.N]; r.Attempt != 1 || r.SandboxUses[0].Driver != want {
+				w.Errorf("run %d, attempt %d: %+v", r.N, r.Attempt, r.SandboxUses)
 			}
 		}
 		if n := w.machine.count(installCommand); n != 3 {

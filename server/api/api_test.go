@@ -356,10 +356,10 @@ func TestStatusTellsEverything(t *testing.T) {
 		{
 			N: 1, Experiment: solve.Experiment{Agent: "mini", Model: "gpt-5-mini", Temperature: &warm, Strategy: "plain", Repeat: 1},
 			State: solve.RunPassed, Attempt: 1, Exit: "Submitted", AgentTime: 90 * time.Second,
-			Progress:  solve.Progress{Steps: 5, Edits: 2, Usage: solve.Usage{Cost: 250_000}},
-			Stays:     []solve.Stay{{Phase: "work", Driver: "e2b", Hourly: 500_000, Opened: noon(), Closed: noon().Add(time.Hour)}},
-			Candidate: &solve.Candidate{Files: []solve.FileChange{{}, {}}, Added: 3, Deleted: 1},
-			Verdict:   &solve.Verdict{Outcome: solve.Passed, Reason: "1 fixed", Fixed: 1, NewPass: 2},
+			Progress:    solve.Progress{Steps: 5, Edits: 2, Usage: solve.Usage{Cost: 250_000}},
+			SandboxUses: []solve.SandboxUse{{Phase: "work", Driver: "e2b", Hourly: 500_000, Opened: noon(), Closed: noon().Add(time.Hour)}},
+			Candidate:   &solve.Candidate{Files: []solve.FileChange{{}, {}}, Added: 3, Deleted: 1},
+			Verdict:     &solve.Verdict{Outcome: solve.Passed, Reason: "1 fixed", Fixed: 1, NewPass: 2},
 		},
 		{N: 2, Experiment: solve.Experiment{Agent: "mini", Model: "o3", MaxEdits: 5, Strategy: "plain", Repeat: 1}, State: solve.RunError, Reason: "no answer", Attempt: 2, Progress: solve.Progress{Usage: solve.Usage{Cost: 500_000}}},
 	}

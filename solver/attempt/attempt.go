@@ -111,7 +111,7 @@ func (a *Attempt) stages(ctx context.Context, orphan bool) error {
 	if a.solve, err = a.with.Store.Solve(last, a.run.Solve); err != nil {
 		return err
 	}
-	a.usage = sandboxes.NewRecorder(a.run.Stays)
+	a.usage = sandboxes.NewRecorder(a.run.SandboxUses)
 	if orphan {
 		if ok, err := a.takeOver(ctx); err != nil || !ok {
 			return err
@@ -151,7 +151,7 @@ func (a *Attempt) apply(ctx context.Context, ev solve.Event, reason string) erro
 		a.usage.Closed()
 	}
 	s, r, err := a.with.Store.Apply(ctx, solve.Change{
-		Solve: a.run.Solve, Run: a.run.N, Token: a.run.Lease.Token, Event: ev, Reason: reason, Stays: a.usage.Used(),
+		Solve: a.run.Solve, Run: a.run.N, Token: a.run.Lease.Token, Event: ev, Reason: reason, SandboxUses: a.usage.Used(),
 	})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (p *Planner) earlierPlan(ctx context.Context, s solve.Solve) (solve.Plan, s
 func (p *Planner) EarlierBase(ctx context.Context, s solve.Solve) (solve.Base, error) {
 	of, err := p.earlier(ctx, s)
 	base := of.Base
-	base.Image, base.Duration, base.Stays = "", 0, nil
+	base.Image, base.Duration, base.SandboxUses = "", 0, nil
 	return base, err
 }
 

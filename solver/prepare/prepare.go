@@ -115,7 +115,7 @@ func (p *Preparer) Prepare(ctx context.Context, s solve.Solve) (solve.Base, erro
 	}
 	base := s.Base
 	base.Image, base.Install, base.Test = image, setup.Install, setup.Test
-	base.Report, base.Duration, base.Stays = report.Counts, time.Since(began), b.usage.Used()
+	base.Report, base.Duration, base.SandboxUses = report.Counts, time.Since(began), b.usage.Used()
 	return base, nil
 }
 

@@ -11,14 +11,14 @@ import (
 
 // Recorder records the sandboxes that one piece of work opens, one after the other: where
 // they are, how long they are open, and at what price.
-type Recorder struct{ used []solve.Stay }
+type Recorder struct{ used []solve.SandboxUse }
 
 // NewRecorder continues what was recorded before.
-func NewRecorder(used []solve.Stay) *Recorder { return &Recorder{used} }
+func NewRecorder(used []solve.SandboxUse) *Recorder { return &Recorder{used} }
 
 func (r *Recorder) opened(d sandbox.Driver, sb sandbox.Sandbox, phase string) {
 	place := PlaceOf(d, sb)
-	r.used = append(r.used, solve.Stay{
+	r.used = append(r.used, solve.SandboxUse{
 		Phase: phase, Driver: place.Driver, ID: place.ID, Hourly: solve.Money(math.Round(place.HourlyUSD * 1e6)), Opened: time.Now(),
 	})
 }
@@ -34,4 +34,4 @@ func (r *Recorder) Closed() {
 }
 
 // Used returns what was recorded.
-func (r *Recorder) Used() []solve.Stay { return slices.Clone(r.used) }
+func (r *Recorder) Used() []solve.SandboxUse { return slices.Clone(r.used) }

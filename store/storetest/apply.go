@@ -115,10 +115,10 @@ func applySet(t testing.TB, s Store, clock *Clock) {
 	made := w.running(repo(1), 1, nil)
 	r := w.admit(n1, solve.Caps{})[0]
 	before := w.solve(made.ID)
-	stays := []solve.Stay{{Phase: "work", Driver: "local", Opened: w.now}}
-	got, run := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Started{Sandbox: "box"}, Stays: stays})
+	stays := []solve.SandboxUse{{Phase: "work", Driver: "local", Opened: w.now}}
+	got, run := w.apply(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: solve.Started{Sandbox: "box"}, SandboxUses: stays})
 	want := r
-	want.State, want.Sandbox, want.Stays, want.Started = solve.RunWorking, "box", stays, w.now
+	want.State, want.Sandbox, want.SandboxUses, want.Started = solve.RunWorking, "box", stays, w.now
 	w.same(want, run)
 	w.same(want, w.run(made.ID, 1))
 	before.Seq++

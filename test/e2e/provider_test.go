@@ -132,8 +132,8 @@ func fallbackTakesOver(t *testing.T) {
 			if v.Solve.State != solve.StateSolved {
 				t.Errorf("the solve is %s (%s): %s", v.Solve.State, v.Solve.Reason, states(v))
 			}
-			if r := v.Runs[v.Solve.Decision.Champion-1]; !slices.ContainsFunc(r.Stays, func(s solve.Stay) bool { return s.Driver == "local" }) {
-				t.Errorf("the champion was never in local: %+v", r.Stays)
+			if r := v.Runs[v.Solve.Decision.Champion-1]; !slices.ContainsFunc(r.SandboxUses, func(s solve.SandboxUse) bool { return s.Driver == "local" }) {
+				t.Errorf("the champion was never in local: %+v", r.SandboxUses)
 			}
 		})
 	}

@@ -2,8 +2,8 @@ package solve
 
 import "time"
 
-// Stay is one sandbox as a solve used it: where, for how long, and at what price.
-type Stay struct {
+// SandboxUse is one sandbox as a solve used it: where, for how long, and at what price.
+type SandboxUse struct {
 	Phase  string `json:"phase"` // "prepare", "work", "judge"
 	Driver string `json:"driver"`
 	// ID is the provider's own id of the sandbox, "" where there is none.
@@ -16,16 +16,16 @@ type Stay struct {
 }
 
 // cost is the price of the time until it was closed, else until then.
-func (s Stay) cost(then time.Time) Money {
+func (s SandboxUse) cost(then time.Time) Money {
 	if !s.Closed.IsZero() {
 		then = s.Closed
 	}
 	return s.Hourly * Money(max(0, then.Sub(s.Opened).Milliseconds())) / Money(time.Hour.Milliseconds())
 }
 
-func stayCost(stays []Stay, then time.Time) Money {
+func sandboxCost(uses []SandboxUse, then time.Time) Money {
 	var sum Money
-	for _, s := range stays {
+	for _, s := range uses {
 		sum += s.cost(then)
 	}
 	return sum
@@ -38,11 +38,11 @@ func (r Run) SandboxCost() Money {
 	if r.State.Final() {
 		then = r.Ended
 	}
-	return stayCost(r.Stays, then)
+	return sandboxCost(r.SandboxUses, then)
 }
 
 // SandboxCost is what the base's sandboxes have cost.
-func (b Base) SandboxCost() Money { return stayCost(b.Stays, time.Time{}) }
+func (b Base) SandboxCost() Money { return sandboxCost(b.SandboxUses, time.Time{}) }
 
 // SandboxCost is what a solve's sandboxes have cost: those of its base and of its runs,
 // without the runs that an earlier solve paid for. Limits of money do not count it.
