@@ -42,7 +42,8 @@ func (t *writeTry) moveBranch(ctx context.Context, from, to string, force bool) 
 			&github.Reference{Ref: &name, Object: &github.GitObject{SHA: &to}}, force)
 		return err
 	})
-	if errors.As(err, new(*branchMovedError)) || statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "fast forward", "fast-forward") {
+	notForward := statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "fast forward", "fast-forward")
+	if errors.As(err, new(*branchMovedError)) || notForward {
 		return t.branchTaken()
 	}
 	return err

@@ -55,7 +55,8 @@ func (t *writeTry) explainRefusal(ctx context.Context, refused error) error {
 	case r == nil:
 		return refused
 	case r.Type == "creation":
-		return permanent("creation blocked: a rule of the repository forbids branch %s; let the App bypass it or choose another branch template", branch)
+		return permanent("creation blocked: a rule of the repository forbids branch %s; "+
+			"let the App bypass it or choose another branch template", branch)
 	default:
 		return permanent("branch %s breaks the repository's rule %s%s: %s; let the App bypass it or change the rule",
 			branch, r.Type, patternOf(r), refusalMessage(refused))

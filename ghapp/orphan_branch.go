@@ -68,9 +68,8 @@ func (w *Writer) DeleteOrphanBranch(ctx context.Context, repo solve.Repo, h Bran
 	}
 	defer q.writing.Unlock()
 	q.limiter.count(w.app.now())
-	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the stray branch "+h.Name, func(ctx context.Context, c *github.Client) error {
-		return deleteHead(ctx, c, repo, h)
-	})
+	err := w.app.do(context.WithoutCancel(ctx), writeScope(repo), "delete the orphan branch "+h.Name,
+		func(ctx context.Context, c *github.Client) error { return deleteHead(ctx, c, repo, h) })
 	if statusOf(err) == http.StatusNotFound || errors.As(err, new(*branchMovedError)) {
 		return nil
 	}

@@ -51,7 +51,10 @@ type Writer struct {
 
 // NewWriter makes a writer. node names this process in claims.
 func NewWriter(app *App, store EffectStore, cfg WriteConfig, node string) *Writer {
-	return &Writer{app: app, store: store, cfg: cfg, node: node, began: app.now(), queues: map[int64]*installationQueue{}, memory: newRetryMemory()}
+	return &Writer{
+		app: app, store: store, cfg: cfg, node: node, began: app.now(),
+		queues: map[int64]*installationQueue{}, memory: newRetryMemory(),
+	}
 }
 
 // Run writes until ctx ends, then waits for the call in flight. What could not

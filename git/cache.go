@@ -104,7 +104,8 @@ var mirrorRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/
 // broken reports whether the local side is at fault: a lock or half a file that
 // a killed git left, damaged objects.
 func broken(err error) bool {
-	return refused(err, ".lock': File exists", "not a git repository", "bad object", "corrupt", "unable to read", "missing blob", "missing tree", "is empty")
+	return refused(err, ".lock': File exists", "not a git repository", "bad object", "corrupt", "unable to read",
+		"missing blob", "missing tree", "is empty")
 }
 
 // renew makes the mirror anew beside the old one and then replaces the old one.
