@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return after.Solve, after.Run, nil
 }
 
-// CommandCancel notes that a person wants the solve stopped. What nobody works on
+// RequestCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once; owners see the flag when they read the solve again.
 func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error) {
 	after, err := s.transition(ctx, "ask-cancel", func(r reader) (*solve.Transition, error) {

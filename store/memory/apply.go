@@ -16,7 +16,7 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	return private(after.Solve), private(after.Run), nil
 }
 
-// CommandCancel notes that a person wants the solve stopped. What nobody works on
+// RequestCancel notes that a person wants the solve stopped. What nobody works on
 // ends at once.
 func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error) {
 	after, err := s.transition(ctx, func(r reader) (*solve.Transition, error) { return solve.Cancel(r, id, by, why, r.at) })

@@ -32,7 +32,7 @@ func readMissing(t testing.TB, s Store, clock *Clock) {
 		"Transcript":    func() error { _, err := s.Transcript(w.ctx, made.ID, 1); return err },
 		"Artifact":      func() error { _, err := s.Artifact(w.ctx, made.ID, "none"); return err },
 		"Effect":        func() error { _, err := s.Effect(w.ctx, "none"); return err },
-		"CommandCancel": func() error { _, err := s.RequestCancel(w.ctx, "none", "", "me"); return err },
+		"RequestCancel": func() error { _, err := s.RequestCancel(w.ctx, "none", "", "me"); return err },
 		"Apply": func() error {
 			_, _, err := s.Apply(w.ctx, solve.Change{Solve: "none", Event: solve.Aborted{}})
 			return err
