@@ -115,7 +115,7 @@ func TestFirstGreenLetsAJudgeFinish(t *testing.T) {
 		id := w.ask(with("slow", "late", "slow2"), stop(solve.StopFirstGreen))
 		s := w.final(id, solve.StateSolved)
 		runs := w.ends(id, solve.RunPassed, solve.RunPassed, solve.RunCancelled)
-		w.spared(runs[2], "run 2 is better")
+		w.spared(runs[2], "run 2 stays better")
 		if s.Decision.Champion != 1 || runs[2].Candidate == nil {
 			w.Errorf("champion %d; %+v", s.Decision.Champion, runs[2])
 		}
@@ -218,9 +218,9 @@ func TestHopelessRunsAreStopped(t *testing.T) {
 		w.start("a")
 		id := w.ask(stop(solve.StopWaves))
 		s := w.final(id, solve.StateSolved)
-		runs := w.runs(id)                   // the second ends when the first does: it passes, or comes too late
-		w.spared(runs[2], "run 1 is better") // as cold, and slower by now
-		w.spared(runs[3], "run 1 is better") // it would be warmer
+		runs := w.runs(id)                      // the second ends when the first does: it passes, or comes too late
+		w.spared(runs[2], "run 1 stays better") // as cold, and slower by now
+		w.spared(runs[3], "run 1 stays better") // it would be warmer
 		if runs[2].AgentTime > runs[0].AgentTime+5*time.Second || runs[2].Attempt != 1 || runs[3].AgentTime > 5*time.Second || s.Decision.Champion != 1 {
 			w.Errorf("champion %d; %+v", s.Decision.Champion, runs)
 		}
