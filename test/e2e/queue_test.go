@@ -26,14 +26,14 @@ func TestQueueAndDay(t *testing.T) {
 
 	second := w.issueIs("the second")
 	w.label(second)
-	w.awaitComments([]string{"Waiting in the queue: 1st of 1 in the queue."})
+	w.awaitComments([]string{"Waiting in the queue: 1st of 1."})
 	if seen := w.reactions(0); len(seen) != 1 || seen[0] != solve.ReactionSeen {
 		t.Errorf("reactions while it waits: %q", seen)
 	}
 	w.until(srv, 2*time.Minute, func(v report.View) bool { return v.Solve.State != solve.StateQueued })
 	third := w.issueIs("the third")
 	w.label(third)
-	w.awaitComments([]string{"Waiting in the queue: 1st of 1 in the queue."})
+	w.awaitComments([]string{"Waiting in the queue: 1st of 1."})
 
 	for _, n := range []int{first, second} {
 		w.issue = n
