@@ -64,7 +64,7 @@ func (c *chaos) filled(ev solve.Event) solve.Event {
 func (c *chaos) event(g grip, state string) solve.Event {
 	var list []solve.Event
 	for _, ev := range solve.Events() {
-		to := state
+		var to string
 		if s, err := solve.NextSolve(solve.State(state), solve.NameOf(ev)); g.n == 0 && err == nil {
 			to = string(s)
 		} else if r, err := solve.NextRun(solve.RunState(state), solve.NameOf(ev)); g.n > 0 && err == nil {
