@@ -175,7 +175,7 @@ func TestEmptyCommandContinues(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode string) {
 		b := setup(mode, replies(call(mode, ""), call(mode, submit)))
 		wantExit(t, b.run(t.Context()), agent.ExitSubmitted)
-		if diff := cmp.Diff([]string{"", submit}, b.shell.ran); diff != "" {
+		if diff := cmp.Diff([]string{":", submit}, b.shell.ran); diff != "" {
 			t.Error(diff)
 		}
 	})

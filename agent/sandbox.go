@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"strings"
@@ -13,10 +14,11 @@ import (
 const commandOutput = 1 << 20
 
 // runCommand runs a command of the native agent: bash -c in the work tree, with stdout
-// and stderr merged and an empty input. The output is valid UTF-8.
+// and stderr merged and an empty input. An empty command does nothing, as in bash. The
+// output is valid UTF-8.
 func (j Job) runCommand(ctx context.Context, command string) (string, sandbox.Result, error) {
 	output, res, err := sandbox.Output(ctx, j.Sandbox, sandbox.Command{
-		Shell: command, Path: sandbox.ToolPath(), Timeout: j.Limits.CommandTime, MaxOutput: commandOutput,
+		Shell: cmp.Or(command, ":"), Path: sandbox.ToolPath(), Timeout: j.Limits.CommandTime, MaxOutput: commandOutput,
 		Env: map[string]string{
 			"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "GIT_PAGER": "cat", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1",
 		},

@@ -69,6 +69,9 @@ func (m *Machine) Close(ctx context.Context) error { return m.Halt(ctx) }
 
 // Exec implements [sandbox.Sandbox]. Output arrives when the command has ended.
 func (m *Machine) Exec(ctx context.Context, p sandbox.Command) (sandbox.Result, error) {
+	if err := p.Check(); err != nil {
+		return sandbox.Result{}, err
+	}
 	inner := ctx
 	if p.Timeout > 0 {
 		var stop context.CancelFunc
