@@ -77,17 +77,20 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !domainRule().MatchString(c.Domain) {
 		report("domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
 	}
-	for key, text := range map[string]string{"api_url": c.APIURL, "sandbox_url": c.SandboxURL} {
-		if text != "" && !cloud.IsURL(text) {
-			report(key, "must be a URL like https://HOST, or empty")
+	for _, u := range []struct{ key, text string }{{"api_url", c.APIURL}, {"sandbox_url", c.SandboxURL}} {
+		if u.text != "" && !cloud.IsURL(u.text) {
+			report(u.key, "must be a URL like https://HOST, or empty")
 		}
 	}
 	if c.Lease < minLease || c.Lease > maxLease {
 		report("lease", "must be 1m to 24h")
 	}
-	for key, usd := range map[string]float64{"usd_per_cpu_hour": c.USDPerCPUHour, "usd_per_gib_hour": c.USDPerGiBHour} {
-		if !cloud.IsPrice(usd) {
-			report(key, "must be 0 to 1000")
+	for _, p := range []struct {
+		key string
+		usd float64
+	}{{"usd_per_cpu_hour", c.USDPerCPUHour}, {"usd_per_gib_hour", c.USDPerGiBHour}} {
+		if !cloud.IsPrice(p.usd) {
+			report(p.key, "must be 0 to 1000")
 		}
 	}
 }
