@@ -293,7 +293,7 @@ func TestLongTextIsCutToGitHubsLimit(t *testing.T) {
 		w.settle()
 		stop()
 		got := w.comments("ask-1", "reply")
-		if len(got) != 1 || len(got[0].GetBody()) > 61_000 || !strings.HasSuffix(got[0].GetBody(), "too long for GitHub.*\n") {
+		if len(got) != 1 || len(got[0].GetBody()) > 61_000 || !strings.HasSuffix(got[0].GetBody(), "GitHub accepts no longer text.*\n") {
 			t.Errorf("%d comments", len(got))
 		}
 	})

@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
@@ -143,12 +145,28 @@ func fallbackTakesOver(t *testing.T) {
 // solve ends and says what to set.
 func keyRevoked(t *testing.T) {
 	at := primePlace(t)
-	at.prime.Inject(primesim.Fault{Kind: primesim.FaultStatus, Status: 401, Nth: 10, Count: -1})
 	at.left = func() []string { return nil } // nobody can close anything
-	v := at.small(t, nil)
+	v := at.small(t, func(w *world) {
+		go revokeAfterCheck(w.t.Context(), at.prime)
+	})
 	if v.Solve.State == solve.StateSolved || !strings.Contains(v.Solve.Reason+states(v), "sandbox.prime.api_key_env") {
 		t.Errorf("the solve is %s (%s): %s", v.Solve.State, v.Solve.Reason, states(v))
 	}
+}
+
+// revokeAfterCheck revokes the key once a second sandbox was asked for: the first is
+// that of the check at the start.
+func revokeAfterCheck(ctx context.Context, s *primesim.Server) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for s.Calls(primesim.CallCreate) < 2 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	s.SetKey(primesim.DefaultKey, false)
 }
 
 func must(t *testing.T, err error) {

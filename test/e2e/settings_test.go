@@ -57,8 +57,8 @@ func TestSettingsOfARepository(t *testing.T) {
 	}
 
 	w.commitSettings(w.repo.FullName(), "main", solve.RepoConfigFile, wrong)
-	refused(w.labelled("yudai:solve", end), "cannot be used, so nothing was started", "\n- 1:1: tests: unknown key; did you mean test?",
-		"\n- 3:13: limits.run\\_time: is 9h, and the operator allows at most 20m", "\n- 4:12: protected: must be a list")
+	refused(w.labelled("yudai:solve", end), "are wrong, so nothing was started", "\n- 1:1: tests: unknown key; did you mean test?",
+		"\n- 3:13: limits.run\\_time: is 9h, but the operator allows at most 20m", "\n- 4:12: protected: must be a list")
 
 	w.commitSettings(w.repo.FullName(), "main", solve.RepoConfigFile, "profiles: {two: {repeat: 2}}\n")
 	refused(w.labelled("yudai:three", end), "There is no profile", "yudai:three", "The profiles are two.")
@@ -67,5 +67,5 @@ func TestSettingsOfARepository(t *testing.T) {
 	_, err := w.hub.CreateRepo(owner, ".github", map[string]string{"yudai.yml": "limits: {run_steps: many}\n"})
 	w.must(err)
 	w.must(w.hub.AddRepos(w.install, ".github"))
-	refused(w.labelled("yudai:solve", end), fmt.Sprintf("The settings in %s/.github/yudai.yml cannot be used", owner), "1:21: limits.run\\_steps: must be a whole number")
+	refused(w.labelled("yudai:solve", end), fmt.Sprintf("The settings in %s/.github/yudai.yml are wrong", owner), "1:21: limits.run\\_steps: must be a whole number")
 }
