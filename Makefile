@@ -113,7 +113,7 @@ projects-sample: deps build ## the same for one project of each language, withou
 # packages with goroutines of ours, without tests that compare many cases one after the
 # other. `make race` has all; the rest waits for engines, agents and test runners, or is pure.
 RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/guest ./sandbox/local ./sandbox/prime \
-  ./server ./solver ./store/bolt
+  ./sandbox/cloud ./server/... ./setup ./solver ./solver/budget ./solver/prepare ./store/bolt
 LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted
 .PHONY: race-short
 race-short: deps

@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestBestCandidateWins: of two right and equally small candidates the quicker one, and the record says why.
@@ -133,6 +134,7 @@ func (w *world) loseCommit(id solve.ID) {
 // TestCommitIsMadeAtTakeOver: of a solve that was publishing when yudai was upgraded, the
 // commit is not stored. The next process makes it, however long GitHub refuses the clone.
 func TestCommitIsMadeAtTakeOver(t *testing.T) {
+	require.Daily(t)
 	for name, lost := range map[string]bool{"mirror is there": false, "mirror is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

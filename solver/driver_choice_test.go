@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // several are drivers by name.
@@ -120,6 +121,7 @@ func TestDriverThatIsNotOffered(t *testing.T) {
 // TestDriverStaysPinned: another default does not move a solve that runs, and what goes on
 // from it has its driver; one that is gone is told.
 func TestDriverStaysPinned(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.pair(both)
 		w.slowly("slowly")

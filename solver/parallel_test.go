@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // gauge watches how many runs are admitted at a time, exactly: it looks after
@@ -64,6 +65,7 @@ func in(id int64, name string) func(*solve.Solve) {
 
 // TestParallelismIsBounded per solve, repository and process, and used up to there.
 func TestParallelismIsBounded(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Caps, w.cfg.Limits.Parallel = solve.Caps{Process: 5, Repository: 3}, 2
 		w.play("some", run("write good"), run("sleep 1m"), run("sleep 1m"))
@@ -89,6 +91,7 @@ func TestParallelismIsBounded(t *testing.T) {
 // TestFewestRunningGoesFirst: a repository that comes late does not wait for
 // all the runs of one that came early.
 func TestFewestRunningGoesFirst(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Caps, w.cfg.Limits.Parallel = solve.Caps{Process: 2}, 10
 		w.play("some", run("write good"), run("sleep 1m"))

@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestRefusals: what the asker can mend is said before anything is started.
@@ -70,6 +71,7 @@ func TestOperatorNeedsNoRights(t *testing.T) {
 
 // TestPassingFaultsAreWaitedFor: GitHub is asked again, and not before it says.
 func TestPassingFaultsAreWaitedFor(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		soon, later := fault{passes: true}, fault{passes: true, after: 2 * time.Hour}
 		for _, method := range []string{"permission", "issue", "branch", "clone"} {
@@ -156,6 +158,7 @@ func TestHolds(t *testing.T) {
 // TestDeadlineNamesTheHindrance: a solve that waits for GitHub until its time is
 // over says for what.
 func TestDeadlineNamesTheHindrance(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.hub.refuse("clone", fault{passes: true, after: 40 * time.Minute})
 		w.start("a")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // jam makes all seats taken: one solve, whose install lasts that long.
@@ -45,6 +46,7 @@ func (w *world) greeted(id solve.ID) {
 // TestWaitingIsGreetedAtOnce: all seats are taken, and the trigger is answered
 // within the tick; the comment says the place, and moves on with the queue.
 func TestWaitingIsGreetedAtOnce(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		first := w.jam(5 * time.Minute)
 		if _, ok := w.effect(first, solve.EffectNotice); !ok || w.solve(first).Place != 0 {
@@ -101,6 +103,7 @@ func (w *world) toldSlowly(id solve.ID) {
 
 // TestWaitingEnds: what ends in the queue ends its comment, too.
 func TestWaitingEnds(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		first := w.jam(30 * time.Minute)
 		cancelled, refused := w.ask(), w.ask()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // happen stores an event of the default repository's issue 1 and does not wait for it.
@@ -146,6 +147,7 @@ func TestEventsThatStopNothing(t *testing.T) {
 // TestFlappingLabel: a label that comes back within five seconds was never away, however
 // often, and a solve of a command is not the label's.
 func TestFlappingLabel(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		id := w.work("yudai:solve")
 		for range 10 { // it is away at most of the moments at which somebody looks

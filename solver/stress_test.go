@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // dice is a source of faults that many goroutines ask.
@@ -33,6 +34,7 @@ func (d *dice) one(in int) bool {
 // failing now and then, some cancelled: all end, nothing is left, no solve has
 // two pull requests.
 func TestManySolvesWithFaults(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		luck := &dice{r: rand.New(rand.NewPCG(1, 2))}
 		w.cfg.Caps, w.cfg.Limits.Parallel, w.cfg.Preparing = solve.Caps{Process: 24, Repository: 8}, 3, 8

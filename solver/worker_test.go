@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func many(n int, s scripted.Step) []scripted.Step {
@@ -29,6 +30,7 @@ func broken(status string) scripted.Step {
 // TestRunEnds: however an agent ends, what it changed is harvested and judged;
 // only a run without a change takes its state from its end.
 func TestRunEnds(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Limits.RunSteps, w.cfg.Limits.RunTime, w.cfg.Limits.RunUSD, w.cfg.Limits.RunOutput = 8, 10*time.Minute, 0.05, 1
 		w.cfg.Limits.Parallel, w.cfg.Caps = 20, solve.Caps{Process: 20}

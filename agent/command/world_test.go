@@ -20,6 +20,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/hostmachine"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 const token = agenttest.Token
@@ -52,6 +53,7 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
+	require.Daily(t)
 	return &world{t: t, machine: agenttest.Machine(t)}
 }
 

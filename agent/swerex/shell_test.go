@@ -11,11 +11,13 @@ import (
 
 	"github.com/yudai-dev/yudai/agent/agenttest"
 	"github.com/yudai-dev/yudai/agent/swerex"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // started is an endpoint with a session, and the directory of its machine.
 func started(t *testing.T, o swerex.Options) (url string, place func(string) string) {
 	t.Helper()
+	require.Daily(t)
 	m := agenttest.Machine(t)
 	_, url = serve(t, m, o)
 	if _, class, message := post(t, url+"/create_session", object{}); class != "" {

@@ -166,6 +166,7 @@ type box struct {
 
 func newProvider(t *testing.T) *provider {
 	t.Helper()
+	require.Daily(t)
 	requireMachines(t)
 	p := &provider{dir: t.TempDir(), live: map[string]*held{}, bases: map[string]bool{}}
 	t.Cleanup(func() {

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 // own test says so).
 func TestEveryPromiseCatchesItsBreak(t *testing.T) {
 	t.Parallel()
+	require.Daily(t)
 	require.Programs(t, "bubblewrap", "bwrap")
 	all := breaks()
 	for _, p := range sandboxtest.Promises() {
