@@ -108,7 +108,7 @@ func TestDiesInEachPhase(t *testing.T) {
 		act   func(sb sandbox.Sandbox) error
 	}{
 		{"before a command", e2bsim.Fault{On: e2bsim.CallStart}, func(sb sandbox.Sandbox) error { return counted(sb, t.Context()) }},
-		{"in a command", e2bsim.Fault{On: e2bsim.CallStart, Frames: 2}, func(sb sandbox.Sandbox) error { return counted(sb, t.Context()) }},
+		{"in a command", e2bsim.Fault{On: e2bsim.CallStart, Frames: 1}, func(sb sandbox.Sandbox) error { return counted(sb, t.Context()) }},
 		{"in an upload", e2bsim.Fault{On: e2bsim.CallWrite}, func(sb sandbox.Sandbox) error {
 			return sb.Put(t.Context(), "/tmp/f", strings.NewReader("x"), 0o644)
 		}},
