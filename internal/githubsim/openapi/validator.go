@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -36,14 +35,23 @@ type Validator struct {
 // server is the address requests are matched under, wherever they really go.
 const server = "https://api.github.com"
 
-// New loads the committed description from the source tree, in about half a
-// second. Requests under apiPrefix ("" or "/api/v3") are checked.
+// New loads the committed description from the source tree around the working directory, in
+// about half a second. Requests under apiPrefix ("" or "/api/v3") are checked.
 func New(apiPrefix string) (*Validator, error) {
-	_, here, _, ok := runtime.Caller(0)
-	if !ok {
-		return nil, errors.New("find the OpenAPI description: no source position")
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the OpenAPI description: %w", err)
 	}
-	return Load(filepath.Join(filepath.Dir(here), "..", "testdata", "github-openapi.json"), apiPrefix)
+	for {
+		path := filepath.Join(dir, "internal", "githubsim", "testdata", "github-openapi.json")
+		if _, err := os.Stat(path); err == nil {
+			return Load(path, apiPrefix)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil, errors.New("find the OpenAPI description: no source tree around the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Load is New for a description in a file.
