@@ -89,32 +89,30 @@ func (c *Client) once(ctx context.Context, k Call) (http.Header, error) {
 	if k.Slow {
 		limit = c.Patience.Slow
 	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := Within(ctx, limit)
 	defer cancel()
 	req, err := c.request(within, k)
 	if err != nil {
 		return nil, err
 	}
-	res, err := c.HTTP.Do(req)
+	res, err := Send(c.HTTP, Control, c.Key, req)
 	if err != nil {
-		return nil, Missed(ctx, err)
+		var r *Refusal
+		if errors.As(err, &r) {
+			r.Unchanged = c.IsUnchanged(r)
+		}
+		return nil, err
 	}
 	defer res.Body.Close()
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		r := ReadRefusal(Control, res, c.Key)
-		r.Call = k.Method + " " + k.Path
-		r.Unchanged = c.IsUnchanged(r)
-		return res.Header, r
-	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return res.Header, Missed(ctx, err)
+		return nil, Missed(within, err)
 	}
 	if k.Answer == nil {
 		return res.Header, nil
 	}
 	if err := json.Unmarshal(body, k.Answer); err != nil {
-		return res.Header, &Lost{fmt.Errorf("%s %s: the answer is not what the service documents: %w", k.Method, k.Path, err)}
+		return nil, &Lost{fmt.Errorf("%s %s: the answer is not what the service documents: %w", k.Method, k.Path, err)}
 	}
 	return res.Header, nil
 }
@@ -138,26 +136,30 @@ func (c *Client) request(ctx context.Context, k Call) (*http.Request, error) {
 	}
 	req.Header = c.Header.Clone()
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", UserAgent)
 	if k.Body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req, nil
 }
 
-// Send sends a request to a machine and returns an answer that is a success, with its
-// body open. The token is taken out of refusals.
-func Send(ctx context.Context, c *http.Client, origin, token string, req *http.Request) (*http.Response, error) {
+// Within bounds one request: when the time is up there was no answer.
+func Within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, &Lost{context.DeadlineExceeded})
+}
+
+// Send sends a request and returns an answer that is a success, with its body open.
+// The secret is taken out of refusals.
+func Send(c *http.Client, origin, secret string, req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", UserAgent)
 	res, err := c.Do(req)
 	if err != nil {
-		return nil, Missed(ctx, err)
+		return nil, Missed(req.Context(), err)
 	}
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
 		return res, nil
 	}
 	defer res.Body.Close()
-	r := ReadRefusal(origin, res, token)
+	r := readRefusal(origin, res, secret)
 	r.Call = req.Method + " " + req.URL.Path
 	return nil, r
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -17,10 +18,13 @@ import (
 type Wire interface {
 	// Start starts a program and sees it to its end. guest.ErrCut may have started it, other errors have not.
 	Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error)
-	// Put writes a file of at most PartSize bytes, over one that is there.
-	Put(ctx context.Context, path string, data []byte) error
-	// Get opens a file; fs.ErrNotExist if there is none.
-	Get(ctx context.Context, path string) (io.ReadCloser, error)
+	// File opens a file (GET; fs.ErrNotExist if there is none), or writes one of at most
+	// PartSize bytes over what is there (POST). The answer is a success.
+	File(ctx context.Context, method, path string, data []byte) (*http.Response, error)
+	// Idle is how long a file may not move.
+	Idle() time.Duration
+	// Renew is called after a 401. It reports whether there is a new token to try.
+	Renew(ctx context.Context) bool
 	// Backoff tells how an error is waited for, nil for not at all.
 	Backoff(ctx context.Context, err error) *Backoff
 	// Explain makes an error the contract's: sandbox.ErrGone where the machine is known
@@ -41,12 +45,14 @@ var _ guest.Remote = Machine{}
 // Run starts a program and sees it to its end.
 func (m Machine) Run(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
 	code, begun := 0, false
-	err := Retry(ctx, func() (err error) {
-		code, err = m.Wire.Start(ctx, p, func(stderr bool, data []byte) {
-			begun = true
-			out(stderr, data)
+	err := Retry(ctx, func() error {
+		return m.authorized(ctx, func() (err error) {
+			code, err = m.Wire.Start(ctx, p, func(stderr bool, data []byte) {
+				begun = true
+				out(stderr, data)
+			})
+			return err
 		})
-		return err
 	}, func(err error) *Backoff {
 		if begun { // it is for package guest to repeat what has begun
 			return nil
@@ -60,6 +66,16 @@ func (m Machine) Run(ctx context.Context, p guest.Process, out func(stderr bool,
 		return 0, context.Cause(ctx)
 	}
 	return 0, m.Wire.Explain(ctx, err)
+}
+
+// authorized does something, once more where the token was refused and there is a new one.
+func (m Machine) authorized(ctx context.Context, do func() error) error {
+	err := do()
+	var r *Refusal
+	if errors.As(err, &r) && r.Origin != Control && (r.Status == http.StatusUnauthorized || r.Code == "unauthenticated") && m.Wire.Renew(ctx) {
+		return do()
+	}
+	return err
 }
 
 // Upload writes a file. A large one goes in parts, which are joined inside.
@@ -100,7 +116,19 @@ func (m Machine) whole(ctx context.Context, to string, data []byte) error {
 
 // put writes one part. It may be repeated: the same bytes come to the same place.
 func (m Machine) put(ctx context.Context, to string, data []byte) error {
-	err := m.repeat(ctx, func() error { return m.Wire.Put(ctx, to, data) })
+	err := m.repeat(ctx, func() error {
+		within, cancel := Within(ctx, 5*m.Wire.Idle())
+		defer cancel()
+		res, err := m.Wire.File(within, http.MethodPost, to, data)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)); err != nil {
+			return Missed(within, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
@@ -110,7 +138,7 @@ func (m Machine) put(ctx context.Context, to string, data []byte) error {
 // repeat does what may be repeated.
 func (m Machine) repeat(ctx context.Context, do func() error) error {
 	broken := &Backoff{First: 100 * time.Millisecond, Most: 2 * time.Second, Tries: 5}
-	err := Retry(ctx, do, func(err error) *Backoff {
+	err := Retry(ctx, func() error { return m.authorized(ctx, do) }, func(err error) *Backoff {
 		if b := m.Wire.Backoff(ctx, err); b != nil {
 			return b
 		}
@@ -175,15 +203,56 @@ func (m Machine) drop(ctx context.Context, prefix string) {
 	_ = m.script(clean, dropScript, prefix)
 }
 
+// transferError is the error of a transfer, which is no view that could be had again.
+func transferError(err error) error {
+	if errors.Is(err, guest.ErrCut) {
+		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	return err
+}
+
 // Download opens a file.
 func (m Machine) Download(ctx context.Context, path string) (io.ReadCloser, error) {
-	var file io.ReadCloser
-	err := m.repeat(ctx, func() (err error) {
-		file, err = m.Wire.Get(ctx, path)
-		return err
+	var d *download
+	err := m.repeat(ctx, func() error {
+		within, dog, stop := watch(ctx, m.Wire.Idle())
+		res, err := m.Wire.File(within, http.MethodGet, path, nil) //nolint:bodyclose // download.Close closes it
+		if err != nil {
+			stop()
+			return err
+		}
+		dog.timer.Stop()
+		d = &download{body: watchedBody{res.Body, dog}, ctx: within, caller: ctx, stop: stop, wire: m.Wire}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("download: %w", err)
 	}
-	return file, nil
+	return d, nil
+}
+
+// download is an open file, which must keep coming while somebody reads.
+type download struct {
+	body        io.ReadCloser
+	ctx, caller context.Context //nolint:containedctx // of the request that this is the body of, and of who made it
+	stop        context.CancelFunc
+	wire        Wire
+}
+
+// Read implements io.Reader.
+func (d *download) Read(p []byte) (int, error) {
+	n, err := d.body.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if cause := context.Cause(d.ctx); cause != nil {
+		err = cause
+	}
+	return n, fmt.Errorf("download: %w", transferError(d.wire.Explain(d.caller, err)))
+}
+
+// Close ends the download.
+func (d *download) Close() error {
+	defer d.stop()
+	return d.body.Close()
 }

@@ -150,10 +150,10 @@ func Missed(ctx context.Context, err error) error {
 	return &Lost{err}
 }
 
-// ReadRefusal reads an answer that is no success. The body may be anything: the
+// readRefusal reads an answer that is no success. The body may be anything: the
 // service, its framework and the proxies before it each have their way to say no.
-// What is secret in it is left out.
-func ReadRefusal(origin string, res *http.Response, secrets ...string) *Refusal {
+// The secret in it is left out.
+func readRefusal(origin string, res *http.Response, secret string) *Refusal {
 	r := &Refusal{Origin: origin, Status: res.StatusCode}
 	if s, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && s >= 0 {
 		r.After = max(time.Duration(min(s, 1<<30))*time.Second, time.Millisecond)
@@ -168,7 +168,7 @@ func ReadRefusal(origin string, res *http.Response, secrets ...string) *Refusal 
 		ErrorCode string          `json:"error_code"`
 	}
 	if json.Unmarshal(body, &known) != nil {
-		r.Message = redact(string(body), secrets) // of a proxy on the way
+		r.Message = redact(string(body), secret) // of a proxy on the way
 		return r
 	}
 	for _, raw := range []json.RawMessage{known.Code, known.Error} {
@@ -186,7 +186,7 @@ func ReadRefusal(origin string, res *http.Response, secrets ...string) *Refusal 
 			r.Message = text
 		}
 	}
-	r.Code, r.Message = redact(r.Code, secrets), redact(r.Message, secrets)
+	r.Code, r.Message = redact(r.Code, secret), redact(r.Message, secret)
 	return r
 }
 
@@ -223,14 +223,12 @@ func flatten(raw json.RawMessage) string {
 	return strings.Join(parts, "; ")
 }
 
-// redact takes secrets out of a text.
-func redact(text string, secrets []string) string {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "[redacted]")
-		}
+// redact takes a secret out of a text.
+func redact(text, secret string) string {
+	if secret == "" {
+		return text
 	}
-	return text
+	return strings.ReplaceAll(text, secret, "[redacted]")
 }
 
 // Plain makes a foreign text fit for a message: one line of printable text, not too long.

@@ -6,110 +6,50 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
 
-	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // ErrStalled ends a stream or a transfer that has not moved for too long.
 var ErrStalled = errors.New("nothing came for too long")
 
-// Watchdog ends a context when it was not reset for so long.
-type Watchdog struct {
+// watchdog ends a context when nothing moves for so long.
+type watchdog struct {
 	timer *time.Timer
 	limit time.Duration
-	off   atomic.Bool
 }
 
-// Watch returns a context that ends when nothing moves, or with ctx. It has no
+// watch returns a context that ends when nothing moves, or with ctx. It has no
 // deadline: clients would send it, and some services kill a process by it.
-func Watch(ctx context.Context, limit time.Duration) (context.Context, *Watchdog, context.CancelFunc) {
+func watch(ctx context.Context, limit time.Duration) (context.Context, watchdog, context.CancelFunc) {
 	watched, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	w := &Watchdog{limit: limit, timer: time.AfterFunc(limit, func() { cancel(ErrStalled) })}
-	return watched, w, func() {
-		w.off.Store(true)
-		w.timer.Stop()
+	dog := watchdog{limit: limit, timer: time.AfterFunc(limit, func() { cancel(ErrStalled) })}
+	return watched, dog, func() {
+		dog.timer.Stop()
 		stop()
 		cancel(nil)
 	}
 }
 
-// Reset says that something came.
-func (w *Watchdog) Reset() {
-	if !w.off.Load() {
-		w.timer.Reset(w.limit)
-	}
-}
-
-// Pause waits for nothing until the next Reset.
-func (w *Watchdog) Pause() { w.timer.Stop() }
-
 // watchedBody is an answer's body under a watchdog, which is awake only while somebody reads.
 type watchedBody struct {
-	io.ReadCloser
-	dog *Watchdog
+	body io.ReadCloser
+	dog  watchdog
 }
 
 // Read implements io.Reader.
 func (b watchedBody) Read(p []byte) (int, error) {
-	b.dog.Reset()
-	n, err := b.ReadCloser.Read(p)
-	b.dog.Pause()
-	return n, err
+	b.dog.timer.Reset(b.dog.limit)
+	defer b.dog.timer.Stop()
+	return b.body.Read(p)
 }
 
-// Open opens a file by a request whose answer must keep coming while somebody reads.
-// explain tells why it broke.
-func Open(ctx context.Context, idle time.Duration, get func(context.Context) (*http.Response, error), explain func(error) error) (io.ReadCloser, error) {
-	within, dog, stop := Watch(ctx, idle)
-	res, err := get(within) //nolint:bodyclose // download.Close closes it
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	dog.Pause()
-	return &download{ReadCloser: watchedBody{res.Body, dog}, ctx: within, stop: stop, explain: explain}, nil
-}
-
-// download is an open file.
-type download struct {
-	io.ReadCloser
-	ctx     context.Context //nolint:containedctx // of the request that this is the body of
-	stop    context.CancelFunc
-	explain func(error) error
-}
-
-// Read implements io.Reader.
-func (d *download) Read(p []byte) (int, error) {
-	n, err := d.ReadCloser.Read(p)
-	if err == nil || errors.Is(err, io.EOF) {
-		return n, err
-	}
-	if cause := context.Cause(d.ctx); cause != nil {
-		err = cause
-	}
-	return n, fmt.Errorf("download: %w", transferError(d.explain(err)))
-}
-
-// Close ends the download.
-func (d *download) Close() error {
-	err := d.ReadCloser.Close()
-	d.stop()
-	return err
-}
-
-// transferError is the error of a transfer, which is no view that could be had again.
-func transferError(err error) error {
-	if errors.Is(err, guest.ErrCut) {
-		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	}
-	return err
-}
+// Close implements io.Closer.
+func (b watchedBody) Close() error { return b.body.Close() }
 
 // Doer sends the requests of a generated client. Answers that are no success it
 // returns as errors, with what Connect would drop of them.
@@ -130,7 +70,7 @@ func ClientOptions() connect.ClientOption {
 func Follow[Event any](ctx context.Context, silence time.Duration, client Doer,
 	call func(context.Context, Doer) (*connect.ServerStreamForClient[Event], error), event func(*Event) (last bool),
 ) error {
-	ctx, dog, stop := Watch(ctx, silence)
+	ctx, dog, stop := watch(ctx, silence)
 	defer stop()
 	ended := false
 	s, err := call(ctx, func(req *http.Request) (*http.Response, error) {

@@ -135,7 +135,7 @@ func (b *builder) upload(ctx context.Context, at building, hash string, data []b
 // put sends data with its exact length: the stores behind it refuse any other
 // way. The address is a secret, and our key is none of the store's business.
 func (b *builder) put(ctx context.Context, to target, data []byte) error {
-	within, cancel := context.WithTimeout(ctx, b.control.Patience.Slow)
+	within, cancel := cloud.Within(ctx, b.control.Patience.Slow)
 	defer cancel()
 	req, err := http.NewRequestWithContext(within, http.MethodPut, to.URL, bytes.NewReader(data))
 	if err != nil {
@@ -144,16 +144,11 @@ func (b *builder) put(ctx context.Context, to target, data []byte) error {
 	for k, v := range to.Headers {
 		req.Header.Set(k, v)
 	}
-	req.Header.Set("User-Agent", cloud.UserAgent)
-	res, err := b.control.HTTP.Do(req)
+	res, err := cloud.Send(b.control.HTTP, "store", to.URL, req)
 	if err != nil {
-		return fmt.Errorf("upload a file: %w", cloud.Missed(ctx, err))
+		return fmt.Errorf("upload a file: %w", err)
 	}
-	defer res.Body.Close()
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return fmt.Errorf("upload a file: %w", cloud.ReadRefusal("store", res, to.URL))
-	}
-	return nil
+	return res.Body.Close()
 }
 
 // watch shows the build's log until it is over.

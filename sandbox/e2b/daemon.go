@@ -3,10 +3,8 @@ package e2b
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -69,20 +67,18 @@ func (p *provider) daemon(m machine) *daemon {
 
 // send sends a request as a user, "" leaves that open, and returns an answer that is
 // a success, with its body open.
-func (d *daemon) send(ctx context.Context, user string, req *http.Request) (*http.Response, error) {
+func (d *daemon) send(user string, req *http.Request) (*http.Response, error) {
 	token := *d.token.Load()
-	for k, v := range map[string]string{
-		"E2b-Sandbox-Id": d.id, "E2b-Sandbox-Port": strconv.Itoa(envdPort), "Accept-Encoding": "identity",
-	} {
-		req.Header.Set(k, v)
-	}
+	req.Header.Set("E2b-Sandbox-Id", d.id)
+	req.Header.Set("E2b-Sandbox-Port", strconv.Itoa(envdPort))
+	req.Header.Set("Accept-Encoding", "identity")
 	if token != "" {
 		req.Header.Set("X-Access-Token", token)
 	}
 	if user != "" {
-		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":")))
+		req.SetBasicAuth(user, "")
 	}
-	return cloud.Send(ctx, d.provider.http, "envd", token, req)
+	return cloud.Send(d.provider.http, "envd", token, req)
 }
 
 // doer sends requests of the generated client. The keepalive is never below a second:
@@ -90,7 +86,7 @@ func (d *daemon) send(ctx context.Context, user string, req *http.Request) (*htt
 func (d *daemon) doer(user string) cloud.Doer {
 	return func(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.rhythm.keepalive/time.Second))))
-		return d.send(req.Context(), user, req)
+		return d.send(user, req)
 	}
 }
 
@@ -99,105 +95,52 @@ func (d *daemon) client(c cloud.Doer) envd.ProcessClient {
 	return envd.NewProcessClient(c, d.base, cloud.ClientOptions(), connect.WithCodec(outputCodec{}))
 }
 
-// authorized does something, once more where a token that was replaced could be fetched.
-func (d *daemon) authorized(ctx context.Context, do func() error) error {
-	err := do()
-	if cloud.HasStatus(err, http.StatusUnauthorized) {
-		m, look := d.provider.get(ctx, d.id)
-		if look == nil && m.Token != "" && m.Token != *d.token.Load() {
-			d.token.Store(&m.Token)
-			return do()
-		}
+// Renew fetches the token again and reports whether it was replaced.
+func (d *daemon) Renew(ctx context.Context) bool {
+	m, err := d.provider.get(ctx, d.id)
+	if err != nil || m.Token == "" || m.Token == *d.token.Load() {
+		return false
 	}
-	return err
+	d.token.Store(&m.Token)
+	return true
 }
 
 // Start starts a program one time.
-func (d *daemon) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error) {
+func (d *daemon) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
 	user := plainUser
 	if p.Root {
 		user = rootUser
 	}
 	cwd := "/" // a directory that nobody can remove
 	r := &envd.StartRequest{Process: &envd.ProcessConfig{Cmd: p.Argv[0], Args: p.Argv[1:], Cwd: &cwd}}
-	err = d.authorized(ctx, func() error {
-		code, err = d.run(ctx, r, user, out)
-		return err
-	})
-	return code, err
+	return d.run(ctx, r, user, out)
 }
 
 // Chowns reports whether uploaded files are another's than the commands' user's.
 func (d *daemon) Chowns() bool { return false }
 
-func (d *daemon) fileRequest(ctx context.Context, method, path, user string, body io.Reader) (*http.Request, error) {
-	query := url.Values{"path": {path}}
-	if user != "" {
-		query.Set("username", user)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, d.base+"/files?"+query.Encode(), body)
+// Idle is how long a file may stand still.
+func (d *daemon) Idle() time.Duration { return d.provider.rhythm.idle }
+
+// File reads or writes a file of the user's. The daemon writes in place: who must not
+// see half a file moves it afterwards.
+func (d *daemon) File(ctx context.Context, method, path string, data []byte) (*http.Response, error) {
+	query := url.Values{"path": {path}, "username": {plainUser}}
+	req, err := http.NewRequestWithContext(ctx, method, d.base+"/files?"+query.Encode(), bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("make request for a file: %w", err)
 	}
-	if body != nil {
+	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/octet-stream")
 	}
-	return req, nil
-}
-
-// Put writes a file that belongs to the user. The daemon writes in place: who must
-// not see half a file moves it afterwards.
-func (d *daemon) Put(ctx context.Context, path string, data []byte) error {
-	return d.authorized(ctx, func() error { return d.put(ctx, path, plainUser, data) })
-}
-
-func (d *daemon) put(ctx context.Context, path, user string, data []byte) error {
-	within, cancel := context.WithTimeout(ctx, 5*d.provider.rhythm.idle)
-	defer cancel()
-	req, err := d.fileRequest(within, http.MethodPost, path, user, bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	res, err := d.send(ctx, "", req)
-	if err != nil {
-		return fileError(err)
-	}
-	defer res.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)); err != nil {
-		return cloud.Missed(ctx, err)
-	}
-	return nil
-}
-
-// fileError gives the answers about files their names.
-func fileError(err error) error {
+	res, err := d.send("", req)
 	switch cloud.StatusOf(err) {
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case http.StatusInsufficientStorage:
-		return fmt.Errorf("%w: the disk of the template is full: %w", sandbox.ErrDisk, err)
+		return nil, fmt.Errorf("%w: the disk of the template is full: %w", sandbox.ErrDisk, err)
 	}
-	return err
-}
-
-// Get opens a file.
-func (d *daemon) Get(ctx context.Context, path string) (file io.ReadCloser, err error) {
-	err = d.authorized(ctx, func() error {
-		file, err = d.open(ctx, path, plainUser)
-		return err
-	})
-	return file, err
-}
-
-func (d *daemon) open(ctx context.Context, path, user string) (io.ReadCloser, error) {
-	file, err := cloud.Open(ctx, d.provider.rhythm.idle, func(ctx context.Context) (*http.Response, error) {
-		req, err := d.fileRequest(ctx, http.MethodGet, path, user, nil)
-		if err != nil {
-			return nil, err
-		}
-		return d.send(ctx, "", req)
-	}, func(err error) error { return d.Explain(ctx, err) })
-	return file, fileError(err)
+	return res, err
 }
 
 // Backoff waits while the edge says that the machine is between two states, or that
@@ -265,13 +208,13 @@ func (d *daemon) look(ctx context.Context, err error) error {
 
 // health asks whether the daemon lives.
 func (d *daemon) health(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, d.provider.rhythm.health)
+	within, cancel := cloud.Within(ctx, d.provider.rhythm.health)
 	defer cancel()
 	req, err := http.NewRequestWithContext(within, http.MethodGet, d.base+"/health", nil)
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
 	}
-	res, err := d.send(ctx, "", req)
+	res, err := d.send("", req)
 	if err != nil {
 		return err
 	}

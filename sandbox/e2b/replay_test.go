@@ -233,13 +233,17 @@ func perform(t *testing.T, r *replay) (got meant) {
 		got.Body, err = readFile(t.Context(), d, at.Query().Get("path"))
 		fail(err)
 	case at.Path == "/files":
-		fail(d.put(t.Context(), at.Query().Get("path"), "", x.Request.Body))
+		res, err := d.File(t.Context(), http.MethodPost, at.Query().Get("path"), x.Request.Body)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		fail(err)
 	default: // the driver's reading of refusals
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://recorded"+at.Path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := d.send(t.Context(), "", req)
+		res, err := d.send("", req)
 		if err == nil {
 			_ = res.Body.Close()
 		}
@@ -275,12 +279,12 @@ func userOf(x exchange) string {
 }
 
 func readFile(ctx context.Context, d *daemon, path string) (string, error) {
-	f, err := d.open(ctx, path, "")
+	res, err := d.File(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
 	return string(data), err
 }
 

@@ -226,9 +226,6 @@ func (p *provider) Remove(ctx context.Context, ids []string) map[string]error {
 			failed[id] = err
 		}
 	}
-	for _, id := range ids {
-		p.gateway.forget(id, "")
-	}
 	return failed
 }
 

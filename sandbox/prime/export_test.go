@@ -55,7 +55,7 @@ func (d *TestDriver) RequestTime(t time.Duration) { d.p.control.Patience.Request
 
 // Through sends everything through a transport.
 func (d *TestDriver) Through(wrap func(http.RoundTripper) http.RoundTripper) {
-	for _, c := range []*http.Client{d.p.control.HTTP, d.p.gateway.files, d.p.gateway.streams} {
+	for _, c := range []*http.Client{d.p.control.HTTP, d.p.files, d.p.streams} {
 		c.Transport = wrap(c.Transport)
 	}
 }
@@ -112,11 +112,16 @@ func (d *TestDriver) Running(ctx context.Context, name, id string) error {
 	return d.p.awaitRunning(ctx, name, id)
 }
 
-// Access asks for the way to a sandbox and returns its token.
-func (d *TestDriver) Access(ctx context.Context, id string) (string, error) {
-	a, err := d.p.gateway.access(ctx, id)
-	return a.Token, err
+// Access gives what asks for the way to a sandbox and returns its token.
+func (d *TestDriver) Access(id string) func(context.Context) (string, error) {
+	m := d.p.machine(noteOf(id))
+	return func(ctx context.Context) (string, error) {
+		a, err := m.access(ctx)
+		return a.Token, err
+	}
 }
+
+func noteOf(id string) cloud.Note { return cloud.Note{Record: records.Record{ID: id}} }
 
 // Journal is where the driver's notes are.
 func (d *TestDriver) Journal() *cloud.Journal { return d.p.journal }
@@ -128,6 +133,6 @@ func (d *TestDriver) Restrict(ctx context.Context, id string, allow []string) er
 
 // Run runs a program in a sandbox of that id.
 func (d *TestDriver) Run(ctx context.Context, id string, argv ...string) (int, error) {
-	m := cloud.Machine{Wire: &machine{provider: d.p, id: id}}
+	m := cloud.Machine{Wire: d.p.machine(noteOf(id))}
 	return m.Run(ctx, guest.Process{Argv: argv}, func(bool, []byte) {})
 }

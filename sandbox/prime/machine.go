@@ -24,14 +24,74 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/prime/command"
 )
 
-// machine is one virtual machine.
+// machine is one virtual machine behind the gateway.
 type machine struct {
 	provider *provider
 	id       string
 	user     string // whom commands run as, once it is known; "" is root
+
+	asking chan struct{} // held by who reads or replaces the way
+	way    access
 }
 
 var _ cloud.Wire = (*machine)(nil)
+
+func (p *provider) machine(n cloud.Note) *machine {
+	return &machine{provider: p, id: n.ID, user: n.User, asking: make(chan struct{}, 1)}
+}
+
+// access opens the way to one sandbox. Its token is a secret: it stays in memory and
+// is never printed.
+type access struct {
+	Token     string  `json:"token"`
+	URL       string  `json:"gateway_url"`
+	Namespace string  `json:"user_ns"`
+	Job       string  `json:"job_id"`
+	ExpiresAt instant `json:"expires_at"`
+}
+
+// base is the sandbox's address at the gateway.
+func (a access) base() string {
+	return strings.TrimRight(a.URL, "/") + cloud.Path(a.Namespace, a.Job)
+}
+
+// margin is how long before its end a token is not used any more.
+const margin = 60 * time.Second
+
+// fresh reports whether the token can be used now.
+func (a access) fresh() bool {
+	return a.Token != "" && (a.ExpiresAt.IsZero() || time.Until(a.ExpiresAt.Time) > margin)
+}
+
+// access returns the way to the sandbox. Many who need a new token ask once.
+func (m *machine) access(ctx context.Context) (access, error) {
+	select {
+	case m.asking <- struct{}{}:
+	case <-ctx.Done():
+		return access{}, context.Cause(ctx)
+	}
+	defer func() { <-m.asking }()
+	if m.way.fresh() {
+		return m.way, nil
+	}
+	var a access
+	err := m.provider.call(ctx, http.MethodPost, cloud.Path("sandbox", m.id, "auth"), nil, &a)
+	if err == nil && (a.Token == "" || !cloud.IsURL(a.URL)) {
+		err = &cloud.Lost{Cause: errors.New("the gateway's address or token is missing")}
+	}
+	if err == nil {
+		m.way = a
+	}
+	return a, err
+}
+
+// Renew forgets the token: the next request asks for a new one.
+func (m *machine) Renew(context.Context) bool {
+	m.asking <- struct{}{}
+	m.way = access{}
+	<-m.asking
+	return true
+}
 
 // fromFiles is the origin of what the gateway refuses about files.
 const fromFiles = "gateway"
@@ -49,11 +109,11 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 	if p.Root && m.user != "" {
 		spec.User = proto.String("root")
 	}
-	code := 0
-	err := m.provider.gateway.with(ctx, m.id, func(a access) (err error) {
-		code, err = m.stream(ctx, a, &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, out)
-		return err
-	})
+	a, err := m.access(ctx)
+	if err != nil {
+		return 0, err
+	}
+	code, err := m.stream(ctx, a, &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, out)
 	if err == nil && code < 0 {
 		err = fmt.Errorf("%w: the launcher was killed", guest.ErrCut)
 	}
@@ -63,7 +123,7 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 // stream starts a program and passes on its output.
 func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest, out func(stderr bool, data []byte)) (code int, err error) {
 	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
-		return m.provider.gateway.send(ctx, m.provider.gateway.streams, cloud.Stream, a, req)
+		return a.send(m.provider.streams, cloud.Stream, req)
 	})
 	err = events(ctx, m.provider.pace.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
 		if data := e.GetData().GetStdout(); len(data) > 0 {
@@ -96,54 +156,51 @@ func events(ctx context.Context, silence time.Duration, client cloud.Doer, base 
 // Chowns reports whether uploaded files are another's than the commands' user's.
 func (m *machine) Chowns() bool { return m.user != "" }
 
-// Put uploads a file.
-func (m *machine) Put(ctx context.Context, to string, data []byte) error {
-	head, tail, kind, err := form()
-	if err != nil {
-		return err
-	}
-	return m.provider.gateway.with(ctx, m.id, func(a access) error {
-		within, cancel := context.WithTimeout(ctx, 5*m.provider.pace.transfer)
-		defer cancel()
-		body := io.MultiReader(bytes.NewReader(head), bytes.NewReader(data), bytes.NewReader(tail)) // no copy of the data
-		req, err := m.fileRequest(within, a, http.MethodPost, "/upload", to, body)
-		if err != nil {
-			return err
-		}
-		req.ContentLength = int64(len(head) + len(data) + len(tail))
-		req.Header.Set("Content-Type", kind)
-		res, err := m.provider.gateway.send(ctx, m.provider.gateway.files, fromFiles, a, req)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		return readUpload(ctx, res.Body, int64(len(data)))
-	})
-}
+// Idle is how long a file may not move.
+func (m *machine) Idle() time.Duration { return m.provider.pace.transfer }
 
-// form is what stands around the bytes of a multipart upload. The name in it says
-// nothing: the path is in the query.
-func form() (head, tail []byte, kind string, err error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	if _, err = w.CreateFormFile("file", "file"); err == nil {
-		head = bytes.Clone(b.Bytes())
-		b.Reset()
-		err = w.Close()
-	}
+// File downloads a file, or uploads one as a form. The path is in the query.
+func (m *machine) File(ctx context.Context, method, file string, data []byte) (*http.Response, error) {
+	a, err := m.access(ctx)
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("make upload: %w", err)
+		return nil, err
 	}
-	return head, b.Bytes(), w.FormDataContentType(), nil
-}
-
-func (m *machine) fileRequest(ctx context.Context, a access, method, path, file string, body io.Reader) (*http.Request, error) {
+	path, kind := "/download", ""
+	var body bytes.Buffer
+	if method == http.MethodPost {
+		path = "/upload"
+		if kind, err = form(&body, data); err != nil {
+			return nil, fmt.Errorf("make upload: %w", err)
+		}
+	}
 	query := url.Values{"path": {file}, "sandbox_id": {m.id}}
-	req, err := http.NewRequestWithContext(ctx, method, a.base()+path+"?"+query.Encode(), body)
+	req, err := http.NewRequestWithContext(ctx, method, a.base()+path+"?"+query.Encode(), bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return nil, fmt.Errorf("make request to the gateway: %w", err)
 	}
-	return req, nil
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	res, err := a.send(m.provider.files, fromFiles, req)
+	switch {
+	case err == nil && method == http.MethodPost:
+		if err = readUpload(ctx, res.Body, int64(len(data))); err != nil {
+			return nil, errors.Join(err, res.Body.Close())
+		}
+	case method == http.MethodGet && cloud.StatusOf(err) == http.StatusNotFound && !isGone(err):
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return res, err
+}
+
+// form writes a form with one file. The name in it says nothing.
+func form(to io.Writer, data []byte) (kind string, err error) {
+	w := multipart.NewWriter(to)
+	file, err := w.CreateFormFile("file", "file")
+	if err == nil {
+		_, err = file.Write(data)
+	}
+	return w.FormDataContentType(), errors.Join(err, w.Close())
 }
 
 // readUpload reads the gateway's answer to so many bytes.
@@ -162,25 +219,6 @@ func readUpload(ctx context.Context, body io.Reader, sent int64) error {
 		return &cloud.Lost{Cause: fmt.Errorf("%d bytes of %d arrived", *answer.Size, sent)}
 	}
 	return nil
-}
-
-// Get opens a file.
-func (m *machine) Get(ctx context.Context, from string) (file io.ReadCloser, err error) {
-	err = m.provider.gateway.with(ctx, m.id, func(a access) error {
-		file, err = cloud.Open(ctx, m.provider.pace.transfer, func(ctx context.Context) (*http.Response, error) {
-			req, err := m.fileRequest(ctx, a, http.MethodGet, "/download", from, nil)
-			if err != nil {
-				return nil, err
-			}
-			return m.provider.gateway.send(ctx, m.provider.gateway.files, fromFiles, a, req)
-		}, func(err error) error { return m.Explain(ctx, err) })
-		return err
-	})
-	var r *cloud.Refusal
-	if errors.As(err, &r) && r.Origin == fromFiles && r.Status == http.StatusNotFound {
-		return nil, fs.ErrNotExist
-	}
-	return file, err
 }
 
 // Backoff tells which refusals of the gateway pass.
@@ -230,6 +268,12 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", guest.ErrCut, err)
+}
+
+// send sends a request and returns an answer that is a success, with its body open.
+func (a access) send(c *http.Client, origin string, req *http.Request) (*http.Response, error) {
+	req.Header.Set("Authorization", "Bearer "+a.Token)
+	return cloud.Send(c, origin, a.Token, req)
 }
 
 // isGone reports whether the gateway, or the control plane about the way to it, says

@@ -36,7 +36,8 @@ type provider struct {
 	log     zerolog.Logger
 	pace    paces
 	control *cloud.Client
-	gateway *gateway
+	files   *http.Client // to the gateway
+	streams *http.Client // for commands: one connection each, since the gateway bounds how many share one
 	poller  *poller
 	unable  atomic.Bool // the service turned out to offer no checkpoints
 }
@@ -102,7 +103,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 	}
 	p := &provider{
 		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), pace: defaultPaces(), control: control,
-		gateway: newGateway(control, cloud.NewHTTPClient(cloud.NewTransport(true)), cloud.NewHTTPClient(cloud.NewTransport(false))),
+		files: cloud.NewHTTPClient(cloud.NewTransport(true)), streams: cloud.NewHTTPClient(cloud.NewTransport(false)),
 	}
 	p.poller = newPoller(p)
 	return p, nil
@@ -197,10 +198,6 @@ func (p *provider) Create(ctx context.Context, _ sandbox.Spec, n *cloud.Note, ba
 	}
 	n.User = m.user
 	return cloud.Machine{Wire: m}, nil
-}
-
-func (p *provider) machine(n cloud.Note) *machine {
-	return &machine{provider: p, id: n.ID, user: n.User}
 }
 
 // Wake returns the machine of a note if it lives.

@@ -225,8 +225,9 @@ func TestTokens(t *testing.T) {
 			answer(w, 200, fmt.Sprintf(`{"token":"t%d","gateway_url":"http://g.invalid/","user_ns":"u","job_id":"j","expires_at":%q}`,
 				n, time.Now().Add(10*time.Minute).UTC().Format("2006-01-02T15:04:05")))
 		})
+		access := d.Access("id")
 		get := func() string {
-			token, err := d.Access(t.Context(), "id")
+			token, err := access(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
