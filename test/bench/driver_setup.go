@@ -24,8 +24,8 @@ import (
 	"github.com/yudai-dev/yudai/test/primesim"
 )
 
-// venue is a driver at work, for the rows that measure all of them.
-type venue struct {
+// driverSetup is a driver at work, for the rows that measure all of them.
+type driverSetup struct {
 	name   string
 	driver sandbox.Driver
 	// raw runs `true` in the sandbox the way the provider itself offers it, without the driver.
@@ -36,20 +36,20 @@ type venue struct {
 // distance is the way to a provider and back that the stubs add to every request.
 const distance = 25 * time.Millisecond
 
-// venues starts a driver of each kind: this machine, an engine, and the stubs of the
+// startDrivers starts a driver of each kind: this machine, an engine, and the stubs of the
 // services, each stub in a process of its own.
-func venues(ctx context.Context, dir string, away time.Duration) (_ []venue, err error) {
-	var all []venue
+func startDrivers(ctx context.Context, dir string, away time.Duration) (_ []driverSetup, err error) {
+	var all []driverSetup
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, closeVenues(all))
+			err = errors.Join(err, closeDrivers(all))
 		}
 	}()
-	for _, open := range []func() (venue, error){
-		func() (venue, error) { return localVenue(filepath.Join(dir, "local")) },
-		func() (venue, error) { return dockerVenue(ctx, filepath.Join(dir, "docker")) },
-		func() (venue, error) { return e2bVenue(ctx, filepath.Join(dir, "e2b"), away) },
-		func() (venue, error) { return primeVenue(ctx, filepath.Join(dir, "prime"), away) },
+	for _, open := range []func() (driverSetup, error){
+		func() (driverSetup, error) { return localSetup(filepath.Join(dir, "local")) },
+		func() (driverSetup, error) { return dockerSetup(ctx, filepath.Join(dir, "docker")) },
+		func() (driverSetup, error) { return e2bSetup(ctx, filepath.Join(dir, "e2b"), away) },
+		func() (driverSetup, error) { return primeSetup(ctx, filepath.Join(dir, "prime"), away) },
 	} {
 		v, err := open()
 		if err != nil {
@@ -60,7 +60,7 @@ func venues(ctx context.Context, dir string, away time.Duration) (_ []venue, err
 	return all, nil
 }
 
-func closeVenues(all []venue) (err error) {
+func closeDrivers(all []driverSetup) (err error) {
 	for _, v := range all {
 		_, swept := v.driver.Sweep(context.Background(), func(sandbox.Info) bool { return false })
 		err = errors.Join(err, swept, v.stop())
@@ -68,25 +68,25 @@ func closeVenues(all []venue) (err error) {
 	return err
 }
 
-func localVenue(dir string) (venue, error) {
+func localSetup(dir string) (driverSetup, error) {
 	d, err := newDriver(dir)
-	return venue{name: "local", driver: d, stop: func() error { return nil }}, err
+	return driverSetup{name: "local", driver: d, stop: func() error { return nil }}, err
 }
 
-func dockerVenue(ctx context.Context, dir string) (venue, error) {
+func dockerSetup(ctx context.Context, dir string) (driverSetup, error) {
 	engine, err := dockerd.Start(ctx, false)
 	if err != nil {
-		return venue{}, err
+		return driverSetup{}, err
 	}
 	c := docker.DefaultConfig()
 	c.Host, c.Image, c.AllowUnlimited = engine.Host, engine.Image, true
 	book, err := records.Open(dir, "docker")
 	if err != nil {
-		return venue{}, errors.Join(err, engine.Stop())
+		return driverSetup{}, errors.Join(err, engine.Stop())
 	}
 	d, err := docker.New(c, book, zerolog.Nop())
 	if err != nil {
-		return venue{}, errors.Join(err, engine.Stop())
+		return driverSetup{}, errors.Join(err, engine.Stop())
 	}
 	raw := func(ctx context.Context, sb sandbox.Sandbox) error {
 		id := sb.(sandbox.Placed).Place().ID
@@ -96,13 +96,13 @@ func dockerVenue(ctx context.Context, dir string) (venue, error) {
 		}
 		return nil
 	}
-	return venue{name: "docker", driver: d, raw: raw, stop: engine.Stop}, nil
+	return driverSetup{name: "docker", driver: d, raw: raw, stop: engine.Stop}, nil
 }
 
-func e2bVenue(ctx context.Context, dir string, away time.Duration) (venue, error) {
+func e2bSetup(ctx context.Context, dir string, away time.Duration) (driverSetup, error) {
 	urls, stop, err := stub(ctx, "e2b", dir, away)
 	if err != nil {
-		return venue{}, err
+		return driverSetup{}, err
 	}
 	c := e2b.DefaultConfig()
 	c.APIURL, c.SandboxURL, c.Template = urls[0], urls[1], "base"
@@ -112,28 +112,28 @@ func e2bVenue(ctx context.Context, dir string, away time.Duration) (venue, error
 		err = os.WriteFile(c.APIKeyFile, []byte(e2bsim.Key), 0o600)
 	}
 	if err != nil {
-		return venue{}, errors.Join(err, stop())
+		return driverSetup{}, errors.Join(err, stop())
 	}
 	d, err := e2b.New(c, book, zerolog.Nop())
-	return venue{name: "e2b", driver: d, raw: rawE2B(urls[0], urls[1]), stop: stop}, err
+	return driverSetup{name: "e2b", driver: d, raw: rawE2B(urls[0], urls[1]), stop: stop}, err
 }
 
-func primeVenue(ctx context.Context, dir string, away time.Duration) (venue, error) {
+func primeSetup(ctx context.Context, dir string, away time.Duration) (driverSetup, error) {
 	urls, stop, err := stub(ctx, "prime", dir, away)
 	if err != nil {
-		return venue{}, err
+		return driverSetup{}, err
 	}
 	c := prime.DefaultConfig()
 	c.APIURL, c.Image = urls[0], primesim.DefaultImage
 	if err := os.Setenv(c.APIKeyEnv, primesim.DefaultKey); err != nil {
-		return venue{}, errors.Join(err, stop())
+		return driverSetup{}, errors.Join(err, stop())
 	}
 	book, err := records.Open(dir, "prime")
 	if err != nil {
-		return venue{}, errors.Join(err, stop())
+		return driverSetup{}, errors.Join(err, stop())
 	}
 	d, err := prime.New(c, book, zerolog.Nop())
-	return venue{name: "prime", driver: d, raw: rawPrime(urls[0]), stop: stop}, err
+	return driverSetup{name: "prime", driver: d, raw: rawPrime(urls[0]), stop: stop}, err
 }
 
 // stub starts this program once more, as the stub of a service, and returns where it listens.

@@ -19,13 +19,13 @@ import (
 // The rows that measure every driver. The stubs of the services stand a fixed
 // distance away; what they do with files and processes is this machine's work.
 
-// atVenues measures something at each driver in turn and joins what it says.
-func (b *bench) atVenues(ctx context.Context, dir string, measure func(ctx context.Context, v venue) (result, error)) (_ result, err error) {
-	all, err := venues(ctx, dir, distance)
+// withDrivers measures something at each driver in turn and joins what it says.
+func (b *bench) withDrivers(ctx context.Context, dir string, measure func(ctx context.Context, v driverSetup) (result, error)) (_ result, err error) {
+	all, err := startDrivers(ctx, dir, distance)
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, closeVenues(all)) }()
+	defer func() { err = errors.Join(err, closeDrivers(all)) }()
 	var whole result
 	for _, v := range all {
 		r, err := measure(ctx, v)
@@ -66,12 +66,12 @@ func (b *bench) forksEverywhere(ctx context.Context, dir string) (result, error)
 	if err := largeRepo(ctx, origin); err != nil {
 		return result{}, err
 	}
-	for _, part := range append([]string{".git"}, morePlaces()...) {
+	for _, part := range append([]string{".git"}, smallTreeExcludes()...) {
 		if err := os.RemoveAll(filepath.Join(origin, part)); err != nil {
 			return result{}, err
 		}
 	}
-	return b.atVenues(ctx, dir, func(ctx context.Context, v venue) (result, error) {
+	return b.withDrivers(ctx, dir, func(ctx context.Context, v driverSetup) (result, error) {
 		round := 0
 		ours, theirs, err := pairs(ctx, b.repeats(1),
 			func() (float64, error) { round++; return forkedOnce(ctx, v.driver, fmt.Sprint("base-", round), origin) },
@@ -83,9 +83,9 @@ func (b *bench) forksEverywhere(ctx context.Context, dir string) (result, error)
 	})
 }
 
-// morePlaces are the parts of the large tree that are left out: a fifth of it is enough
+// smallTreeExcludes are the parts of the large tree that are left out: a fifth of it is enough
 // where every sandbox is prepared from nothing.
-func morePlaces() []string {
+func smallTreeExcludes() []string {
 	var out []string
 	for i := 10; i < 50; i++ {
 		out = append(out, fmt.Sprintf("part%02d", i))
@@ -155,7 +155,7 @@ func closeAll(ctx context.Context, boxes []sandbox.Sandbox) (err error) {
 // execEverywhere is the round trip of a command that does nothing, against the
 // provider's own call for the same.
 func (b *bench) execEverywhere(ctx context.Context, dir string) (result, error) {
-	return b.atVenues(ctx, dir, func(ctx context.Context, v venue) (result, error) {
+	return b.withDrivers(ctx, dir, func(ctx context.Context, v driverSetup) (result, error) {
 		if v.raw == nil {
 			return result{}, nil
 		}
@@ -188,7 +188,7 @@ const (
 // outputEverywhere reads 100 MB of output and moves 50 MB up and down, and looks
 // at what this process grows by meanwhile.
 func (b *bench) outputEverywhere(ctx context.Context, dir string) (result, error) {
-	return b.atVenues(ctx, dir, func(ctx context.Context, v venue) (result, error) {
+	return b.withDrivers(ctx, dir, func(ctx context.Context, v driverSetup) (result, error) {
 		sb, err := v.driver.Open(ctx, sandbox.Spec{Name: "output"})
 		if err != nil {
 			return result{}, err

@@ -222,7 +222,7 @@ func (s *Server) checkSteps(recipe Recipe) error {
 // build does what a recipe says, and gives the template its new files.
 func (s *Server) build(t *template, b *build, fault *Fault) {
 	made := s.place("template")
-	w := &works{server: s, recipe: b.recipe, dir: made, user: "user", note: func(step int, text string) {
+	w := &templateBuild{server: s, recipe: b.recipe, dir: made, user: "user", note: func(step int, text string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		b.step = strconv.Itoa(step)

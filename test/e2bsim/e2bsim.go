@@ -148,7 +148,7 @@ func New(o Options) (*Server, error) {
 	s.timer = time.AfterFunc(time.Hour, s.sweep)
 	s.api, err = openDoor(s.apiHandler())
 	if err == nil {
-		s.edge, err = openDoor(s.edgeHandler())
+		s.edge, err = openDoor(s.proxyHandler())
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the E2B stub: %w", err), s.Close())

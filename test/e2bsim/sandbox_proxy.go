@@ -33,20 +33,20 @@ func portAndID(host string) (port, id string) {
 	return m[1], m[2]
 }
 
-// edgeHandler is the way into the sandboxes.
-func (s *Server) edgeHandler() http.Handler {
+// proxyHandler is the way into the sandboxes.
+func (s *Server) proxyHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := sandboxOf(r)
 		if id == "" {
 			http.Error(w, "missing header", http.StatusBadRequest)
 			return
 		}
-		s.disturbed(callOf(r), id, func(w http.ResponseWriter, r *http.Request) { s.enter(w, r, id) })(w, r)
+		s.disturbed(callOf(r), id, func(w http.ResponseWriter, r *http.Request) { s.forward(w, r, id) })(w, r)
 	})
 }
 
-// enter hands a request over to the daemon of a sandbox that runs.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, id string) {
+// forward hands a request to the daemon of a sandbox that runs.
+func (s *Server) forward(w http.ResponseWriter, r *http.Request, id string) {
 	port := r.Header.Get("E2b-Sandbox-Port")
 	if p, _ := portAndID(r.Host); p != "" {
 		port = p
@@ -60,13 +60,13 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, id string) {
 	s.mu.Unlock()
 	switch {
 	case d == nil:
-		s.edgeError(w, r, http.StatusBadGateway, map[string]any{"sandboxId": id, "message": "The sandbox was not found", "code": http.StatusBadGateway})
+		s.proxyError(w, r, http.StatusBadGateway, map[string]any{"sandboxId": id, "message": "The sandbox was not found", "code": http.StatusBadGateway})
 	case port != "" && port != envdPort || d.crashed():
-		s.edgeError(w, r, http.StatusBadGateway, map[string]any{
+		s.proxyError(w, r, http.StatusBadGateway, map[string]any{
 			"sandboxId": id, "message": "The sandbox is running but port is not open", "port": port, "code": http.StatusBadGateway,
 		})
 	case closedRoute(r.URL.Path):
-		s.edgeError(w, r, http.StatusNotFound, map[string]any{"sandboxId": id, "message": "not found", "code": http.StatusNotFound})
+		s.proxyError(w, r, http.StatusNotFound, map[string]any{"sandboxId": id, "message": "not found", "code": http.StatusNotFound})
 	default:
 		d.ServeHTTP(w, r)
 	}
@@ -81,8 +81,8 @@ func closedRoute(path string) bool {
 	return false
 }
 
-// edgeError answers with JSON, and with a page where the client looks like a browser.
-func (s *Server) edgeError(w http.ResponseWriter, r *http.Request, status int, body map[string]any) {
+// proxyError answers with JSON, and with a page where the client looks like a browser.
+func (s *Server) proxyError(w http.ResponseWriter, r *http.Request, status int, body map[string]any) {
 	agent := strings.ToLower(r.UserAgent())
 	for _, name := range []string{"mozilla", "chrome", "safari", "firefox", "edge", "opera", "msie"} {
 		if strings.Contains(agent, name) {

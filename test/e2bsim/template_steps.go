@@ -10,8 +10,8 @@ import (
 	"github.com/yudai-dev/yudai/test/machine"
 )
 
-// works carries a recipe out in a machine of its own.
-type works struct {
+// templateBuild carries a recipe out in a machine of its own.
+type templateBuild struct {
 	server *Server
 	recipe Recipe
 	dir    string // the result
@@ -23,7 +23,7 @@ type works struct {
 }
 
 // made is the directory of the result, "" where no step left files.
-func (w *works) made() string {
+func (w *templateBuild) made() string {
 	if !w.saved {
 		return ""
 	}
@@ -31,7 +31,7 @@ func (w *works) made() string {
 }
 
 // run does the steps and saves the files.
-func (w *works) run() error {
+func (w *templateBuild) run() error {
 	from, err := w.from()
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (w *works) run() error {
 }
 
 // from is the directory of the template that the recipe begins with, if any.
-func (w *works) from() (string, error) {
+func (w *templateBuild) from() (string, error) {
 	if w.recipe.FromTemplate == "" {
 		return "", nil
 	}
@@ -66,7 +66,7 @@ func (w *works) from() (string, error) {
 	return t.dir, nil
 }
 
-func (w *works) step(m *machine.Machine, n int, s Step) error {
+func (w *templateBuild) step(m *machine.Machine, n int, s Step) error {
 	switch s.Type {
 	case "ENV":
 		for i := 0; i+1 < len(s.Args); i += 2 {
@@ -93,7 +93,7 @@ func (w *works) step(m *machine.Machine, n int, s Step) error {
 }
 
 // copy unpacks the archive of a step and puts its source where it belongs.
-func (w *works) copy(m *machine.Machine, n int, s Step) error {
+func (w *templateBuild) copy(m *machine.Machine, n int, s Step) error {
 	in, err := os.Open(w.server.uploaded(s.FilesHash))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ rm -rf /var/tmp/context /var/tmp/context.tar.gz`, args...)
 }
 
 // shell runs a shell text in the machine; its output is noted.
-func (w *works) shell(m *machine.Machine, n int, user, text string, args ...string) error {
+func (w *templateBuild) shell(m *machine.Machine, n int, user, text string, args ...string) error {
 	dir := w.workdir
 	if dir == "" {
 		dir = "/"

@@ -94,7 +94,7 @@ func (e *episode) run(ctx context.Context) error {
 		if e.proc.killed || !e.proc.crashed() {
 			break
 		}
-		e.died() // the point was in the shutdown
+		e.noteExit() // the point was in the shutdown
 		if err := e.launch(); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (e *episode) run(ctx context.Context) error {
 func (e *episode) terminate() {
 	e.proc.signal(syscall.SIGTERM)
 	for end := time.Now().Add(endTime); e.proc.running(); pause(context.Background(), tick) {
-		e.wake(e.proc.armed)
+		e.resume(e.proc.armed)
 		if time.Now().After(end) {
 			e.wrong("the program did not end within %s of SIGTERM", endTime)
 			e.proc.kill()
@@ -117,9 +117,9 @@ func (e *episode) terminate() {
 	}
 }
 
-// linger gives the program another life, long enough to look up every write whose
+// runOnceMore starts the program again, long enough to look up every write whose
 // outcome a crash left open.
-func (e *episode) linger(ctx context.Context) error {
+func (e *episode) runOnceMore(ctx context.Context) error {
 	e.over, e.calm = true, e.pace.lease+e.pace.settle+2*time.Second
 	return e.run(ctx)
 }
@@ -159,7 +159,7 @@ func (e *episode) launch() error {
 	}
 	e.proc = p
 	for p.running() && p.address() == "" {
-		e.wake(armed)
+		e.resume(armed)
 		pause(context.Background(), tick)
 	}
 	if p.address() != "" {
@@ -174,13 +174,13 @@ func (e *episode) settle(ctx context.Context) error {
 	seen := -1
 	for {
 		if !pause(ctx, tick) || seen >= 0 && time.Since(moved) > e.pace.patience {
-			e.wrong("nothing happens any more, and people still wait: %s", e.unrest())
+			e.wrong("nothing happens any more, and people still wait: %s", e.openWork())
 			return nil
 		}
-		e.strike()
-		e.wake(e.proc.armed)
+		e.killByTime()
+		e.resume(e.proc.armed)
 		if !e.proc.running() {
-			e.died()
+			e.noteExit()
 			if err := e.launch(); err != nil {
 				return err
 			}
@@ -188,14 +188,14 @@ func (e *episode) settle(ctx context.Context) error {
 				e.secondAt = time.Now().Add(e.second)
 			}
 		}
-		if err := e.act(); err != nil {
+		if err := e.playUsers(); err != nil {
 			return err
 		}
 		n := len(e.hub.History())
 		if n != seen {
 			moved = time.Now()
 		}
-		if n != seen || e.unrest() != "" {
+		if n != seen || e.openWork() != "" {
 			seen, calm = n, time.Now()
 		}
 		if time.Since(calm) >= e.calm {

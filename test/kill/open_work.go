@@ -12,8 +12,8 @@ import (
 	"github.com/yudai-dev/yudai/test/checker"
 )
 
-// unrest says what people would still wait for, "" if nothing.
-func (e *episode) unrest() string {
+// openWork says what people would still wait for, "" if nothing.
+func (e *episode) openWork() string {
 	kinds, id := e.comments()
 	if e.started.IsZero() || kinds[string(solve.EffectFinal)] == "" {
 		return "no final comment"
@@ -87,7 +87,7 @@ func (e *episode) verdict(ctx context.Context) (checker.Report, error) {
 	if err != nil || len(report.Lost) == 0 || len(e.found)+len(report.Doubled)+len(report.Leaked)+len(report.Paid) > 0 {
 		return report, err
 	}
-	if err := e.linger(ctx); err != nil {
+	if err := e.runOnceMore(ctx); err != nil {
 		return report, err
 	}
 	return e.judge(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
-// strike kills or stops at a time, not at a place.
-func (e *episode) strike() {
+// killByTime kills or stops at a time, not at a place.
+func (e *episode) killByTime() {
 	if p := e.point; p.spec.Name == moment && !e.reached && !e.started.IsZero() &&
 		time.Since(e.started) >= time.Duration(p.spec.Nth)*time.Millisecond {
 		e.reached = true
@@ -27,8 +27,8 @@ func (e *episode) strike() {
 	}
 }
 
-// died notes how the program ended when nobody asked it to.
-func (e *episode) died() {
+// noteExit notes how the program ended when nobody asked it to.
+func (e *episode) noteExit() {
 	p := e.proc
 	switch {
 	case p.killed, p.crashed():
@@ -40,14 +40,14 @@ func (e *episode) died() {
 	if p.armed {
 		e.reached = true
 	}
-	e.zombie(p)
+	e.checkLateWrites(p)
 	e.continued = time.Time{}
 }
 
-// zombie finds visible writes by a process that had lost its lease. Writes are
+// checkLateWrites finds visible writes by a process that had lost its lease. Writes are
 // made one at a time: one may have been on its way when the process was stopped,
 // unless it was stopped before the call, and no other may follow.
-func (e *episode) zombie(p *process) {
+func (e *episode) checkLateWrites(p *process) {
 	if e.continued.IsZero() {
 		return
 	}
@@ -68,8 +68,8 @@ func (e *episode) zombie(p *process) {
 	}
 }
 
-// wake continues a process that a point stopped, after longer than its lease.
-func (e *episode) wake(armed bool) {
+// resume continues a process that a point stopped, after longer than its lease.
+func (e *episode) resume(armed bool) {
 	if !armed && e.point.spec.Name != moment || !e.proc.stopped() {
 		return
 	}

@@ -2,9 +2,9 @@ package main
 
 import "time"
 
-// act does what people do next, and what the operator does with deliveries that
+// playUsers does what people do next, and what the operator does with deliveries that
 // were not acknowledged: GitHub does not send them again by itself.
-func (e *episode) act() error {
+func (e *episode) playUsers() error {
 	if e.proc.address() == "" || !e.proc.running() {
 		return nil
 	}
@@ -13,7 +13,7 @@ func (e *episode) act() error {
 			return err
 		}
 	}
-	if err := e.follow(); err != nil {
+	if err := e.finishScene(); err != nil {
 		return err
 	}
 	known := map[string]bool{}
@@ -42,8 +42,8 @@ func (e *episode) trigger() error {
 	return e.hub.Label(e.repo.FullName(), e.issue, user, "yudai:solve")
 }
 
-// follow is the rest of the scene, while the runs are at work.
-func (e *episode) follow() error {
+// finishScene plays the rest of the scene while the runs work.
+func (e *episode) finishScene() error {
 	text := map[string]string{sceneComment: "/yudai status", sceneCancel: "/yudai cancel"}[e.point.scene]
 	if text == "" || e.acted > 0 || e.provider.asked() < 2 {
 		return nil
