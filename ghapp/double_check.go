@@ -79,7 +79,7 @@ func (w *Writer) verify(ctx context.Context, d doubleCheck) (again bool, err err
 	}
 	defer q.writing.Unlock()
 	t := &writeTry{w: w, queue: q, e: e, doubleChecking: true}
-	t.e.Until = now.Add(t.leaseTime())
+	t.until = now.Add(t.leaseTime())
 	if t.view, err = w.view(ctx, e); err != nil {
 		return false, err
 	}

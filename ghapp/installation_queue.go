@@ -81,7 +81,7 @@ func (w *Writer) writeReactions(ctx context.Context, q *installationQueue) {
 // nextDue reads the store for the next effect of the queue that can be written;
 // wanted, if given, restricts the choice.
 func (w *Writer) nextDue(ctx context.Context, q *installationQueue, wanted func(solve.Effect) bool) (solve.Effect, bool) {
-	due, err := w.store.DueEffects(ctx, w.app.now())
+	due, err := w.store.DueEffects(ctx)
 	if err != nil {
 		return solve.Effect{}, false // the loop of Run logs it
 	}

@@ -87,7 +87,8 @@ func (m *memStore) putRun(id solve.ID, r solve.Run, ev solve.EventName) {
 	m.want(solve.EffectsOf(s, &r, ev)...)
 }
 
-func (m *memStore) DueEffects(_ context.Context, now time.Time) ([]solve.Effect, error) {
+func (m *memStore) DueEffects(_ context.Context) ([]solve.Effect, error) {
+	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	type place struct {
@@ -111,14 +112,15 @@ func (m *memStore) DueEffects(_ context.Context, now time.Time) ([]solve.Effect,
 	return out, nil
 }
 
-func (m *memStore) ClaimEffect(_ context.Context, key, node string, now, until time.Time) (solve.Effect, error) {
+func (m *memStore) ClaimEffect(_ context.Context, key, node string, ttl time.Duration) (solve.Effect, error) {
+	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.effects[key]
 	if !(e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now)) {
 		return solve.Effect{}, fmt.Errorf("claim %s: %w", key, solve.ErrLeaseLost)
 	}
-	e.State, e.Node, e.Until = solve.EffectSending, node, until
+	e.State, e.Node, e.Until = solve.EffectSending, node, now.Add(ttl)
 	e.Token++
 	e.Tries++
 	m.effects[key] = e
@@ -136,9 +138,9 @@ func (m *memStore) change(key string, token uint64, fn func(e *solve.Effect)) er
 	return nil
 }
 
-func (m *memStore) SendingEffect(_ context.Context, key string, token uint64, at time.Time) error {
+func (m *memStore) SendingEffect(_ context.Context, key string, token uint64) error {
 	m.mu.Lock()
-	err := m.change(key, token, func(e *solve.Effect) { e.SentAt = at })
+	err := m.change(key, token, func(e *solve.Effect) { e.SentAt = time.Now() })
 	then, e := m.sending, m.effects[key]
 	m.mu.Unlock()
 	if err == nil && then != nil {
@@ -147,7 +149,7 @@ func (m *memStore) SendingEffect(_ context.Context, key string, token uint64, at
 	return err
 }
 
-func (m *memStore) FinishEffect(_ context.Context, key string, token, version uint64, r solve.Receipt, at, again time.Time) error {
+func (m *memStore) FinishEffect(_ context.Context, key string, token, version uint64, r solve.Receipt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.finishing != nil {
@@ -157,19 +159,19 @@ func (m *memStore) FinishEffect(_ context.Context, key string, token, version ui
 	}
 	return m.change(key, token, func(e *solve.Effect) {
 		e.Node, e.Until, e.SentAt, e.Tries, e.Error = "", time.Time{}, time.Time{}, 0, ""
-		e.Applied, e.Receipt, e.Done, e.State = version, r, at, solve.EffectApplied
+		e.Applied, e.Receipt, e.Done, e.State = version, r, time.Now(), solve.EffectApplied
 		if e.Wanted > version {
-			e.State, e.Due = solve.EffectPending, again
+			e.State, e.Due = solve.EffectPending, time.Now()
 		}
 	})
 }
 
-func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error {
+func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retries++
 	return m.change(key, token, func(e *solve.Effect) {
-		e.Node, e.Until, e.State, e.Due, e.Error = "", time.Time{}, solve.EffectPending, due, reason
+		e.Node, e.Until, e.State, e.Due, e.Error = "", time.Time{}, solve.EffectPending, time.Now().Add(wait), reason
 		if m.retrying != nil {
 			m.retrying(*e)
 		}
@@ -179,11 +181,11 @@ func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, due 
 	})
 }
 
-func (m *memStore) KillEffect(_ context.Context, key string, token uint64, reason string, at time.Time) error {
+func (m *memStore) KillEffect(_ context.Context, key string, token uint64, reason string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.change(key, token, func(e *solve.Effect) {
-		e.Node, e.Until, e.SentAt, e.State, e.Error, e.Done = "", time.Time{}, time.Time{}, solve.EffectDead, reason, at
+		e.Node, e.Until, e.SentAt, e.State, e.Error, e.Done = "", time.Time{}, time.Time{}, solve.EffectDead, reason, time.Now()
 	})
 }
 

@@ -68,13 +68,13 @@ func (t *writeTry) nonIdempotent(ctx context.Context, action string, do request)
 // It records a visible call first.
 func (t *writeTry) limited(ctx context.Context, class class, action string, visible bool, do request) error {
 	cfg, app := t.w.cfg, t.w.app
-	last := t.e.Until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
+	last := t.until.Add(-cfg.Timeout - cfg.Timeout/4) // a call begun later could outlive the claim
 	if err := t.waitTurn(ctx, class, last); err != nil {
 		return err
 	}
 	if visible {
 		sent := app.now()
-		if err := t.w.store.SendingEffect(ctx, t.e.Key, t.e.Token, sent); err != nil {
+		if err := t.w.store.SendingEffect(ctx, t.e.Key, t.e.Token); err != nil {
 			return fmt.Errorf("record the write: %w", err)
 		}
 		last = earlier(last, sent.Add(cfg.ListLag-2*cfg.Timeout)) // or end after the time that lists may lag

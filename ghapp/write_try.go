@@ -29,6 +29,8 @@ type writeTry struct {
 	w     *Writer
 	queue *installationQueue
 	e     solve.Effect
+	// until is the claim's end by this process's clock.
+	until time.Time
 	view  report.View
 	// commit is the champion's, for a pull request.
 	commit solve.Commit
@@ -77,8 +79,9 @@ func (w *Writer) write(ctx context.Context, q *installationQueue, e solve.Effect
 	t := &writeTry{w: w, queue: q, evictions: w.app.evicted(q.installation)}
 	commitErr := t.readCommit(ctx, e) // before the claim, whose length depends on it
 	now := w.app.now()
+	t.until = now.Add(t.leaseTime())
 	var err error
-	t.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, now, now.Add(t.leaseTime()))
+	t.e, err = w.store.ClaimEffect(ctx, e.Key, w.node, t.leaseTime())
 	if err != nil {
 		// A lost lease means that another writer has the effect, or that our lease is over.
 		if ctx.Err() == nil && !errors.Is(err, solve.ErrLeaseLost) {
@@ -179,13 +182,13 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 			t.w.checkLater(t, now)
 		}
 		t.w.memory.forget(t.e.Key)
-		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt, now, now)
+		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt)
 	}
 	due, reason := t.retryAt(now, err)
 	if due.IsZero() {
 		t.w.log(ctx, t.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
 		t.w.memory.forget(t.e.Key)
-		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason, now)
+		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason)
 	}
 	if t.unknown && !t.called.IsZero() {
 		due = later(due, t.called.Add(t.w.cfg.ListLag)) // lists count from the end of the call
@@ -195,7 +198,7 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 		t.w.memory.update(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
 		due = now // for the store: the permission may come earlier
 	}
-	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due, reason, t.unknown)
+	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due.Sub(now), reason, t.unknown)
 }
 
 // retryAt decides when to try again; the zero time is never.

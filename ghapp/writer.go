@@ -20,12 +20,12 @@ const tick = time.Second
 // EffectStore is what the writer needs of the store; the promises of each method
 // are in package storetest.
 type EffectStore interface {
-	DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error)
-	ClaimEffect(ctx context.Context, key, node string, now, until time.Time) (solve.Effect, error)
-	SendingEffect(ctx context.Context, key string, token uint64, at time.Time) error
-	FinishEffect(ctx context.Context, key string, token uint64, version uint64, r solve.Receipt, at, again time.Time) error
-	RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error
-	KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error
+	DueEffects(ctx context.Context) ([]solve.Effect, error)
+	ClaimEffect(ctx context.Context, key, node string, ttl time.Duration) (solve.Effect, error)
+	SendingEffect(ctx context.Context, key string, token uint64) error
+	FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt) error
+	RetryEffect(ctx context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error
+	KillEffect(ctx context.Context, key string, token uint64, reason string) error
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
@@ -86,7 +86,7 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // start gives every installation with an effect that can be written a goroutine.
 func (w *Writer) start(ctx context.Context, writing *sync.WaitGroup, idle chan<- struct{}) error {
-	due, err := w.store.DueEffects(ctx, w.app.now())
+	due, err := w.store.DueEffects(ctx)
 	if err != nil {
 		return fmt.Errorf("read due effects: %w", err)
 	}

@@ -35,7 +35,7 @@ type SolveStore interface {
 // EffectStore holds what was written to GitHub.
 type EffectStore interface {
 	Effect(ctx context.Context, key string) (solve.Effect, error)
-	RenewEffect(ctx context.Context, key string, at time.Time) error
+	RenewEffect(ctx context.Context, key string) error
 }
 
 // Store is what a [Reconciler] needs of the store.
@@ -116,7 +116,7 @@ func (r *Reconciler) renewComments(ctx context.Context) error {
 		gone, err := r.App.CommentGone(ctx, s.Repo, e.Receipt.ID)
 		if err == nil && gone {
 			zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Msg("progress comment was deleted, writing it again")
-			err = r.Store.RenewEffect(ctx, key, time.Now())
+			err = r.Store.RenewEffect(ctx, key)
 		}
 		failed = append(failed, err)
 	}

@@ -385,17 +385,17 @@ func writes(t *testing.T, m server.Metered, s *bolt.Store) {
 		list = append(list, solve.Effect{V: 1, Key: key, Kind: keys[key], State: solve.EffectPending, Wanted: 1})
 	}
 	must(s.Answer(t.Context(), "g", list))
-	box, now := m.Outbox(s), time.Now()
+	box := m.Outbox(s)
 	for key := range keys {
-		e, err := box.ClaimEffect(t.Context(), key, "n", now, now.Add(time.Minute))
+		e, err := box.ClaimEffect(t.Context(), key, "n", time.Minute)
 		must(err)
 		switch e.Kind {
 		case solve.EffectReact:
-			must(box.FinishEffect(t.Context(), key, e.Token, e.Wanted, solve.Receipt{}, now, now))
+			must(box.FinishEffect(t.Context(), key, e.Token, e.Wanted, solve.Receipt{}))
 		case solve.EffectRun:
-			must(box.KillEffect(t.Context(), key, e.Token, "no", now))
+			must(box.KillEffect(t.Context(), key, e.Token, "no"))
 		default:
-			must(box.RetryEffect(t.Context(), key, e.Token, now, "later", false))
+			must(box.RetryEffect(t.Context(), key, e.Token, 0, "later", false))
 		}
 	}
 }

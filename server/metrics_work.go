@@ -67,22 +67,22 @@ func (o outbox) count(key, outcome string, err error) {
 }
 
 // FinishEffect implements [ghapp.EffectStore].
-func (o outbox) FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt, at, again time.Time) error {
-	err := o.Store.FinishEffect(ctx, key, token, version, r, at, again)
+func (o outbox) FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt) error {
+	err := o.Store.FinishEffect(ctx, key, token, version, r)
 	o.count(key, "written", err)
 	return err
 }
 
 // RetryEffect implements [ghapp.EffectStore].
-func (o outbox) RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error {
-	err := o.Store.RetryEffect(ctx, key, token, due, reason, unknown)
+func (o outbox) RetryEffect(ctx context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error {
+	err := o.Store.RetryEffect(ctx, key, token, wait, reason, unknown)
 	o.count(key, "later", err)
 	return err
 }
 
 // KillEffect implements [ghapp.EffectStore].
-func (o outbox) KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error {
-	err := o.Store.KillEffect(ctx, key, token, reason, at)
+func (o outbox) KillEffect(ctx context.Context, key string, token uint64, reason string) error {
+	err := o.Store.KillEffect(ctx, key, token, reason)
 	o.count(key, "refused", err)
 	return err
 }

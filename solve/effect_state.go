@@ -72,13 +72,13 @@ func (e Effect) Sending(at time.Time) (Effect, error) {
 	return e, nil
 }
 
-// Finish stores what GitHub answered for a version. A newer one is due at again.
-func (e Effect) Finish(version uint64, got Receipt, at, again time.Time) Effect {
+// Finish stores what GitHub answered for a version. A newer one is due at once.
+func (e Effect) Finish(version uint64, got Receipt, at time.Time) Effect {
 	e.unclaim()
 	e.State, e.Applied, e.Receipt, e.Done = EffectApplied, version, got, at
 	e.SentAt, e.Tries, e.Error = time.Time{}, 0, ""
 	if e.Wanted > version {
-		e.State, e.Due = EffectPending, again
+		e.State, e.Due = EffectPending, at
 	}
 	return e
 }

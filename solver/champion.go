@@ -77,7 +77,7 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 			if fault.Stopping(ctx) {
 				return s, context.Cause(ctx)
 			}
-			gone, err := e.store.WithdrawEffect(read, f.Key, "cancelled", time.Now())
+			gone, err := e.store.WithdrawEffect(read, f.Key, "cancelled")
 			if gone || err != nil {
 				return s, errors.Join(context.Cause(ctx), err)
 			}

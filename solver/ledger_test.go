@@ -204,11 +204,11 @@ func (l *ledger) Answer(ctx context.Context, ask string, effects []solve.Effect)
 	return l.Store.Answer(ctx, ask, effects)
 }
 
-func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error) {
+func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string) (bool, error) {
 	done, err := l.begin("withdraw", solve.Change{})
 	if err != nil {
 		return false, err
 	}
 	defer done()
-	return l.Store.WithdrawEffect(ctx, key, reason, at)
+	return l.Store.WithdrawEffect(ctx, key, reason)
 }

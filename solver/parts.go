@@ -25,7 +25,7 @@ type Store interface {
 	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
 	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
 	Effect(ctx context.Context, key string) (solve.Effect, error)
-	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error)
+	WithdrawEffect(ctx context.Context, key, reason string) (bool, error)
 	Watch(ctx context.Context) <-chan struct{}
 }
 

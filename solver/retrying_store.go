@@ -73,9 +73,9 @@ func (r retryingStore) Effect(ctx context.Context, key string) (solve.Effect, er
 	return retry(ctx, r.limit, "effect", func(ctx context.Context) (solve.Effect, error) { return r.Store.Effect(ctx, key) })
 }
 
-func (r retryingStore) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (bool, error) {
+func (r retryingStore) WithdrawEffect(ctx context.Context, key, reason string) (bool, error) {
 	return retry(ctx, r.limit, "withdraw", func(ctx context.Context) (bool, error) {
-		return r.Store.WithdrawEffect(ctx, key, reason, at)
+		return r.Store.WithdrawEffect(ctx, key, reason)
 	})
 }
 

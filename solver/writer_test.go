@@ -69,7 +69,7 @@ func (p *writer) run(ctx context.Context) {
 func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, store := time.Now(), p.w.store
+	store := p.w.store
 	live, err := store.LiveSolves(ctx)
 	if err != nil {
 		return // the store is closed
@@ -79,8 +79,8 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 		if err != nil || f.State != solve.EffectPending || !p.claim {
 			continue
 		}
-		if f, err = store.ClaimEffect(ctx, f.Key, "writer", now, now.Add(time.Hour)); err == nil {
-			err = store.SendingEffect(ctx, f.Key, f.Token, now)
+		if f, err = store.ClaimEffect(ctx, f.Key, "writer", time.Hour); err == nil {
+			err = store.SendingEffect(ctx, f.Key, f.Token)
 		}
 		if err == nil { // else withdrawn meanwhile
 			held[f.Key] = f
@@ -90,10 +90,10 @@ func (p *writer) look(ctx context.Context, held map[string]solve.Effect) {
 		var err error
 		switch {
 		case p.refuse != "":
-			err = store.KillEffect(ctx, key, f.Token, p.refuse, now)
+			err = store.KillEffect(ctx, key, f.Token, p.refuse)
 		case p.finish:
 			p.pulls++
-			err = store.FinishEffect(ctx, key, f.Token, f.Wanted, p.receipt(f), now, now)
+			err = store.FinishEffect(ctx, key, f.Token, f.Wanted, p.receipt(f))
 		default:
 			continue
 		}

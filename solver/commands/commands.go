@@ -25,7 +25,7 @@ type Store interface {
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
-	RenewEffect(ctx context.Context, key string, at time.Time) error
+	RenewEffect(ctx context.Context, key string) error
 }
 
 // Hub is what commands read from GitHub.

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -18,7 +17,7 @@ func (c *Commands) renewComment(ctx context.Context, a solve.Command) error {
 	if err != nil || s.State.Final() || s.Repo.ID != a.Repo.ID {
 		return err
 	}
-	err = c.store.RenewEffect(ctx, string(s.ID)+"/"+string(solve.EffectNotice), time.Now())
+	err = c.store.RenewEffect(ctx, string(s.ID)+"/"+string(solve.EffectNotice))
 	if errors.Is(err, solve.ErrNotFound) {
 		return nil // none was written yet
 	}

@@ -91,13 +91,13 @@ func (s lateStep) Step(ctx context.Context, id solve.ID, n int, token uint64, li
 	return s.Store.Step(ctx, id, n, token, lines, p)
 }
 
-func (s lossyEffects) FinishEffect(ctx context.Context, k string, token, _ uint64, r solve.Receipt, at, again time.Time) error {
+func (s lossyEffects) FinishEffect(ctx context.Context, k string, token, _ uint64, r solve.Receipt) error {
 	e, err := s.Effect(ctx, k)
-	return errors.Join(err, s.Store.FinishEffect(ctx, k, token, e.Wanted, r, at, again))
+	return errors.Join(err, s.Store.FinishEffect(ctx, k, token, e.Wanted, r))
 }
 
-func (s twoWriters) ClaimEffect(ctx context.Context, k, node string, now, until time.Time) (solve.Effect, error) {
-	e, err := s.Store.ClaimEffect(ctx, k, node, now, until)
+func (s twoWriters) ClaimEffect(ctx context.Context, k, node string, ttl time.Duration) (solve.Effect, error) {
+	e, err := s.Store.ClaimEffect(ctx, k, node, ttl)
 	if errors.Is(err, solve.ErrLeaseLost) {
 		return s.Effect(ctx, k)
 	}

@@ -256,33 +256,33 @@ func (p *pair) artifact(t *rapid.T) {
 // write does one step of the life of an effect: mostly of one that is due.
 func (p *pair) write(t *rapid.T) {
 	keys := []string{"none/comment", "s1/comment", "s2/check"}
-	due, _ := p.a.DueEffects(p.ctx, p.now.Add(5*time.Second))
+	due, _ := p.a.DueEffects(p.ctx)
 	for _, e := range due {
 		keys = append(keys, e.Key, e.Key)
 	}
 	k := pick(t, "effect", keys...)
 	now, _ := p.a.Effect(p.ctx, k)
-	tok, later := token(t, now.Token), p.now.Add(time.Duration(pick(t, "later", 0, 2, 5))*time.Second)
+	tok, later := token(t, now.Token), time.Duration(pick(t, "later", 0, 2, 5))*time.Second
 	switch pick(t, "write", "claim", "claim", "send", "finish", "retry", "kill", "withdraw", "renew") {
 	case "claim":
 		node := p.node(t)
-		_, _ = ask(p, "claim effect", func(s storetest.Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, p.now, later) })
+		_, _ = ask(p, "claim effect", func(s storetest.Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, later) })
 	case "send":
-		p.do("send effect", func(s storetest.Store) error { return s.SendingEffect(p.ctx, k, tok, p.now) })
+		p.do("send effect", func(s storetest.Store) error { return s.SendingEffect(p.ctx, k, tok) })
 	case "finish":
 		version := now.Wanted - uint64(pick(t, "behind", 0, 0, 1))
 		p.do("finish effect", func(s storetest.Store) error {
-			return s.FinishEffect(p.ctx, k, tok, version, solve.Receipt{ID: 5}, p.now, later)
+			return s.FinishEffect(p.ctx, k, tok, version, solve.Receipt{ID: 5})
 		})
 	case "retry":
 		unknown := rapid.Bool().Draw(t, "unknown")
 		p.do("retry effect", func(s storetest.Store) error { return s.RetryEffect(p.ctx, k, tok, later, "again", unknown) })
 	case "kill":
-		p.do("kill effect", func(s storetest.Store) error { return s.KillEffect(p.ctx, k, tok, "refused", p.now) })
+		p.do("kill effect", func(s storetest.Store) error { return s.KillEffect(p.ctx, k, tok, "refused") })
 	case "renew":
-		p.do("renew effect", func(s storetest.Store) error { return s.RenewEffect(p.ctx, k, later) })
+		p.do("renew effect", func(s storetest.Store) error { return s.RenewEffect(p.ctx, k) })
 	default:
-		_, _ = ask(p, "withdraw effect", func(s storetest.Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop", p.now) })
+		_, _ = ask(p, "withdraw effect", func(s storetest.Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop") })
 	}
 }
 

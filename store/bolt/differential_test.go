@@ -162,11 +162,12 @@ func (p *pair) sameState() {
 		ask(p, "spent", func(s storetest.Store) ([]solve.Spending, error) { return s.Spent(p.ctx, p.now.Add(-ago)) })
 	}
 	ask(p, "asks", func(s storetest.Store) ([]solve.Command, error) { return s.Commands(p.ctx) })
+	now := p.now
 	for _, later := range []time.Duration{0, 5 * time.Second, time.Hour} {
-		ask(p, fmt.Sprintf("due effects in %s", later), func(s storetest.Store) ([]solve.Effect, error) {
-			return s.DueEffects(p.ctx, p.now.Add(later))
-		})
+		p.now = now.Add(later)
+		ask(p, fmt.Sprintf("due effects in %s", later), func(s storetest.Store) ([]solve.Effect, error) { return s.DueEffects(p.ctx) })
 	}
+	p.now = now
 	for repo := range int64(3) {
 		for issue := range 4 {
 			ask(p, "latest solve", func(s storetest.Store) (solve.Solve, error) { return s.LatestSolve(p.ctx, repo, issue) })

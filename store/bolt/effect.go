@@ -83,11 +83,12 @@ func (t *tx) nextOrder() (uint64, error) {
 }
 
 // DueEffects returns what is to be written now, by installation, priority, age.
-func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error) {
+func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
 	var list []effectRecord
+	now := stamp(s.cfg.Now())
 	err := s.view(ctx, func(t *tx) error {
 		return t.scan(effectDue, nil, func(k, v []byte) (bool, error) {
-			if num(k) > stamp(now) {
+			if num(k) > now {
 				return false, nil
 			}
 			r, err := t.effect(string(v))
@@ -109,109 +110,92 @@ func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, 
 	return out, nil
 }
 
-// ClaimEffect gives a due effect to the node until the claim's end.
-func (s *Store) ClaimEffect(ctx context.Context, k, node string, now, until time.Time) (solve.Effect, error) {
-	var claimed solve.Effect
-	err := s.update(ctx, "claim-effect", func(t *tx) error {
-		if err := t.mustLive(node, now); err != nil {
-			return err
-		}
+// changeEffect lets fn change an effect at the engine's time.
+func (s *Store) changeEffect(
+	ctx context.Context, op, k string, fn func(read reader, e solve.Effect) (solve.Effect, error),
+) (after solve.Effect, err error) {
+	err = s.update(ctx, op, func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
 		}
-		r := old
-		if r.Effect, err = old.Claim(node, now, until); err != nil {
+		if after, err = fn(reader{t, s.cfg.Now()}, old.Effect); err != nil {
 			return err
 		}
-		claimed = r.Effect
-		return t.putEffect(&old, r)
+		return t.putEffect(&old, effectRecord{Effect: after, Order: old.Order})
 	})
 	if err != nil {
-		return solve.Effect{}, fmt.Errorf("claim effect: %w", err)
+		return solve.Effect{}, fmt.Errorf("%s: %w", op, err)
 	}
-	return claimed, nil
+	return after, nil
 }
 
-// changeEffect lets the holder of a claim change it. The claim must be the newest, and its node live.
-func (s *Store) changeEffect(
-	ctx context.Context, op, k string, token uint64, at time.Time, fn func(solve.Effect) (solve.Effect, error),
-) error {
-	return s.update(ctx, op, func(t *tx) error {
-		old, err := t.effect(k)
-		if err != nil {
-			return err
+// ClaimEffect gives a due effect to the node for the time ttl.
+func (s *Store) ClaimEffect(ctx context.Context, k, node string, ttl time.Duration) (solve.Effect, error) {
+	return s.changeEffect(ctx, "claim-effect", k, func(read reader, e solve.Effect) (solve.Effect, error) {
+		if err := read.mustLive(node, read.at); err != nil {
+			return e, err
 		}
-		if err := old.CheckClaim(token, reader{t, at}.Alive); err != nil {
-			return err
-		}
-		r := old
-		if r.Effect, err = fn(old.Effect); err != nil {
-			return err
-		}
-		return t.putEffect(&old, r)
+		return e.Claim(node, read.at, read.at.Add(ttl))
 	})
+}
+
+// changeClaimed lets the holder of a claim change its effect. The claim must be the newest, and its node live.
+func (s *Store) changeClaimed(
+	ctx context.Context, op, k string, token uint64, fn func(e solve.Effect, now time.Time) (solve.Effect, error),
+) error {
+	_, err := s.changeEffect(ctx, op, k, func(read reader, e solve.Effect) (solve.Effect, error) {
+		if err := e.CheckClaim(token, read.Alive); err != nil {
+			return e, err
+		}
+		return fn(e, read.at)
+	})
+	return err
 }
 
 // SendingEffect notes that the call may be made from now on. It is refused when the claim has run out.
-func (s *Store) SendingEffect(ctx context.Context, k string, token uint64, at time.Time) error {
-	err := s.changeEffect(ctx, "send-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) { return e.Sending(at) })
-	if err != nil {
-		return fmt.Errorf("start sending: %w", err)
-	}
-	return nil
+func (s *Store) SendingEffect(ctx context.Context, k string, token uint64) error {
+	return s.changeClaimed(ctx, "send-effect", k, token, solve.Effect.Sending)
 }
 
 // FinishEffect stores what GitHub answered for a version.
-func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint64, got solve.Receipt, at, again time.Time) error {
-	err := s.changeEffect(ctx, "finish-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) {
-		return e.Finish(version, got, at, again), nil
+func (s *Store) FinishEffect(ctx context.Context, k string, token, version uint64, got solve.Receipt) error {
+	return s.changeClaimed(ctx, "finish-effect", k, token, func(e solve.Effect, now time.Time) (solve.Effect, error) {
+		return e.Finish(version, got, now), nil
 	})
-	if err != nil {
-		return fmt.Errorf("finish effect: %w", err)
-	}
-	return nil
 }
 
-// RetryEffect makes the effect pending again. With unknown the time of the call stays.
-func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, due time.Time, reason string, unknown bool) error {
-	err := s.changeEffect(ctx, "retry-effect", k, token, s.cfg.Now(), func(e solve.Effect) (solve.Effect, error) {
-		return e.Retry(due, reason, unknown), nil
+// RetryEffect makes the effect pending again, due after the time wait. With unknown the time of the call stays.
+func (s *Store) RetryEffect(ctx context.Context, k string, token uint64, wait time.Duration, reason string, unknown bool) error {
+	return s.changeClaimed(ctx, "retry-effect", k, token, func(e solve.Effect, now time.Time) (solve.Effect, error) {
+		return e.Retry(now.Add(wait), reason, unknown), nil
 	})
-	if err != nil {
-		return fmt.Errorf("retry effect: %w", err)
-	}
-	return nil
 }
 
 // KillEffect ends the effect for good.
-func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason string, at time.Time) error {
-	err := s.changeEffect(ctx, "kill-effect", k, token, at, func(e solve.Effect) (solve.Effect, error) {
-		return e.Kill(reason, at), nil
+func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason string) error {
+	return s.changeClaimed(ctx, "kill-effect", k, token, func(e solve.Effect, now time.Time) (solve.Effect, error) {
+		return e.Kill(reason, now), nil
 	})
-	if err != nil {
-		return fmt.Errorf("end effect: %w", err)
-	}
-	return nil
 }
 
 // WithdrawEffect ends a write that nobody has begun: pending, and its call never
 // made. It returns false, and changes nothing, for one that is being written,
 // whose outcome is unknown, or that is over.
-func (s *Store) WithdrawEffect(ctx context.Context, k, reason string, at time.Time) (done bool, err error) {
+func (s *Store) WithdrawEffect(ctx context.Context, k, reason string) (done bool, err error) {
 	err = s.update(ctx, "withdraw-effect", func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
 		}
 		r := old
-		if r.Effect, done = old.Withdraw(reason, at); !done {
+		if r.Effect, done = old.Withdraw(reason, s.cfg.Now()); !done {
 			return nil
 		}
 		return t.putEffect(&old, r)
 	})
 	if err != nil {
-		return false, fmt.Errorf("withdraw effect: %w", err)
+		return false, fmt.Errorf("withdraw-effect: %w", err)
 	}
 	return done, nil
 }

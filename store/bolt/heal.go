@@ -54,13 +54,13 @@ func (s *Store) SetHealed(ctx context.Context, at time.Time) error {
 
 // RenewEffect asks for a newer version of a level-triggered effect. One of another
 // kind, or dead, is left alone; [solve.ErrNotFound] if there is none.
-func (s *Store) RenewEffect(ctx context.Context, k string, at time.Time) error {
+func (s *Store) RenewEffect(ctx context.Context, k string) error {
 	err := s.update(ctx, "renew-effect", func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
 		}
-		return t.want(old.Effect, at)
+		return t.want(old.Effect, s.cfg.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("renew effect: %w", err)

@@ -143,12 +143,12 @@ func use(ctx context.Context, s *bolt.Store) {
 	_, _ = s.LatestSolve(ctx, 2, 1)
 	_, _ = s.Commands(ctx)
 	_, _ = s.Delivery(ctx, "g")
-	due, _ := s.DueEffects(ctx, now)
+	due, _ := s.DueEffects(ctx)
 	for _, e := range due {
-		claimed, err := s.ClaimEffect(ctx, e.Key, "next", now, now.Add(time.Minute))
+		claimed, err := s.ClaimEffect(ctx, e.Key, "next", time.Minute)
 		if err == nil {
-			_ = s.SendingEffect(ctx, e.Key, claimed.Token, now)
-			_ = s.FinishEffect(ctx, e.Key, claimed.Token, claimed.Wanted, solve.Receipt{}, now, now)
+			_ = s.SendingEffect(ctx, e.Key, claimed.Token)
+			_ = s.FinishEffect(ctx, e.Key, claimed.Token, claimed.Wanted, solve.Receipt{})
 		}
 	}
 	rescued, _ := s.Rescue(ctx, "next")

@@ -30,9 +30,10 @@ func (d *data) want(e solve.Effect, at time.Time) {
 }
 
 // DueEffects returns what is to be written now, by installation, priority, age.
-func (s *Store) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error) {
+func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
 	var list []effect
 	err := s.view(ctx, func(d *data) error {
+		now := s.now()
 		for _, e := range d.effects {
 			if at, ok := e.NextLook(); ok && !at.After(now) {
 				list = append(list, e)

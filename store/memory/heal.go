@@ -37,13 +37,13 @@ func (s *Store) SetHealed(ctx context.Context, at time.Time) error {
 
 // RenewEffect asks for a newer version of a level-triggered effect. One of another
 // kind, or dead, is left alone; [solve.ErrNotFound] if there is none.
-func (s *Store) RenewEffect(ctx context.Context, k string, at time.Time) error {
+func (s *Store) RenewEffect(ctx context.Context, k string) error {
 	return s.update(ctx, func(d *data) error {
 		e, err := d.effect(k)
 		if err != nil {
 			return err
 		}
-		d.want(e.Effect, at)
+		d.want(e.Effect, s.now())
 		return nil
 	})
 }

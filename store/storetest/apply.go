@@ -154,9 +154,9 @@ func applyEffects(t testing.TB, s Store, clock *Clock) {
 	for _, e := range []solve.Effect{comment, react} {
 		w.write(n1, e.Key)
 	}
-	c, err := s.ClaimEffect(w.ctx, check.Key, n1, w.now, w.now.Add(time.Minute))
+	c, err := s.ClaimEffect(w.ctx, check.Key, n1, time.Minute)
 	w.ok(err)
-	w.ok(s.KillEffect(w.ctx, check.Key, c.Token, "refused", w.now))
+	w.ok(s.KillEffect(w.ctx, check.Key, c.Token, "refused"))
 	w.tick()
 	r := w.step(w.admit(n1, solve.Caps{})[0], solve.Started{})
 	again := find(solve.EffectNotice)

@@ -21,7 +21,7 @@ func effectPromises() []Promise {
 
 func (w *world) due() []solve.Effect {
 	w.Helper()
-	list, err := w.s.DueEffects(w.ctx, w.now)
+	list, err := w.s.DueEffects(w.ctx)
 	w.ok(err)
 	return list
 }
@@ -35,7 +35,7 @@ func (w *world) effect(k string) solve.Effect {
 
 func (w *world) claimEffect(node, k string) solve.Effect {
 	w.Helper()
-	e, err := w.s.ClaimEffect(w.ctx, k, node, w.now, w.now.Add(30*time.Second))
+	e, err := w.s.ClaimEffect(w.ctx, k, node, 30*time.Second)
 	w.ok(err)
 	return e
 }
@@ -44,8 +44,8 @@ func (w *world) claimEffect(node, k string) solve.Effect {
 func (w *world) write(node, k string) {
 	w.Helper()
 	e := w.claimEffect(node, k)
-	w.ok(w.s.SendingEffect(w.ctx, k, e.Token, w.now))
-	w.ok(w.s.FinishEffect(w.ctx, k, e.Token, e.Wanted, solve.Receipt{ID: 5}, w.now, w.now))
+	w.ok(w.s.SendingEffect(w.ctx, k, e.Token))
+	w.ok(w.s.FinishEffect(w.ctx, k, e.Token, e.Wanted, solve.Receipt{ID: 5}))
 }
 
 // want queues effects by answering an ask.
@@ -55,7 +55,6 @@ func (w *world) want(list ...solve.Effect) {
 	guid := "guid" + string(rune('a'+w.n))
 	w.accept(guid, solve.Intent{Command: &solve.Command{ID: guid, Kind: solve.CommandHelp, At: w.now}})
 	w.ok(w.s.Answer(w.ctx, guid, list))
-	w.now = w.now.Add(time.Minute) // the engine's clock is real: be after it
 }
 
 func effectOrder(t testing.TB, s Store, clock *Clock) {
@@ -74,7 +73,7 @@ func effectOrder(t testing.TB, s Store, clock *Clock) {
 	w.same([]string{"d/x", "z/x", "a/x", "b/x", "c/x"}, keys)
 	// A retry does not make an effect younger.
 	e := w.claimEffect(w.node("n1"), "z/x")
-	w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, w.now, "again", false))
+	w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, 0, "again", false))
 	w.same("z/x", w.due()[1].Key)
 }
 
@@ -86,18 +85,19 @@ func effectClaim(t testing.TB, s Store, clock *Clock) {
 	w := newWorld(t, s, clock)
 	n1, n2 := w.node("n1"), w.node("n2")
 	w.want(one())
-	early := w.now.Add(-time.Hour)
-	_, err := s.ClaimEffect(w.ctx, "a/comment", n1, early, w.now)
+	w.now = w.now.Add(-time.Hour)
+	_, err := s.ClaimEffect(w.ctx, "a/comment", n1, time.Minute)
 	w.is(err, solve.ErrLeaseLost)
+	w.now = w.now.Add(time.Hour)
 	e := w.claimEffect(n1, "a/comment")
 	if e.State != solve.EffectSending || e.Token != 1 || e.Node != n1 || !e.Until.Equal(w.now.Add(30*time.Second)) {
 		t.Errorf("the claimed effect is %+v", e)
 	}
 	w.same(e, w.effect("a/comment"))
 	w.same(0, len(w.due()))
-	_, err = s.ClaimEffect(w.ctx, "a/comment", n2, w.now, w.now.Add(time.Minute))
+	_, err = s.ClaimEffect(w.ctx, "a/comment", n2, time.Minute)
 	w.is(err, solve.ErrLeaseLost)
-	w.ok(s.SendingEffect(w.ctx, "a/comment", 1, w.now))
+	w.ok(s.SendingEffect(w.ctx, "a/comment", 1))
 	sent := w.now
 	w.now = w.now.Add(30 * time.Second)
 	w.same(1, len(w.due()))
@@ -105,7 +105,7 @@ func effectClaim(t testing.TB, s Store, clock *Clock) {
 	if again.Token != 2 || again.Node != n2 || !again.SentAt.Equal(sent) {
 		t.Errorf("the effect claimed again is %+v", again)
 	}
-	_, err = s.ClaimEffect(w.ctx, "none", n1, w.now, w.now)
+	_, err = s.ClaimEffect(w.ctx, "none", n1, 0)
 	w.is(err, solve.ErrNotFound)
 }
 
@@ -114,21 +114,20 @@ func effectNewer(t testing.TB, s Store, clock *Clock) {
 	n1 := w.node("n1")
 	w.want(one())
 	e := w.claimEffect(n1, "a/comment")
-	w.ok(s.SendingEffect(w.ctx, e.Key, e.Token, w.now))
+	w.ok(s.SendingEffect(w.ctx, e.Key, e.Token))
 	w.want(one())
 	if got := w.effect(e.Key); got.State != solve.EffectSending || got.Wanted != 2 {
 		t.Errorf("an effect being written became %+v", got)
 	}
-	again := w.now.Add(10 * time.Second)
-	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 1, solve.Receipt{ID: 8}, w.now, again))
+	w.tick()
+	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 1, solve.Receipt{ID: 8}))
 	got := w.effect(e.Key)
-	if got.State != solve.EffectPending || got.Applied != 1 || !got.Due.Equal(again) || got.Receipt.ID != 8 || !got.SentAt.IsZero() || got.Node != "" {
+	if got.State != solve.EffectPending || got.Applied != 1 || !got.Due.Equal(w.now) || got.Receipt.ID != 8 || !got.SentAt.IsZero() || got.Node != "" {
 		t.Errorf("after the first version: %+v", got)
 	}
-	w.same(0, len(w.due()))
-	w.now = again
+	w.same(1, len(w.due()))
 	e = w.claimEffect(n1, e.Key)
-	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 2, solve.Receipt{ID: 8}, w.now, again))
+	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, 2, solve.Receipt{ID: 8}))
 	got = w.effect(e.Key)
 	if got.State != solve.EffectApplied || got.Applied != 2 || !got.Done.Equal(w.now) || got.Tries != 0 {
 		t.Errorf("after the second version: %+v", got)
@@ -144,10 +143,10 @@ func effectUnknown(t testing.TB, s Store, clock *Clock) {
 	for i, unknown := range []bool{true, false} {
 		e := w.claimEffect(n1, "a/comment")
 		w.same(i+1, e.Tries)
-		w.ok(s.SendingEffect(w.ctx, e.Key, e.Token, w.now))
+		w.ok(s.SendingEffect(w.ctx, e.Key, e.Token))
 		sent := w.now
 		due := w.now.Add(time.Minute)
-		w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, due, "broken pipe", unknown))
+		w.ok(s.RetryEffect(w.ctx, e.Key, e.Token, time.Minute, "broken pipe", unknown))
 		got := w.effect(e.Key)
 		if got.State != solve.EffectPending || !got.Due.Equal(due) || got.Error != "broken pipe" || got.Node != "" {
 			t.Errorf("the effect to retry is %+v", got)
@@ -166,7 +165,7 @@ func effectDead(t testing.TB, s Store, clock *Clock) {
 	n1 := w.node("n1")
 	w.want(one())
 	e := w.claimEffect(n1, "a/comment")
-	w.ok(s.KillEffect(w.ctx, e.Key, e.Token, "403", w.now))
+	w.ok(s.KillEffect(w.ctx, e.Key, e.Token, "403"))
 	w.want(one())
 	got := w.effect(e.Key)
 	if got.State != solve.EffectDead || got.Error != "403" || got.Wanted != 1 {
@@ -174,7 +173,7 @@ func effectDead(t testing.TB, s Store, clock *Clock) {
 	}
 	w.now = w.now.Add(time.Hour)
 	w.same(0, len(w.due()))
-	_, err := s.ClaimEffect(w.ctx, e.Key, w.node("n2"), w.now, w.now)
+	_, err := s.ClaimEffect(w.ctx, e.Key, w.node("n2"), time.Minute)
 	w.is(err, solve.ErrLeaseLost)
 }
 
@@ -185,20 +184,20 @@ func effectFenced(t testing.TB, s Store, clock *Clock) {
 	k := "a/comment"
 	old := w.claimEffect(n1, k)
 	w.now = w.now.Add(30 * time.Second)
-	w.is(s.SendingEffect(w.ctx, k, old.Token, w.now), solve.ErrLeaseLost) // run out, nobody else's yet
+	w.is(s.SendingEffect(w.ctx, k, old.Token), solve.ErrLeaseLost) // run out, nobody else's yet
 	mine := w.claimEffect(n2, k)
 	stale := func(token uint64) {
 		t.Helper()
 		before := w.effect(k)
-		w.is(s.SendingEffect(w.ctx, k, token, w.now), solve.ErrLeaseLost)
-		w.is(s.FinishEffect(w.ctx, k, token, 1, solve.Receipt{ID: 1}, w.now, w.now), solve.ErrLeaseLost)
-		w.is(s.RetryEffect(w.ctx, k, token, w.now, "x", false), solve.ErrLeaseLost)
-		w.is(s.KillEffect(w.ctx, k, token, "x", w.now), solve.ErrLeaseLost)
+		w.is(s.SendingEffect(w.ctx, k, token), solve.ErrLeaseLost)
+		w.is(s.FinishEffect(w.ctx, k, token, 1, solve.Receipt{ID: 1}), solve.ErrLeaseLost)
+		w.is(s.RetryEffect(w.ctx, k, token, 0, "x", false), solve.ErrLeaseLost)
+		w.is(s.KillEffect(w.ctx, k, token, "x"), solve.ErrLeaseLost)
 		w.same(before, w.effect(k))
 	}
 	stale(old.Token)
 	stale(0)
-	w.ok(s.FinishEffect(w.ctx, k, mine.Token, 1, solve.Receipt{ID: 1}, w.now, w.now))
+	w.ok(s.FinishEffect(w.ctx, k, mine.Token, 1, solve.Receipt{ID: 1}))
 	stale(mine.Token)
 	w.want(one())
 	left := w.claimEffect(n1, k)
@@ -213,7 +212,7 @@ func effectWithdraw(t testing.TB, s Store, clock *Clock) {
 	withdraw := func(want bool) {
 		t.Helper()
 		before := w.effect(k)
-		got, err := s.WithdrawEffect(w.ctx, k, "cancelled", w.now)
+		got, err := s.WithdrawEffect(w.ctx, k, "cancelled")
 		w.ok(err)
 		w.same(want, got)
 		if !want {
@@ -223,17 +222,17 @@ func effectWithdraw(t testing.TB, s Store, clock *Clock) {
 	w.want(one())
 	e := w.claimEffect(n1, k)
 	withdraw(false)
-	w.ok(s.SendingEffect(w.ctx, k, e.Token, w.now))
-	w.ok(s.RetryEffect(w.ctx, k, e.Token, w.now, "broken pipe", true))
+	w.ok(s.SendingEffect(w.ctx, k, e.Token))
+	w.ok(s.RetryEffect(w.ctx, k, e.Token, 0, "broken pipe", true))
 	withdraw(false) // the call may have been made
 	e = w.claimEffect(n1, k)
-	w.ok(s.RetryEffect(w.ctx, k, e.Token, w.now, "503", false))
+	w.ok(s.RetryEffect(w.ctx, k, e.Token, 0, "503", false))
 	withdraw(true)
 	if got := w.effect(k); got.State != solve.EffectDead || got.Error != "cancelled" || !got.Done.Equal(w.now) {
 		t.Errorf("the withdrawn effect is %+v", got)
 	}
 	w.same(0, len(w.due()))
 	withdraw(false)
-	_, err := s.WithdrawEffect(w.ctx, "none", "cancelled", w.now)
+	_, err := s.WithdrawEffect(w.ctx, "none", "cancelled")
 	w.is(err, solve.ErrNotFound)
 }

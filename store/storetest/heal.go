@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"testing"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -51,35 +50,33 @@ func renewEffect(t testing.TB, s Store, clock *Clock) {
 	w := newWorld(t, s, clock)
 	n1 := w.node("n1")
 	w.want(one())
-	w.ok(s.RenewEffect(w.ctx, "a/comment", w.now)) // it waits: the newest version is written anyway
+	w.ok(s.RenewEffect(w.ctx, "a/comment")) // it waits: the newest version is written anyway
 	w.write(n1, "a/comment")
 	w.same(solve.EffectApplied, w.effect("a/comment").State)
 	before := w.effect("a/comment")
-	at := w.now.Add(time.Minute)
-	w.ok(s.RenewEffect(w.ctx, "a/comment", at))
+	at := w.tick()
+	w.ok(s.RenewEffect(w.ctx, "a/comment"))
 	got := w.effect("a/comment")
 	if got.State != solve.EffectPending || got.Wanted != before.Wanted+1 || !got.Due.Equal(at) || got.Receipt != before.Receipt || !got.SentAt.IsZero() {
 		t.Errorf("the renewed effect is %+v", got)
 	}
-	w.same(0, len(w.due()))
-	w.now = at
 	w.same(1, len(w.due()))
 
 	// While a version is being written, another is written after it.
 	e := w.claimEffect(n1, "a/comment")
-	w.ok(s.RenewEffect(w.ctx, e.Key, w.now))
-	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, e.Wanted, solve.Receipt{ID: 5}, w.now, w.now))
+	w.ok(s.RenewEffect(w.ctx, e.Key))
+	w.ok(s.FinishEffect(w.ctx, e.Key, e.Token, e.Wanted, solve.Receipt{ID: 5}))
 	w.same(solve.EffectPending, w.effect(e.Key).State)
 
 	// A dead one stays dead, and what is written once is not written twice.
 	e = w.claimEffect(n1, e.Key)
-	w.ok(s.KillEffect(w.ctx, e.Key, e.Token, "403", w.now))
+	w.ok(s.KillEffect(w.ctx, e.Key, e.Token, "403"))
 	w.want(solve.Effect{Key: "b/result", Kind: solve.EffectFinal, Repo: repo(1), Issue: 3})
 	w.write(n1, "b/result")
 	for _, k := range []string{"a/comment", "b/result"} {
 		before := w.effect(k)
-		w.ok(s.RenewEffect(w.ctx, k, w.now))
+		w.ok(s.RenewEffect(w.ctx, k))
 		w.same(before, w.effect(k))
 	}
-	w.is(s.RenewEffect(w.ctx, "none", w.now), solve.ErrNotFound)
+	w.is(s.RenewEffect(w.ctx, "none"), solve.ErrNotFound)
 }

@@ -14,22 +14,21 @@ func (c *chaos) effectAny() {
 	if len(due) == 0 {
 		return
 	}
-	e, err := c.s.ClaimEffect(c.ctx, due[c.rnd.IntN(len(due))].Key, node, c.now, c.now.Add(10*time.Second))
+	e, err := c.s.ClaimEffect(c.ctx, due[c.rnd.IntN(len(due))].Key, node, 10*time.Second)
 	if !c.asked(node, err) || c.rnd.IntN(8) == 0 { // the writer dies with its claim
 		return
 	}
-	c.ok(c.s.SendingEffect(c.ctx, e.Key, e.Token, c.now))
+	c.ok(c.s.SendingEffect(c.ctx, e.Key, e.Token))
 	switch c.rnd.IntN(8) {
 	case 0: // dies in the call
 	case 1:
-		// The engine's own clock decides here; it is behind ours, so the node lives.
-		c.ok(c.s.RetryEffect(c.ctx, e.Key, e.Token, c.now.Add(5*time.Second), "chaos", c.rnd.IntN(2) == 0))
+		c.ok(c.s.RetryEffect(c.ctx, e.Key, e.Token, 5*time.Second, "chaos", c.rnd.IntN(2) == 0))
 	case 2:
-		c.ok(c.s.KillEffect(c.ctx, e.Key, e.Token, "chaos", c.now))
+		c.ok(c.s.KillEffect(c.ctx, e.Key, e.Token, "chaos"))
 	default:
-		c.ok(c.s.FinishEffect(c.ctx, e.Key, e.Token, e.Wanted, solve.Receipt{ID: 1}, c.now, c.now))
+		c.ok(c.s.FinishEffect(c.ctx, e.Key, e.Token, e.Wanted, solve.Receipt{ID: 1}))
 	}
-	c.is(c.s.FinishEffect(c.ctx, e.Key, e.Token-1, e.Wanted, solve.Receipt{}, c.now, c.now), solve.ErrLeaseLost)
+	c.is(c.s.FinishEffect(c.ctx, e.Key, e.Token-1, e.Wanted, solve.Receipt{}), solve.ErrLeaseLost)
 }
 
 // invariants hold after every operation.

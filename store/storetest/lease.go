@@ -66,7 +66,7 @@ func deadGetsNothing(t testing.TB, s Store, clock *Clock) {
 		w.is(err, solve.ErrLeaseLost)
 		_, err = s.Rescue(w.ctx, node)
 		w.is(err, solve.ErrLeaseLost)
-		_, err = s.ClaimEffect(w.ctx, string(made.ID)+"/comment", node, w.now, w.now.Add(time.Minute))
+		_, err = s.ClaimEffect(w.ctx, string(made.ID)+"/comment", node, time.Minute)
 		w.is(err, solve.ErrLeaseLost)
 	}
 }

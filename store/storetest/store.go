@@ -14,8 +14,8 @@ import (
 //
 // A lease is live while its node's heartbeat has not run out. A token only
 // grows. A write with an old token, or from a node whose heartbeat has run out,
-// returns solve.ErrLeaseLost and changes nothing. Leases, the order of claims and what is
-// due of a solve go by the engine's clock, never by a caller's.
+// returns solve.ErrLeaseLost and changes nothing. Leases, the order of claims and
+// what is due go by the engine's clock, never by a caller's.
 type Store interface {
 	// Intake.
 
@@ -110,23 +110,23 @@ type Store interface {
 
 	// DueEffects returns the pending effects whose time has come and the sending
 	// ones whose claim has run out, by installation, priority, age.
-	DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error)
-	// ClaimEffect gives one to the node until `until` (token+1, state sending). solve.ErrLeaseLost if it is no longer due.
-	ClaimEffect(ctx context.Context, key, node string, now, until time.Time) (solve.Effect, error)
+	DueEffects(ctx context.Context) ([]solve.Effect, error)
+	// ClaimEffect gives one to the node for the time ttl (token+1, state sending). solve.ErrLeaseLost if it is not due.
+	ClaimEffect(ctx context.Context, key, node string, ttl time.Duration) (solve.Effect, error)
 	// SendingEffect commits SentAt before the call is made.
-	SendingEffect(ctx context.Context, key string, token uint64, at time.Time) error
-	// FinishEffect stores GitHub's answer for a version. The effect is applied, or pending again (due at `again`) if a newer version is wanted.
-	FinishEffect(ctx context.Context, key string, token uint64, version uint64, r solve.Receipt, at, again time.Time) error
-	// RetryEffect makes it pending again, due later. unknown keeps SentAt: the next writer must look the write up first.
-	RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error
+	SendingEffect(ctx context.Context, key string, token uint64) error
+	// FinishEffect stores GitHub's answer for a version. The effect is applied, or pending again and due at once if a newer version is wanted.
+	FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt) error
+	// RetryEffect makes it pending again, due after the time wait. unknown keeps SentAt: the next writer must look the write up first.
+	RetryEffect(ctx context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error
 	// KillEffect ends it for good: GitHub refuses.
-	KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error
+	KillEffect(ctx context.Context, key string, token uint64, reason string) error
 	// WithdrawEffect ends for good a pending effect whose call was never made. False, and
 	// nothing changes, if it is being written, its outcome is unknown, or it is over.
-	WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (withdrawn bool, err error)
+	WithdrawEffect(ctx context.Context, key, reason string) (withdrawn bool, err error)
 	// RenewEffect asks for a newer version of a level-triggered effect, as if what it
 	// shows had changed. One of another kind, or dead, is left alone.
-	RenewEffect(ctx context.Context, key string, at time.Time) error
+	RenewEffect(ctx context.Context, key string) error
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	// SolveEffects are all effects of one solve, by key.
 	SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error)

@@ -145,10 +145,10 @@ func TestEffects(t *testing.T) {
 	}{
 		{"pending", "/result is still pending", func(*world, solve.Effect) {}},
 		{"dead", "/result was given up without a reason", func(w *world, e solve.Effect) {
-			w.must(w.store.KillEffect(w.t.Context(), e.Key, e.Token, "", w.now))
+			w.must(w.store.KillEffect(w.t.Context(), e.Key, e.Token, ""))
 		}},
 		{"locked", "", func(w *world, e solve.Effect) {
-			w.must(w.store.KillEffect(w.t.Context(), e.Key, e.Token, "the issue is locked", w.now))
+			w.must(w.store.KillEffect(w.t.Context(), e.Key, e.Token, "the issue is locked"))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestEffects(t *testing.T) {
 			w.live()
 			w.write()
 			if c.name != "pending" {
-				e, err := w.store.ClaimEffect(t.Context(), string(solved)+"/result", "n", w.now, w.now.Add(1))
+				e, err := w.store.ClaimEffect(t.Context(), string(solved)+"/result", "n", 1)
 				w.must(err)
 				c.end(w, e)
 			}

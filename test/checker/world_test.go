@@ -134,16 +134,15 @@ func (w *world) live() {
 func (w *world) write() {
 	w.t.Helper()
 	for {
-		due, err := w.store.DueEffects(w.t.Context(), w.now.Add(time.Minute))
+		due, err := w.store.DueEffects(w.t.Context())
 		w.must(err)
 		due = slices.DeleteFunc(due, w.skip)
 		if len(due) == 0 {
 			return
 		}
-		e, at := due[0], w.now.Add(time.Minute)
-		e, err = w.store.ClaimEffect(w.t.Context(), e.Key, "n", at, at.Add(time.Minute))
+		e, err := w.store.ClaimEffect(w.t.Context(), due[0].Key, "n", time.Minute)
 		w.must(err)
-		w.must(w.store.FinishEffect(w.t.Context(), e.Key, e.Token, e.Wanted, w.show(e), at, at))
+		w.must(w.store.FinishEffect(w.t.Context(), e.Key, e.Token, e.Wanted, w.show(e)))
 	}
 }
 

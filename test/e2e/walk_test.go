@@ -86,10 +86,10 @@ func (w *world) past() (over, fresh, waits solve.ID) {
 		w.must(err)
 		_, _, err = s.Apply(ctx, solve.Change{Solve: made.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}, Reason: "no"})
 		w.must(err)
-		due, err := s.DueEffects(ctx, time.Now().Add(time.Hour))
+		due, err := s.DueEffects(ctx)
 		w.must(err)
 		for _, e := range due { // what it wrote is not this test's business, nor that its branch was to be released
-			_, err := s.WithdrawEffect(ctx, e.Key, "not in this test", at)
+			_, err := s.WithdrawEffect(ctx, e.Key, "not in this test")
 			w.must(err)
 		}
 		w.must(s.Leave(ctx, node))

@@ -71,8 +71,8 @@ func (l *ledger) Effect(ctx context.Context, key string) (solve.Effect, error) {
 	return got(l.gate, func() (solve.Effect, error) { return l.store.Effect(ctx, key) })
 }
 
-func (l *ledger) DueEffects(ctx context.Context, now time.Time) ([]solve.Effect, error) {
-	return got(l.gate, func() ([]solve.Effect, error) { return l.store.DueEffects(ctx, now) })
+func (l *ledger) DueEffects(ctx context.Context) ([]solve.Effect, error) {
+	return got(l.gate, func() ([]solve.Effect, error) { return l.store.DueEffects(ctx) })
 }
 
 func (l *ledger) Commands(ctx context.Context) ([]solve.Command, error) {
@@ -129,16 +129,16 @@ func (l *ledger) RequestCancel(ctx context.Context, id solve.ID, by, why string)
 	return made(l.gate, "ask for cancel", func() (solve.Solve, error) { return l.store.RequestCancel(ctx, id, by, why) })
 }
 
-func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string, at time.Time) (gone bool, err error) {
+func (l *ledger) WithdrawEffect(ctx context.Context, key, reason string) (gone bool, err error) {
 	err = l.gate.may("withdraw effect", func() (_ bool, err error) {
-		gone, err = l.store.WithdrawEffect(ctx, key, reason, at)
+		gone, err = l.store.WithdrawEffect(ctx, key, reason)
 		return gone, err
 	})
 	return gone, err
 }
 
-func (l *ledger) RenewEffect(ctx context.Context, key string, at time.Time) error {
-	return l.gate.pass("renew effect", func() error { return l.store.RenewEffect(ctx, key, at) })
+func (l *ledger) RenewEffect(ctx context.Context, key string) error {
+	return l.gate.pass("renew effect", func() error { return l.store.RenewEffect(ctx, key) })
 }
 
 func (l *ledger) Heartbeat(ctx context.Context, node string, ttl time.Duration) error {
@@ -191,9 +191,9 @@ func (l *ledger) Answer(ctx context.Context, ask string, effects []solve.Effect)
 	return l.gate.pass("answer ask", func() error { return l.store.Answer(ctx, ask, effects) })
 }
 
-func (l *ledger) ClaimEffect(ctx context.Context, key, node string, now, until time.Time) (solve.Effect, error) {
+func (l *ledger) ClaimEffect(ctx context.Context, key, node string, ttl time.Duration) (solve.Effect, error) {
 	f, err := made(l.gate, "claim effect "+kindOf(key), func() (solve.Effect, error) {
-		return l.store.ClaimEffect(ctx, key, node, now, until)
+		return l.store.ClaimEffect(ctx, key, node, ttl)
 	})
 	if l.mut == mutLookUp {
 		f.SentAt = time.Time{}
@@ -201,20 +201,20 @@ func (l *ledger) ClaimEffect(ctx context.Context, key, node string, now, until t
 	return f, err
 }
 
-func (l *ledger) SendingEffect(ctx context.Context, key string, token uint64, at time.Time) error {
-	return l.gate.pass("sending "+kindOf(key), func() error { return l.store.SendingEffect(ctx, key, token, at) })
+func (l *ledger) SendingEffect(ctx context.Context, key string, token uint64) error {
+	return l.gate.pass("sending "+kindOf(key), func() error { return l.store.SendingEffect(ctx, key, token) })
 }
 
-func (l *ledger) FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt, at, again time.Time) error {
-	return l.gate.pass("finish "+kindOf(key), func() error { return l.store.FinishEffect(ctx, key, token, version, r, at, again) })
+func (l *ledger) FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt) error {
+	return l.gate.pass("finish "+kindOf(key), func() error { return l.store.FinishEffect(ctx, key, token, version, r) })
 }
 
-func (l *ledger) RetryEffect(ctx context.Context, key string, token uint64, due time.Time, reason string, unknown bool) error {
-	return l.gate.pass("retry "+kindOf(key), func() error { return l.store.RetryEffect(ctx, key, token, due, reason, unknown) })
+func (l *ledger) RetryEffect(ctx context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error {
+	return l.gate.pass("retry "+kindOf(key), func() error { return l.store.RetryEffect(ctx, key, token, wait, reason, unknown) })
 }
 
-func (l *ledger) KillEffect(ctx context.Context, key string, token uint64, reason string, at time.Time) error {
-	return l.gate.pass("kill "+kindOf(key), func() error { return l.store.KillEffect(ctx, key, token, reason, at) })
+func (l *ledger) KillEffect(ctx context.Context, key string, token uint64, reason string) error {
+	return l.gate.pass("kill "+kindOf(key), func() error { return l.store.KillEffect(ctx, key, token, reason) })
 }
 
 // acceptLater is the mutation of an intake that answers first.
