@@ -79,7 +79,7 @@ func TestMessagesNameTheSetting(t *testing.T) {
 		says   []string
 	}{
 		{"image", func(c *docker.Config) { c.Image = "yudai/none:1" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.image", "yudai/none:1", "make docker-image"}},
-		{"bash", func(c *docker.Config) { c.Image = "yudai/bare:1" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.image", "/bin/bash"}},
+		{"bash", func(c *docker.Config) { c.Image = "yudai/bare:1" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.image yudai/bare:1", "bash", "make docker-image"}},
 		{"git", func(c *docker.Config) { c.Image = "yudai/gitless:1" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.image yudai/gitless:1", "git"}},
 		{"volume", func(c *docker.Config) { c.Image = "yudai/volume:1" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.image", "VOLUME"}},
 		{"runtime", func(c *docker.Config) { c.Runtime = "kata" }, sandbox.Spec{}, sandbox.ErrSetting, []string{"sandbox.docker.runtime", "kata", "runc"}},

@@ -9,10 +9,11 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 )
 
@@ -35,14 +37,13 @@ type Driver struct {
 	log        zerolog.Logger
 	api        *client.Client
 
-	resolver egress.Resolver // nil outside tests
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	egress egress.Options // of every proxy, but for the allow-list
 
 	knowing sync.Mutex // held while the engine is asked what it can do
 	known   *facts
 	images  map[string][]string // what is read-only in an image, by its id
-	asked   time.Time           // when knowing failed last
-	probing sync.Map            // names of containers that show it
+	asked   time.Time           // when Traits asked last
+	probing sync.Map            // names of the sandboxes that show it
 
 	mu   sync.Mutex
 	live map[string]*handle // by name
@@ -63,6 +64,10 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	private, err := egress.Ranges(c.AllowPrivate)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox.docker.allow_private: %w", err)
+	}
 	options := []client.Opt{client.FromEnv}
 	if c.Host != "" {
 		options = append(options, client.WithHost(c.Host))
@@ -76,7 +81,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	}
 	return &Driver{
 		config: c, book: book, deployment: book.Deployment(), log: log.With().Str(logkey.Driver, "docker").Logger(), api: api,
-		images: make(map[string][]string), live: make(map[string]*handle),
+		egress: egress.Options{AllowPrivate: private}, images: make(map[string][]string), live: make(map[string]*handle),
 	}, nil
 }
 
@@ -84,61 +89,50 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 func (d *Driver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	failpoint.Hit("sandbox", "open", "before")
 	defer failpoint.Hit("sandbox", "open", "after")
-	b, err := d.open(ctx, spec)
+	h, err := d.open(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("open sandbox %s: %w", spec.Name, d.explain(err))
 	}
 	d.log.Debug().Str(logkey.SandboxID, spec.Name).Msg("sandbox opened")
-	return b, nil
+	return h, nil
 }
 
 func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*handle, error) {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), spec.Check(), egress.CheckAllow(spec.Network.Allow), checkSocket(spec.Network.Socket)); err != nil {
 		return nil, err
 	}
-	p, err := d.plan(spec)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.chooseImage(ctx, spec, p); err != nil {
-		return nil, err
-	}
-	if _, err := d.base(ctx, spec.Name); err == nil {
-		return nil, errors.New("name is in use by a base")
-	}
-	return d.create(ctx, p)
-}
-
-// plan checks a spec.
-func (d *Driver) plan(spec sandbox.Spec) (*plan, error) {
-	if err := spec.Check(); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(egress.CheckAllow(spec.Network.Allow), checkSocket(spec.Network.Socket)); err != nil {
-		return nil, err
-	}
-	return newPlan(spec, d.config.Limits.Fill(spec.Limits)), nil
-}
-
-// chooseImage finds what the container starts from, and what the engine can do.
-func (d *Driver) chooseImage(ctx context.Context, spec sandbox.Spec, p *plan) error {
 	image, err := d.source(ctx, spec.From)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, readonly, err := d.know(ctx, image)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.use(image, readonly, spec.From == "")
-	if err := f.check(p.limits, spec.Limits, d.config.AllowUnlimited); err != nil {
-		return err
+	asked := spec.Limits
+	spec.Limits = d.config.Limits.Fill(asked)
+	if err := f.check(spec, asked, d.config.AllowUnlimited); err != nil {
+		return nil, err
 	}
-	if len(p.allow) > 0 && f.noNetwork != "" {
-		return fmt.Errorf("%w: no sandbox with an allow-list: %s", sandbox.ErrUnavailable, f.noNetwork)
+	if d.HasBase(ctx, spec.Name) {
+		return nil, errors.New("name is in use by a base")
 	}
-	if p.socket != "" && f.noNetwork != "" {
-		return fmt.Errorf("%w: no sandbox with a socket of this machine: %s", sandbox.ErrUnavailable, f.noNetwork)
+	return d.create(ctx, newPlan(spec, image, readonly))
+}
+
+// checkSocket refuses a directory that the container's user could not look into.
+func checkSocket(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	st, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the socket's directory: %w", err)
+	case !st.IsDir():
+		return fmt.Errorf("the socket's directory %s is not a directory", dir)
+	case st.Mode().Perm()&0o005 != 0o005:
+		return fmt.Errorf("the socket's directory %s has mode %#o: everybody in the sandbox has to read it: chmod 755", dir, st.Mode().Perm())
 	}
 	return nil
 }
@@ -160,11 +154,11 @@ func (d *Driver) source(ctx context.Context, from string) (imageFacts, error) {
 func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
 	failpoint.Hit("sandbox", "attach", "before")
 	defer failpoint.Hit("sandbox", "attach", "after")
-	b, err := d.attach(ctx, name)
+	h, err := d.attach(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("attach sandbox %s: %w", name, d.explain(err))
 	}
-	return b, nil
+	return h, nil
 }
 
 func (d *Driver) attach(ctx context.Context, name string) (*handle, error) {
@@ -186,17 +180,15 @@ func (d *Driver) attach(ctx context.Context, name string) (*handle, error) {
 	if !c.State.Running {
 		return nil, errors.Join(fmt.Errorf("its container ended: %w", sandbox.ErrGone), d.remove(ctx, c.ID))
 	}
-	p := planOf(c)
 	image, err := d.inspectImage(ctx, c.Image)
 	if err != nil {
 		return nil, err
 	}
-	p.program, p.missing = image.program, p.labels[labelProgram] != image.program.Path
-	if err := d.fill(ctx, p, c.ID); err != nil {
+	if err := d.fill(ctx, c.ID, image, c.Config.Labels, false); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("sandbox", "attach", "taken")
-	return d.adopt(ctx, p, c.ID, true)
+	return d.adopt(ctx, planOf(c, image), c.ID, guest.Attach)
 }
 
 // Check runs a command in a real sandbox.

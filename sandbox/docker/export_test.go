@@ -9,7 +9,7 @@ import (
 
 // SetNetwork replaces the system's resolver and dialler in the proxy.
 func (d *Driver) SetNetwork(r egress.Resolver, dial func(ctx context.Context, network, address string) (net.Conn, error)) {
-	d.resolver, d.dial = r, dial
+	d.egress.Resolver, d.egress.Dial = r, dial
 }
 
 // Names on the engine.

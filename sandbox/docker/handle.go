@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -20,7 +22,7 @@ import (
 
 // handle is one sandbox.
 type handle struct {
-	*guest.Handle
+	guest  *guest.Handle // commands and files
 	driver *Driver
 	id     string // the container's
 	name   string
@@ -44,117 +46,153 @@ var (
 	_ sandbox.Launcher = (*handle)(nil)
 )
 
-// environment is what follows from the network.
-func environment(network bool) map[string]string {
+// What the guest program does.
+
+func (h *handle) Name() string                                        { return h.name }
+func (h *handle) Launch(ctx context.Context, c sandbox.Command) error { return h.guest.Launch(ctx, c) }
+func (h *handle) Launched(ctx context.Context) (bool, error)          { return h.guest.Launched(ctx) }
+func (h *handle) Halt(ctx context.Context) error                      { return h.guest.Halt(ctx) }
+func (h *handle) Get(ctx context.Context, p string) (io.ReadCloser, error) {
+	return h.guest.Get(ctx, p)
+}
+func (h *handle) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return h.guest.Exec(ctx, c)
+}
+func (h *handle) Put(ctx context.Context, p string, r io.Reader, mode fs.FileMode) error {
+	return h.guest.Put(ctx, p, r, mode)
+}
+
+// adopt takes a running container over. In a new one guest.Open is to be used, else guest.Attach.
+func (d *Driver) adopt(ctx context.Context, p *plan, id string,
+	take func(context.Context, guest.Remote, guest.Options) (*guest.Handle, error),
+) (_ *handle, err error) {
+	h := &handle{driver: d, id: id, name: p.spec.Name, token: token()}
 	env := sandbox.OfflineEnv()
-	if network {
+	if allow := p.spec.Network.Allow; len(allow) > 0 {
+		o := d.egress
+		o.Allow = allow
+		if h.proxy, err = egress.Listen(d.proxyDir(h.name), o); err != nil {
+			return nil, err
+		}
 		env = sandbox.ProxyEnv(egress.Address)
 	}
 	env["GOTOOLCHAIN"] = "local" // the toolchain must be the one that is there
-	return env
+	h.guest, err = take(ctx, &machine{driver: d, id: id}, guest.Options{
+		Name: h.name, Token: h.token, Env: env, OOM: "cgroup", Program: p.image.program.Path, Ways: p.ways(),
+		Disk: h.used, DiskLimit: p.spec.Limits.Disk, Launch: p.spec.Launch,
+	})
+	if err == nil {
+		err = d.book.Put(records.Record{Name: h.name, ID: id, More: map[string]string{"owner": h.token}, Created: time.Now()})
+	}
+	if err != nil {
+		h.stopProxy()
+		if errors.Is(err, sandbox.ErrSetting) {
+			err = fmt.Errorf("sandbox.docker.image %s: %w: %s", d.config.Image, err, Build)
+		}
+		return nil, err
+	}
+	d.mu.Lock()
+	d.live[h.name] = h
+	d.mu.Unlock()
+	return h, nil
 }
 
 // Place tells the container's id.
-func (b *handle) Place() sandbox.Place {
-	return sandbox.Place{Driver: "docker", ID: b.id, HourlyUSD: b.driver.config.USDPerHour}
+func (h *handle) Place() sandbox.Place {
+	return sandbox.Place{Driver: "docker", ID: h.id, HourlyUSD: h.driver.config.USDPerHour}
 }
 
 // Refused lists the hosts that the proxy refused.
-func (b *handle) Refused() []string {
-	if b.proxy == nil {
+func (h *handle) Refused() []string {
+	if h.proxy == nil {
 		return nil
 	}
-	return b.proxy.Refused()
+	return h.proxy.Refused()
 }
 
 // Close removes the container.
-func (b *handle) Close(ctx context.Context) error {
+func (h *handle) Close(ctx context.Context) error {
 	failpoint.Hit("sandbox", "close", "before")
 	defer failpoint.Hit("sandbox", "close", "after")
-	b.End(nil)
-	b.ending.Lock()
-	defer b.ending.Unlock()
-	if !b.ended && b.owned() { // what is now another's is not ours to remove
-		if err := b.remove(ctx); err != nil {
-			return fmt.Errorf("close sandbox %s: %w", b.name, err)
+	h.guest.End(nil)
+	h.ending.Lock()
+	defer h.ending.Unlock()
+	if !h.ended && h.owned() { // a new owner removes it
+		if err := h.remove(ctx); err != nil {
+			return fmt.Errorf("close sandbox %s: %w", h.name, err)
 		}
 	}
-	b.leave()
+	h.leave()
 	return nil
 }
 
-// own notes that this handle has the sandbox now.
-func (b *handle) own() error {
-	return b.driver.book.Put(records.Record{Name: b.name, ID: b.id, More: map[string]string{"owner": b.token}, Created: time.Now()})
-}
-
 // owned reports whether no other handle has taken the sandbox over since. Where the
-// notes are lost it is ours.
-func (b *handle) owned() bool {
-	r, err := b.driver.book.Get(b.name)
-	return err != nil || r.ID != b.id || r.More["owner"] == b.token
+// record is lost, this handle owns it.
+func (h *handle) owned() bool {
+	r, err := h.driver.book.Get(h.name)
+	return err != nil || r.ID != h.id || r.More["owner"] == h.token
 }
 
 // remove removes the container and everything that is noted of it, and ends the handle.
-func (b *handle) remove(ctx context.Context) error {
-	if err := b.driver.remove(ctx, b.id); err != nil {
+func (h *handle) remove(ctx context.Context) error {
+	if err := h.driver.remove(ctx, h.id); err != nil {
 		return err
 	}
-	b.leave()
-	_ = os.RemoveAll(b.driver.proxyDir(b.name))
-	_ = b.driver.book.Delete(b.name)
+	h.leave()
+	_ = os.RemoveAll(h.driver.proxyDir(h.name))
+	_ = h.driver.book.Delete(h.name)
 	return nil
 }
 
 // giveUp ends a handle whose sandbox another one takes over.
-func (b *handle) giveUp() {
-	b.End(nil)
-	b.ending.Lock()
-	defer b.ending.Unlock()
-	b.leave()
+func (h *handle) giveUp() {
+	h.guest.End(nil)
+	h.ending.Lock()
+	defer h.ending.Unlock()
+	h.leave()
 }
 
 // leave ends the handle and leaves the container as it is. It may be called twice.
-func (b *handle) leave() {
-	if b.ended {
+func (h *handle) leave() {
+	if h.ended {
 		return
 	}
-	b.ended = true
-	b.stopProxy()
-	b.driver.mu.Lock()
-	defer b.driver.mu.Unlock()
-	if b.driver.live[b.name] == b {
-		delete(b.driver.live, b.name)
+	h.ended = true
+	h.stopProxy()
+	h.driver.mu.Lock()
+	defer h.driver.mu.Unlock()
+	if h.driver.live[h.name] == h {
+		delete(h.driver.live, h.name)
 	}
 }
 
-func (b *handle) stopProxy() {
-	if b.proxy == nil {
+func (h *handle) stopProxy() {
+	if h.proxy == nil {
 		return
 	}
-	if err := b.proxy.Close(); err != nil {
-		b.driver.log.Error().Err(err).Str(logkey.SandboxID, b.name).Msg("sandbox proxy ended")
+	if err := h.proxy.Close(); err != nil {
+		h.driver.log.Error().Err(err).Str(logkey.SandboxID, h.name).Msg("sandbox proxy ended")
 	}
 }
 
 // used measures the container's own layer. The engine walks through all its
 // files, so it is not asked again at once where that took long.
-func (b *handle) used(ctx context.Context) (int64, error) {
-	b.measuring.Lock()
-	defer b.measuring.Unlock()
-	if time.Since(b.measured) < 10*b.cost {
-		return b.size, nil
+func (h *handle) used(ctx context.Context) (int64, error) {
+	h.measuring.Lock()
+	defer h.measuring.Unlock()
+	if time.Since(h.measured) < 10*h.cost {
+		return h.size, nil
 	}
 	began := time.Now()
-	res, err := b.driver.api.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{Size: true})
+	res, err := h.driver.api.ContainerInspect(ctx, h.id, client.ContainerInspectOptions{Size: true})
 	if err != nil {
-		return 0, fmt.Errorf("measure sandbox %s: %w", b.name, err)
+		return 0, fmt.Errorf("measure sandbox %s: %w", h.name, err)
 	}
 	if res.Container.SizeRw == nil {
 		return 0, errors.New("the engine does not tell the size of a container")
 	}
-	b.size, b.measured, b.cost = *res.Container.SizeRw, time.Now(), time.Since(began)
-	return b.size, nil
+	h.size, h.measured, h.cost = *res.Container.SizeRw, time.Now(), time.Since(began)
+	return h.size, nil
 }
 
 // living returns our own handle of that name, or nil.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
@@ -40,7 +39,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 		switch {
 		case probing:
 		case f.probe: // of a process that died
-			problems = append(problems, d.remove(ctx, f.id))
+			problems = append(problems, d.sweepOne(ctx, f))
 		case !keep(f.Info):
 			if err := d.sweepOne(ctx, f); err != nil {
 				problems = append(problems, fmt.Errorf("sweep %s: %w", f.Name, err))
@@ -56,10 +55,10 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 
 func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	if f.Base {
-		return d.dropImage(ctx, f)
+		return d.explain(d.sweepBase(ctx, f))
 	}
-	if b := d.living(f.Name); b != nil && b.id == f.id {
-		return b.Close(ctx)
+	if h := d.living(f.Name); h != nil && h.id == f.id {
+		return h.Close(ctx)
 	}
 	if err := d.remove(ctx, f.id); err != nil {
 		return err
@@ -67,20 +66,13 @@ func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	return d.book.Delete(f.Name)
 }
 
-// dropImage removes a base with the name it has; one that others were made from
-// goes with the last of them, at a later Sweep.
-func (d *Driver) dropImage(ctx context.Context, f found) error {
-	image, err := d.base(ctx, f.Name)
-	if err == nil && image.id == f.id {
+// sweepBase removes a base by its name. An image that has lost the name goes with the last
+// of those that were made from it, at a later Sweep.
+func (d *Driver) sweepBase(ctx context.Context, f found) error {
+	if image, err := d.base(ctx, f.Name); err == nil && image.id == f.id {
 		return d.removeImage(ctx, d.baseName(f.Name))
 	}
-	ctx, cancel := detached(ctx)
-	defer cancel()
-	_, err = d.api.ImageRemove(ctx, f.id, client.ImageRemoveOptions{})
-	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
-		return d.explain(err)
-	}
-	return nil
+	return d.removeUnused(ctx, f.id)
 }
 
 // list finds everything of this deployment by its labels. What has them by

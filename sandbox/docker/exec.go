@@ -3,14 +3,16 @@ package docker
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -37,45 +39,34 @@ func (m *machine) Upload(ctx context.Context, path string, r io.Reader) error {
 	return m.transferred(ctx, "upload "+path, code, err, &said)
 }
 
-// Download reads a file from a program that prints it.
+// Download reads a file from a program that prints it. The program ends when the reader is closed.
 func (m *machine) Download(ctx context.Context, path string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
 	go func() {
+		defer cancel()
 		var said bytes.Buffer
 		code, err := m.run(ctx, []string{"/bin/cat", "--", path}, nil, func(stderr bool, data []byte) {
 			if stderr {
 				said.Write(data)
-			} else {
-				_, _ = w.Write(data) // fails when the reader was closed
+			} else if _, err := w.Write(data); err != nil {
+				cancel()
 			}
 		})
 		_ = w.CloseWithError(m.transferred(ctx, "download "+path, code, err, &said))
 	}()
-	return &download{PipeReader: r, cancel: cancel}, nil
+	return r, nil
 }
 
 // transferred is the error of a transfer by a program that ended with this code.
 func (m *machine) transferred(ctx context.Context, what string, code int, err error, said *bytes.Buffer) error {
 	if err == nil && code != 0 {
-		err = m.gone(ctx, fmt.Errorf("exit %d: %.1000s", code, strings.TrimSpace(said.String())))
+		err = m.goneOr(ctx, fmt.Errorf("exit %d: %.1000s", code, strings.TrimSpace(said.String())))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
-}
-
-// download is an open file of the container.
-type download struct {
-	*io.PipeReader
-	cancel func()
-}
-
-// Close ends the program that prints the file.
-func (d *download) Close() error {
-	d.cancel()
-	return d.PipeReader.Close()
 }
 
 // run starts a program, feeds it, and passes its output on until it ends.
@@ -88,12 +79,10 @@ func (m *machine) run(ctx context.Context, argv []string, in io.Reader, out func
 	if err != nil {
 		return 0, m.broken(ctx, err)
 	}
-	defer conn.Close()
 	stop := context.AfterFunc(ctx, conn.Close)
 	defer stop()
 	fed := feed(&conn.HijackedResponse, in)
-	v := &view{machine: m, exec: id, conn: &conn.HijackedResponse, out: out}
-	err = v.follow(ctx)
+	err = demultiplex(&view{machine: m, ctx: ctx, exec: id, conn: &conn.HijackedResponse}, out)
 	conn.Close()
 	if failed := <-fed; failed != nil {
 		return 0, failed
@@ -104,11 +93,11 @@ func (m *machine) run(ctx context.Context, argv []string, in io.Reader, out func
 	return m.code(ctx, id)
 }
 
-// patience is how long an engine that cannot be reached is waited for: it may
-// just be started again, and containers survive that where it is set up so.
+// patience is how long run waits for an engine that cannot be reached: the engine may
+// be restarting, and containers can survive that.
 const patience = 3 * time.Second
 
-// prepare prepares a program; nothing is started yet, so it may be done again.
+// prepare creates an exec. That starts nothing yet, so it may be repeated.
 func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, error) {
 	for deadline := time.Now().Add(patience); ; {
 		o := client.ExecCreateOptions{AttachStdin: in, AttachStdout: true, AttachStderr: true, Cmd: argv}
@@ -119,7 +108,7 @@ func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, 
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)
 		case errdefs.IsNotFound(err), errdefs.IsConflict(err):
-			return "", m.gone(ctx, err)
+			return "", m.goneOr(ctx, err)
 		case !unreachable(err) || time.Now().After(deadline):
 			return "", m.driver.explain(err)
 		}
@@ -129,7 +118,8 @@ func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, 
 	}
 }
 
-// feed sends a program its input in the background. The channel gets the reader's own error.
+// feed sends a program its input in the background. The channel gets the reader's own
+// error: then the program must not take the part that came for the whole.
 func feed(conn *client.HijackedResponse, in io.Reader) <-chan error {
 	done := make(chan error, 1)
 	if in == nil {
@@ -137,30 +127,26 @@ func feed(conn *client.HijackedResponse, in io.Reader) <-chan error {
 		return done
 	}
 	go func() {
-		own := &ownError{r: in}
-		_, err := io.Copy(conn.Conn, own)
-		if own.err != nil {
-			conn.Close() // the program must not take what came for all of it
-		} else if err == nil {
-			_ = conn.CloseWrite()
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := in.Read(buf)
+			_, failed := conn.Conn.Write(buf[:n])
+			switch {
+			case failed != nil: // the program ended, or the connection broke
+				done <- nil
+				return
+			case errors.Is(err, io.EOF):
+				_ = conn.CloseWrite()
+				done <- nil
+				return
+			case err != nil:
+				conn.Close()
+				done <- err
+				return
+			}
 		}
-		done <- own.err
 	}()
 	return done
-}
-
-// ownError remembers a reader's error, to tell it from the writer's.
-type ownError struct {
-	r   io.Reader
-	err error
-}
-
-func (o *ownError) Read(p []byte) (int, error) {
-	n, err := o.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		o.err = err
-	}
-	return n, err
 }
 
 // code reads the exit code of a program whose output ended.
@@ -181,8 +167,8 @@ func (m *machine) code(ctx context.Context, exec string) (int, error) {
 	}
 }
 
-// gone returns sandbox.ErrGone if the container does not run, else err.
-func (m *machine) gone(ctx context.Context, err error) error {
+// goneOr returns sandbox.ErrGone if the container does not run, else err.
+func (m *machine) goneOr(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	res, failed := m.driver.api.ContainerInspect(ctx, m.id, client.ContainerInspectOptions{})
@@ -197,21 +183,16 @@ func (m *machine) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if gone := m.gone(ctx, nil); gone != nil {
-		return gone
-	}
-	return fmt.Errorf("%w: %w", guest.ErrCut, err)
+	return m.goneOr(ctx, fmt.Errorf("%w: %w", guest.ErrCut, err))
 }
 
-// view is the output of one running program.
+// view reads the output of one running program.
 type view struct {
 	machine *machine
+	ctx     context.Context //nolint:containedctx // of the one call that reads
 	exec    string
 	conn    *client.HijackedResponse
-	out     func(stderr bool, data []byte)
-
-	news    atomic.Int64 // counts what came
-	passing atomic.Bool  // somebody reads what came
+	ended   bool // the program had ended when the engine was asked last
 }
 
 // Silence after which the engine is asked, and how long it may take to answer.
@@ -220,58 +201,58 @@ const (
 	answerTime = 10 * time.Second
 )
 
-// follow passes the output on until it ends, or until the engine went silent.
-func (v *view) follow(ctx context.Context) error {
-	done, watched := make(chan struct{}), make(chan error, 1)
-	go func() { watched <- v.watch(ctx, done) }()
-	err := demultiplex(v.conn.Reader, func(stderr bool, data []byte) {
-		v.passing.Store(true)
-		v.news.Add(1)
-		v.out(stderr, data)
-		v.passing.Store(false)
-	})
-	close(done)
-	switch silent := <-watched; {
-	case errors.Is(silent, errEnded):
-		return nil
-	case silent != nil:
-		return silent
-	}
-	return err
-}
-
-// errEnded says that a program ended whose output did not.
-var errEnded = errors.New("the program ended")
-
-// watch asks after a program that says nothing, and closes the connection if the
-// engine does not answer, or the program ended: a process that it left behind may
-// hold its output open.
-func (v *view) watch(ctx context.Context, done <-chan struct{}) error {
-	tick := time.NewTicker(silence)
-	defer tick.Stop()
-	last, over := v.news.Load(), false
+// Read reads what comes. After a silence it asks the engine for the program. It fails if
+// the engine does not answer, and ends if the program ended: a process that the program
+// left behind may hold the output open.
+func (v *view) Read(p []byte) (int, error) {
 	for {
-		select {
-		case <-done:
-			return nil
-		case <-tick.C:
+		_ = v.conn.Conn.SetReadDeadline(time.Now().Add(silence))
+		n, err := v.conn.Reader.Read(p)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			v.ended = false
+			return n, err
 		}
-		if now := v.news.Load(); now != last || v.passing.Load() {
-			last, over = now, false
-			continue
-		}
-		asking, cancel := context.WithTimeout(ctx, answerTime)
-		res, err := v.machine.driver.api.ExecInspect(asking, v.exec, client.ExecInspectOptions{})
+		ctx, cancel := context.WithTimeout(v.ctx, answerTime)
+		res, err := v.machine.driver.api.ExecInspect(ctx, v.exec, client.ExecInspectOptions{})
 		cancel()
-		if err != nil || !res.Running && over {
-			v.conn.Close()
-		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("the engine does not answer: %w", err)
-		case !res.Running && over:
-			return errEnded
+			return 0, fmt.Errorf("the engine does not answer: %w", err)
+		case !res.Running && v.ended:
+			return 0, io.EOF
 		}
-		over = !res.Running
+		v.ended = !res.Running
+	}
+}
+
+// demultiplex passes on the frames of a stream that carries two: each has a head
+// of eight bytes, the stream's number and the length of what follows. Unlike
+// stdcopy it tells an end between two frames from an end within one, and holds
+// no more than a piece of a frame.
+func demultiplex(r io.Reader, out func(stderr bool, data []byte)) error {
+	head, buf := make([]byte, 8), make([]byte, 32<<10)
+	for {
+		if _, err := io.ReadFull(r, head); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read output: %w", err)
+		}
+		kind := stdcopy.StdType(head[0])
+		if kind > stdcopy.Systemerr || head[1]|head[2]|head[3] != 0 {
+			return fmt.Errorf("read output: %x is no head of a frame", head)
+		}
+		for left := int64(binary.BigEndian.Uint32(head[4:])); left > 0; {
+			n, err := r.Read(buf[:min(left, int64(len(buf)))])
+			if n > 0 && kind == stdcopy.Systemerr {
+				return fmt.Errorf("read output: the engine says: %s", buf[:n])
+			}
+			if n > 0 {
+				out(kind == stdcopy.Stderr, buf[:n])
+			}
+			left -= int64(n)
+			if err != nil && left > 0 {
+				return fmt.Errorf("read output: it ends within a frame: %w", err)
+			}
+		}
 	}
 }

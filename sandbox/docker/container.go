@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -32,33 +33,39 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 // containerName is a sandbox's name on the engine.
 func (d *Driver) containerName(name string) string { return "yudai-" + d.deployment + "-" + name }
 
+// proxyDir is where a sandbox's proxy has its socket. Its parent is private.
+func (d *Driver) proxyDir(name string) string {
+	return filepath.Join(d.config.ProxyDir, d.deployment, name)
+}
+
 // create makes the container and proves that commands can run. What it made it
 // removes when it fails.
-func (d *Driver) create(ctx context.Context, p *plan) (_ *handle, err error) {
-	if len(p.allow) > 0 {
-		if p.proxy, err = d.makeProxyDir(p.name); err != nil {
-			return nil, err
+func (d *Driver) create(ctx context.Context, p *plan) (*handle, error) {
+	if len(p.spec.Network.Allow) > 0 {
+		p.proxy = d.proxyDir(p.spec.Name)
+		if err := os.MkdirAll(p.proxy, 0o700); err != nil {
+			return nil, fmt.Errorf("sandbox.docker.proxy_dir: %w", err)
 		}
 	}
 	id, err := d.make(ctx, p)
-	if errdefs.IsConflict(err) && d.removeEnded(ctx, p.name) {
+	if errdefs.IsConflict(err) && d.removeEnded(ctx, p.spec.Name) {
 		id, err = d.make(ctx, p)
 	}
+	if errdefs.IsConflict(err) {
+		return nil, errors.New("name is in use")
+	}
+	var h *handle
 	if err == nil {
 		failpoint.Hit("sandbox", "open", "named")
 		err = d.start(ctx, p, id)
 	}
-	var b *handle
 	if err == nil {
-		b, err = d.adopt(ctx, p, id, false)
+		h, err = d.adopt(ctx, p, id, guest.Open)
 	}
-	if err == nil {
-		return b, nil
+	if err != nil {
+		return nil, errors.Join(err, d.undo(ctx, p))
 	}
-	if errdefs.IsConflict(err) && id == "" {
-		return nil, errors.New("name is in use")
-	}
-	return nil, errors.Join(err, d.undo(ctx, p))
+	return h, nil
 }
 
 // make creates the container. Its answer is waited for whatever the caller does.
@@ -66,14 +73,14 @@ func (d *Driver) make(ctx context.Context, p *plan) (string, error) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	res, err := d.api.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Name: d.containerName(p.name), Config: d.containerConfig(p), HostConfig: d.hostConfig(p),
+		Name: d.containerName(p.spec.Name), Config: d.containerConfig(p), HostConfig: d.hostConfig(p),
 	})
 	return res.ID, err
 }
 
 // start starts the container, with our directories in it.
 func (d *Driver) start(ctx context.Context, p *plan, id string) error {
-	if err := d.fill(ctx, p, id); err != nil {
+	if err := d.fill(ctx, id, p.image, p.image.labels, p.spec.From == ""); err != nil {
 		return err
 	}
 	if _, err := d.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
@@ -82,13 +89,13 @@ func (d *Driver) start(ctx context.Context, p *plan, id string) error {
 	return nil
 }
 
-// fill copies into a container what its image lacks: the program inside, and the two
-// directories that commands can write.
-func (d *Driver) fill(ctx context.Context, p *plan, id string) error {
-	if !p.fresh && !p.missing {
+// fill copies into a container what it lacks: the guest program, unless the labels say that
+// it is there, and in a fresh one the two directories that commands can write.
+func (d *Driver) fill(ctx context.Context, id string, image imageFacts, labels map[string]string, fresh bool) error {
+	if !fresh && labels[labelProgram] == image.program.Path {
 		return nil
 	}
-	data, err := p.program.Data()
+	data, err := image.program.Data()
 	if err != nil {
 		return err
 	}
@@ -98,12 +105,12 @@ func (d *Driver) fill(ctx context.Context, p *plan, id string) error {
 		h.ModTime = time.Now()
 		_ = w.WriteHeader(&h)
 	}
-	if p.fresh {
+	if fresh {
 		add(tar.Header{Typeflag: tar.TypeDir, Name: "workspace/", Mode: 0o755, Uid: d.config.UID, Gid: d.config.UID})
 		add(tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777})
 	}
 	add(tar.Header{Typeflag: tar.TypeDir, Name: protocol.ProgramDir[1:] + "/", Mode: 0o755})
-	add(tar.Header{Typeflag: tar.TypeReg, Name: p.program.Path[1:], Mode: 0o755, Size: int64(len(data))})
+	add(tar.Header{Typeflag: tar.TypeReg, Name: image.program.Path[1:], Mode: 0o755, Size: int64(len(data))})
 	_, _ = w.Write(data)
 	_ = w.Close()
 	if _, err := d.api.CopyToContainer(ctx, id, client.CopyToContainerOptions{DestinationPath: "/", Content: &out}); err != nil {
@@ -112,43 +119,11 @@ func (d *Driver) fill(ctx context.Context, p *plan, id string) error {
 	return nil
 }
 
-// adopt makes the handle of a container that runs.
-func (d *Driver) adopt(ctx context.Context, p *plan, id string, attach bool) (_ *handle, err error) {
-	b := &handle{driver: d, id: id, name: p.name, token: token()}
-	if len(p.allow) > 0 {
-		if b.proxy, err = d.serve(p.name, p.allow); err != nil {
-			return nil, err
-		}
-	}
-	o := guest.Options{
-		Name: p.name, Token: b.token, Env: environment(len(p.allow) > 0), OOM: "cgroup", Program: p.program.Path, Ways: p.ways(),
-		Disk: b.used, DiskLimit: p.limits.Disk, Launch: p.launch,
-	}
-	take := guest.Open
-	if attach {
-		take = guest.Attach
-	}
-	if b.Handle, err = take(ctx, &machine{driver: d, id: id}, o); err == nil {
-		err = b.own()
-	}
-	if err != nil {
-		b.stopProxy()
-		if errors.Is(err, sandbox.ErrSetting) {
-			err = fmt.Errorf("sandbox.docker.image %s: %w", d.config.Image, err)
-		}
-		return nil, err
-	}
-	d.mu.Lock()
-	d.live[p.name] = b
-	d.mu.Unlock()
-	return b, nil
-}
-
 // undo removes what a failed Open made, and only that.
 func (d *Driver) undo(ctx context.Context, p *plan) error {
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	c, err := d.find(ctx, p.name)
+	c, err := d.find(ctx, p.spec.Name)
 	if err == nil && c.Config.Labels[labelOwner] == p.labels[labelOwner] {
 		err = d.remove(ctx, c.ID)
 	}
@@ -195,22 +170,14 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 	defer cancel()
 	_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if errdefs.IsConflict(err) && strings.Contains(err.Error(), "in progress") {
-		err = d.awaitGone(ctx, id)
+		for err = nil; err == nil; { // another call removes it
+			if _, err = d.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err == nil {
+				err = guest.Pause(ctx, 50*time.Millisecond)
+			}
+		}
 	}
 	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("remove container: %w", d.explain(err))
 	}
 	return nil
-}
-
-// awaitGone waits for a removal that another call began.
-func (d *Driver) awaitGone(ctx context.Context, id string) error {
-	for {
-		if _, err := d.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err != nil {
-			return err
-		}
-		if err := guest.Pause(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
 }
