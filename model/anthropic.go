@@ -16,20 +16,10 @@ import (
 // defaultReply is max_tokens where none is configured: the API asks for one.
 const defaultReply = 16384
 
-// claude speaks messages (https://docs.anthropic.com/en/api/messages).
-type claude struct {
-	client
-	api anthropic.MessageService
-}
-
-var (
-	_ agent.Model      = (*claude)(nil)
-	_ agent.ModeSetter = (*claude)(nil)
-)
-
-// newAnthropic makes the service by itself, not through anthropic.NewClient,
-// which would read keys and addresses from the environment and from profiles.
-func newAnthropic(c client, h *http.Client) *claude {
+// newAnthropic makes a client that speaks messages
+// (https://docs.anthropic.com/en/api/messages). It makes the service by itself, not through
+// anthropic.NewClient, which would read keys and addresses from the environment and from profiles.
+func newAnthropic(c client, h *http.Client) *client {
 	opts := []option.RequestOption{
 		option.WithEnvironmentProduction(), option.WithHTTPClient(h), option.WithMaxRetries(0),
 		option.WithRequestTimeout(c.entry.Timeout), option.WithoutOpenTelemetry(),
@@ -40,47 +30,35 @@ func newAnthropic(c client, h *http.Client) *claude {
 	if c.key != "" {
 		opts = append(opts, option.WithAPIKey(c.key))
 	}
-	return &claude{client: c, api: anthropic.NewMessageService(opts...)}
-}
-
-// InMode returns the model for tools or text.
-func (m *claude) InMode(mode string) agent.Model {
-	out := *m
-	out.mode = mode
-	return &out
-}
-
-// Query sends the history.
-func (m *claude) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
-	params, err := m.params(history)
-	if err != nil {
-		return agent.Reply{}, err
-	}
-	return m.call(ctx, func(ctx context.Context) (agent.Reply, *http.Response, error) {
-		var res *http.Response
-		done, err := m.api.New(ctx, params, option.WithResponseInto(&res))
+	api := anthropic.NewMessageService(opts...)
+	c.ask = func(ctx context.Context, c *client, history []agent.Message) (reply agent.Reply, res *http.Response, err error) {
+		params, err := anthropicParams(c, history)
 		if err != nil {
-			return agent.Reply{}, res, err
+			return reply, nil, err
 		}
-		reply, err := m.reply(done)
+		done, err := api.New(ctx, params, option.WithResponseInto(&res))
+		if err == nil {
+			reply, err = anthropicReply(c, done)
+		}
 		return reply, res, err
-	})
+	}
+	return &c
 }
 
-func (m *claude) params(history []agent.Message) (anthropic.MessageNewParams, error) {
-	p := anthropic.MessageNewParams{Model: m.entry.model(), MaxTokens: defaultReply}
-	if m.entry.MaxTokens > 0 {
-		p.MaxTokens = int64(m.entry.MaxTokens)
+func anthropicParams(c *client, history []agent.Message) (anthropic.MessageNewParams, error) {
+	p := anthropic.MessageNewParams{Model: c.entry.model(), MaxTokens: defaultReply}
+	if c.entry.MaxTokens > 0 {
+		p.MaxTokens = int64(c.entry.MaxTokens)
 	}
-	if m.temperature != nil {
-		p.Temperature = param.NewOpt(*m.temperature)
+	if c.temperature != nil {
+		p.Temperature = param.NewOpt(*c.temperature)
 	}
 	for _, h := range history {
 		if h.Role == agent.RoleSystem {
 			p.System = append(p.System, anthropic.TextBlockParam{Text: h.Content})
 			continue
 		}
-		role, blocks, err := m.blocks(h)
+		role, blocks, err := c.blocks(h)
 		if err != nil {
 			return p, err
 		}
@@ -92,15 +70,10 @@ func (m *claude) params(history []agent.Message) (anthropic.MessageNewParams, er
 		}
 	}
 	markCache(p.Messages)
-	if m.mode == agent.ModeTools {
+	if c.mode == agent.ModeTools {
 		p.Tools = []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{
 			Name: agent.ToolName, Description: param.NewOpt(agent.ToolText),
-			InputSchema: anthropic.ToolInputSchemaParam{
-				Properties: map[string]any{
-					agent.ToolArgument: map[string]any{"type": "string", "description": agent.ToolArgumentText},
-				},
-				Required: []string{agent.ToolArgument},
-			},
+			InputSchema: anthropic.ToolInputSchemaParam{Properties: toolProperties(), Required: []string{agent.ToolArgument}},
 		}}}
 	}
 	return p, nil
@@ -149,7 +122,7 @@ func (b block) param() anthropic.ContentBlockParamUnion {
 }
 
 // blocks is one message of the history in the API's form.
-func (m *claude) blocks(h agent.Message) (anthropic.MessageParamRole, []anthropic.ContentBlockParamUnion, error) {
+func (c *client) blocks(h agent.Message) (anthropic.MessageParamRole, []anthropic.ContentBlockParamUnion, error) {
 	switch h.Role {
 	case agent.RoleUser:
 		return anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(h.Content)}, nil
@@ -157,7 +130,7 @@ func (m *claude) blocks(h agent.Message) (anthropic.MessageParamRole, []anthropi
 		result := anthropic.NewToolResultBlock(h.ToolCallID, h.Content, false)
 		return anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion{result}, nil
 	case agent.RoleAssistant:
-		parts, err := m.parts(h)
+		parts, err := c.parts(h)
 		if err != nil {
 			return "", nil, err
 		}
@@ -171,41 +144,41 @@ func (m *claude) blocks(h agent.Message) (anthropic.MessageParamRole, []anthropi
 }
 
 // parts is an assistant message in blocks: as it came, or from its neutral form.
-func (m *claude) parts(h agent.Message) ([]block, error) {
+func (c *client) parts(h agent.Message) ([]block, error) {
 	var parts []block
 	if len(h.Native) > 0 {
 		if err := json.Unmarshal(h.Native, &parts); err != nil {
-			return nil, m.fail(agent.StatusBadRequest, false, "the stored reply cannot be read")
+			return nil, c.fail(agent.StatusBadRequest, false, "the stored reply cannot be read")
 		}
 		return parts, nil
 	}
 	if h.Content != "" {
 		parts = append(parts, block{Type: "text", Text: h.Content})
 	}
-	for _, c := range h.ToolCalls {
-		parts = append(parts, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: json.RawMessage(c.Arguments)})
+	for _, t := range h.ToolCalls {
+		parts = append(parts, block{Type: "tool_use", ID: t.ID, Name: t.Name, Input: json.RawMessage(t.Arguments)})
 	}
 	return parts, nil
 }
 
-func (m *claude) reply(done *anthropic.Message) (agent.Reply, error) {
+func anthropicReply(c *client, done *anthropic.Message) (agent.Reply, error) {
 	if done == nil || done.Type != "message" || done.StopReason == "" {
-		return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer is no message; check base_url and provider")
+		return agent.Reply{}, c.fail(agent.StatusBadResponse, false, "the answer is no message; check base_url and provider")
 	}
 	var thought, said []block
 	var text []string
 	msg := agent.Message{Role: agent.RoleAssistant}
-	for _, c := range done.Content {
-		b := block{Type: c.Type, Text: c.Text, Thinking: c.Thinking, Signature: c.Signature, Data: c.Data}
+	for _, part := range done.Content {
+		b := block{Type: part.Type, Text: part.Text, Thinking: part.Thinking, Signature: part.Signature, Data: part.Data}
 		switch {
 		case b.thinks():
 			thought = append(thought, b)
 			continue
-		case c.Type == "tool_use":
-			b.ID, b.Name, b.Input = c.ID, c.Name, c.Input
-			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Name, Arguments: string(c.Input)})
-		case c.Type == "text" && c.Text != "":
-			text = append(text, c.Text)
+		case part.Type == "tool_use":
+			b.ID, b.Name, b.Input = part.ID, part.Name, part.Input
+			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: part.ID, Name: part.Name, Arguments: string(part.Input)})
+		case part.Type == "text" && part.Text != "":
+			text = append(text, part.Text)
 		default:
 			continue // nothing that we asked for
 		}
@@ -215,7 +188,7 @@ func (m *claude) reply(done *anthropic.Message) (agent.Reply, error) {
 	if len(thought) > 0 { // the API wants thinking first, and unchanged
 		native, err := json.Marshal(append(thought, said...))
 		if err != nil {
-			return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer cannot be kept")
+			return agent.Reply{}, c.fail(agent.StatusBadResponse, false, "the answer cannot be kept")
 		}
 		msg.Native = native
 	}
@@ -223,7 +196,7 @@ func (m *claude) reply(done *anthropic.Message) (agent.Reply, error) {
 	return agent.Reply{
 		Message:      msg,
 		FinishReason: finish(done.StopReason),
-		Usage: m.entry.Price.Usage(agent.Tokens{
+		Usage: c.entry.Price.Usage(agent.Tokens{
 			Input: u.InputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens, Output: u.OutputTokens,
 		}),
 		Raw: json.RawMessage(done.RawJSON()),

@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -26,27 +25,37 @@ const (
 	maxWait = 5 * time.Minute
 )
 
-// client is what the clients of both providers share.
+// client calls one model for one experiment. It is the agent.Model of both providers.
 type client struct {
 	entry       Entry
 	key         string
-	temperature *float64
+	temperature *float64 // nil sends none
 	mode        string
 	cfg         Config
+	ask         func(ctx context.Context, c *client, history []agent.Message) (agent.Reply, *http.Response, error)
 }
+
+var (
+	_ agent.Model      = (*client)(nil)
+	_ agent.ModeSetter = (*client)(nil)
+)
 
 // Name is the configured model name.
 func (c *client) Name() string { return c.entry.Name }
 
-// attempt makes one request. It gives back the response, too, where there was one.
-type attempt func(ctx context.Context) (agent.Reply, *http.Response, error)
+// InMode returns the model for tools or text.
+func (c *client) InMode(mode string) agent.Model {
+	out := *c
+	out.mode = mode
+	return &out
+}
 
-// call makes a request until it succeeds, fails for good, or has been tried often enough.
-func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
-	return retry(ctx, c, func(ctx context.Context) (agent.Reply, *Error) {
+// Query sends the history.
+func (c *client) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
+	return retry(ctx, c.cfg, func(ctx context.Context) (agent.Reply, *Error) {
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
-		reply, res, err := try(inner) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
+		reply, res, err := c.ask(inner, c, history) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
 		if err != nil {
 			return reply, c.classify(inner, res, err)
 		}
@@ -56,7 +65,7 @@ func (c *client) call(ctx context.Context, try attempt) (agent.Reply, error) {
 
 // retry tries until it succeeds, fails for good, or has been tried often enough. The
 // SDKs' own retries are off: this is the only place.
-func retry[T any](ctx context.Context, c *client, try func(context.Context) (T, *Error)) (T, error) {
+func retry[T any](ctx context.Context, cfg Config, try func(context.Context) (T, *Error)) (T, error) {
 	n := 0
 	once := func() (T, error) {
 		n++
@@ -77,10 +86,10 @@ func retry[T any](ctx context.Context, c *client, try func(context.Context) (T, 
 		return reply, e
 	}
 	wait := &backoff.ExponentialBackOff{
-		InitialInterval: c.cfg.RetryWait, MaxInterval: c.cfg.RetryMax, Multiplier: 2, RandomizationFactor: 0.5,
+		InitialInterval: cfg.RetryWait, MaxInterval: cfg.RetryMax, Multiplier: 2, RandomizationFactor: 0.5,
 	}
 	reply, err := backoff.Retry(ctx, once,
-		backoff.WithBackOff(wait), backoff.WithMaxTries(uint(c.cfg.Attempts)), backoff.WithMaxElapsedTime(0),
+		backoff.WithBackOff(wait), backoff.WithMaxTries(uint(cfg.Attempts)), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, d time.Duration) {
 			zerolog.Ctx(ctx).Warn().Err(bare(err)).Int(logkey.Attempt, n).Dur(logkey.Duration, d).Msg("model call failed, will be tried again")
 		}))
@@ -108,42 +117,26 @@ func newHTTP(t http.RoundTripper) *http.Client {
 	}
 }
 
-// errTooLong ends the reading of an answer without end.
-var errTooLong = errors.New("answer too long")
-
-// limited ends answers that are too long.
+// limited ends answers that are too long with an http.MaxBytesError.
 type limited struct{ next http.RoundTripper }
 
+// RoundTrip implements [http.RoundTripper]. A stream says the same in many more bytes, and
+// nobody keeps it.
 func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := l.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	res.Body = &bounded{ReadCloser: res.Body, left: most(res)}
+	most := int64(maxBody)
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		most = maxStream
+	}
+	res.Body = http.MaxBytesReader(nil, res.Body, most)
 	return res, nil
 }
 
-// most is how long an answer may be. A stream says the same in many more bytes, and
-// nobody keeps it.
-func most(res *http.Response) int64 {
-	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return maxStream
-	}
-	return maxBody
-}
-
-// bounded is a body that fails after so many bytes.
-type bounded struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read reads what is left.
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
+// tooLong reports whether an answer was too long.
+func tooLong(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,12 +20,17 @@ import (
 
 // Error is a failed model call. Its text holds no key and nothing of the request.
 type Error struct {
+	// HTTPStatus is the status of the provider's answer; 0 where there was none, or none
+	// that tells of an error.
+	HTTPStatus int
+	// Said is the provider's own error, without our key and our account's names; empty
+	// where it said nothing, or nothing that concerns who asked.
+	Said Said
+
 	status string
 	public string
 	retry  bool
 	after  time.Duration
-	code   int  // the provider's HTTP status, 0 if it gave none
-	said   Said // what the provider said with it
 }
 
 var _ agent.ModelError = (*Error)(nil)
@@ -39,14 +46,6 @@ func (e *Error) Public() string { return e.public }
 
 // RetryAfter is how long the provider asked to wait; 0 if it did not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
-
-// HTTPStatus is the status of the provider's answer; 0 where there was none, or none
-// that tells of an error.
-func (e *Error) HTTPStatus() int { return e.code }
-
-// Said is the provider's own error, without our key and our account's names; empty
-// where it said nothing, or nothing that concerns who asked.
-func (e *Error) Said() Said { return e.said }
 
 // NotReady is the error of a call whose model [Set.Upstream] did not give.
 func NotReady(err error) *Error {
@@ -81,7 +80,7 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 		return c.refused(res)
 	case res.StatusCode >= 300:
 		return c.fail(agent.StatusBadRequest, false, "the server redirects (HTTP %d); set base_url to where it really is", res.StatusCode)
-	case errors.Is(err, errTooLong):
+	case tooLong(err):
 		return c.fail(agent.StatusBadResponse, false, "the answer has more than %d MiB; check base_url and provider", maxBody>>20)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return c.fail(agent.StatusConnection, true, "the provider's answer broke off")
@@ -97,9 +96,12 @@ func (c *client) fail(status string, retry bool, format string, args ...any) *Er
 // refused is an answer with an error status.
 func (c *client) refused(res *http.Response) *Error {
 	said := errorBody(res)
-	e := c.refusal(res, said.word(), said.Message)
-	if e.code = res.StatusCode; !e.Ours() {
-		e.said = Said{c.scrub(said.Type), c.scrub(said.Code), c.scrub(said.Param), c.scrub(said.Message)}
+	e := c.refusal(res.StatusCode, cmp.Or(said.Code, said.Type), said.Message)
+	if e.retry {
+		e.after = retryAfter(res.Header, time.Now())
+	}
+	if e.HTTPStatus = res.StatusCode; !e.Ours() {
+		e.Said = Said{c.scrub(said.Type), c.scrub(said.Code), c.scrub(said.Param), c.scrub(said.Message)}
 	}
 	return e
 }
@@ -107,19 +109,17 @@ func (c *client) refused(res *http.Response) *Error {
 // Ours says that the error is about our account at the provider: nothing that who asked
 // could do better.
 func (e *Error) Ours() bool {
-	switch e.code {
+	switch e.HTTPStatus {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		return true
 	}
 	return e.status == agent.StatusRateLimit && !e.retry
 }
 
-func (c *client) refusal(res *http.Response, code, message string) *Error {
-	text := c.clean(message)
-	if text == "" {
-		text = "no reason given"
-	}
-	switch n, status := res.StatusCode, agent.StatusOf(res.StatusCode); {
+// refusal explains an error status, with the provider's code and message.
+func (c *client) refusal(n int, code, message string) *Error {
+	text := cmp.Or(c.clean(message), "no reason given")
+	switch status := agent.StatusOf(n); {
 	case status == agent.StatusAuthentication: // the provider's text may repeat the key
 		return c.fail(status, false, "the key was refused (HTTP %d); check %s", n, c.entry.keySource())
 	case status == agent.StatusPermission:
@@ -128,31 +128,17 @@ func (c *client) refusal(res *http.Response, code, message string) *Error {
 		return c.fail(status, false, "the provider does not know it (HTTP %d): %s; check model and base_url", n, text)
 	case status == agent.StatusTimeout:
 		return c.fail(status, true, "the provider gave up (HTTP %d): %s", n, text)
+	case status == agent.StatusRateLimit && code == "insufficient_quota": // waiting fills no account
+		return c.fail(status, false, "the account has no credit left (HTTP 429): %s", text)
 	case status == agent.StatusRateLimit:
-		return c.rateLimit(res, code, text)
-	case status == agent.StatusContext, tooLong(code, message):
+		return c.fail(status, true, "the provider limits our rate (HTTP 429): %s", text)
+	case status == agent.StatusContext, contextFull(code, message):
 		return c.fail(agent.StatusContext, false, "the conversation has become too long for the model (HTTP %d)", n)
 	case n >= http.StatusInternalServerError:
-		return c.passing(res, status, text)
+		return c.fail(status, true, "the provider failed (HTTP %d): %s", n, text)
 	default:
 		return c.fail(status, false, "the provider refused the request (HTTP %d): %s", n, text)
 	}
-}
-
-func (c *client) passing(res *http.Response, status, text string) *Error {
-	e := c.fail(status, true, "the provider failed (HTTP %d): %s", res.StatusCode, text)
-	e.after = retryAfter(res.Header, time.Now())
-	return e
-}
-
-// rateLimit is a 429. An empty account never passes by waiting.
-func (c *client) rateLimit(res *http.Response, code, text string) *Error {
-	if code == "insufficient_quota" {
-		return c.fail(agent.StatusRateLimit, false, "the account has no credit left (HTTP 429): %s", text)
-	}
-	e := c.fail(agent.StatusRateLimit, true, "the provider limits our rate (HTTP 429): %s", text)
-	e.after = retryAfter(res.Header, time.Now())
-	return e
 }
 
 // Said is what a provider's error says, in the words that both APIs have.
@@ -191,27 +177,12 @@ func errorBody(res *http.Response) Said {
 	return Said{Message: body.Message}
 }
 
-// word is the code, or the type where there is none.
-func (s Said) word() string {
-	if s.Code != "" {
-		return s.Code
-	}
-	return s.Type
-}
-
-// tooLong recognises a full context window: OpenAI's code, Anthropic's,
+// contextFull recognises a full context window: OpenAI's code, Anthropic's,
 // vLLM's, llama.cpp's and Ollama's words.
-func tooLong(code, message string) bool {
-	if code == "context_length_exceeded" {
-		return true
-	}
-	m := strings.ToLower(message)
-	for _, words := range []string{"maximum context length", "context window", "prompt is too long", "context length", "available context size"} {
-		if strings.Contains(m, words) {
-			return true
-		}
-	}
-	return false
+func contextFull(code, message string) bool {
+	words := []string{"maximum context length", "context window", "prompt is too long", "context length", "available context size"}
+	return code == "context_length_exceeded" ||
+		slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(message), w) })
 }
 
 // retryAfter reads retry-after-ms, then Retry-After in seconds or as a date.

@@ -256,9 +256,9 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		for _, a := range []answer{{hang: true}, {status: 429, header: map[string]string{"Retry-After": "60"}}} {
-			u := serve(t, a)
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(50*time.Millisecond, func() { cancel(agent.ErrCancelled) })
+			a.seen = func() { time.AfterFunc(50*time.Millisecond, func() { cancel(agent.ErrCancelled) }) }
+			u := serve(t, a)
 			start := time.Now()
 			_, err := open(t, provider, u, nil, solve.Experiment{}).Query(ctx, history())
 			if !errors.Is(err, agent.ErrCancelled) || time.Since(start) > 3*time.Second || u.calls() != 1 {

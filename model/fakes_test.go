@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -22,9 +24,10 @@ type answer struct {
 	status int // 0 is 200
 	header map[string]string
 	body   string
-	hang   bool // until the client goes away
-	flood  bool // the body again and again, until the client goes away
-	cut    bool // breaks off in the middle
+	hang   bool   // until the client goes away
+	flood  bool   // the body again and again, until the client goes away
+	cut    bool   // breaks off in the middle
+	seen   func() // called when the request is there
 }
 
 // upstream is a provider that plays answers, the last one for ever, and keeps the requests.
@@ -44,6 +47,9 @@ func serve(t *testing.T, answers ...answer) *upstream {
 		u.requests, u.bodies = append(u.requests, r), append(u.bodies, string(body))
 		a := answers[min(len(u.requests), len(answers))-1]
 		u.mu.Unlock()
+		if a.seen != nil {
+			a.seen()
+		}
 		if a.hang {
 			<-r.Context().Done()
 			return
@@ -85,6 +91,16 @@ func (u *upstream) sent(t *testing.T, i int) map[string]any {
 
 func config(entries ...model.Entry) model.Config {
 	return model.Config{Attempts: 3, RetryWait: time.Millisecond, RetryMax: 2 * time.Millisecond, Models: entries}
+}
+
+// played is the entry of a scripted model.
+func played(t *testing.T, name, script string) model.Entry {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".yml")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return model.Entry{Name: name, Provider: model.Scripted, Script: path}
 }
 
 // env is an environment with one key in it.

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -24,48 +25,34 @@ func sendTo(t *testing.T, h http.HandlerFunc) *http.Response {
 	return res
 }
 
-// An answer is read while it is written, and whoever leaves it ends it.
+// TestInProcess: a handler sees the request, and its answer is the response.
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	more, ended := make(chan struct{}), make(chan struct{})
 	res := sendTo(t, func(w http.ResponseWriter, r *http.Request) {
-		defer close(ended)
-		if r.URL.Path != "/v1/messages" || r.URL.RawQuery != "beta=true" {
-			t.Errorf("asked %s", r.URL)
+		if r.URL.Path != "/v1/messages" || r.RequestURI != "/v1/messages?beta=true" {
+			t.Errorf("asked %s, %s", r.URL, r.RequestURI)
 		}
-		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Said", "yes")
 		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write(body)
-		<-more
-		_, _ = w.Write([]byte(" more"))
-		<-r.Context().Done()
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(append(body, " more"...))
 	})
-	got := make([]byte, len("first more"))
-	if _, err := io.ReadFull(res.Body, got[:5]); err != nil {
-		t.Fatal(err)
-	}
-	close(more)
-	if _, err := io.ReadFull(res.Body, got[5:]); err != nil || string(got) != "first more" || res.StatusCode != http.StatusAccepted {
+	got, err := io.ReadAll(res.Body)
+	if err != nil || string(got) != "first more" || res.StatusCode != http.StatusAccepted || res.Header.Get("X-Said") != "yes" {
 		t.Errorf("%q, %v, %d", got, err, res.StatusCode)
 	}
-	res.Body.Close()
-	<-ended
 }
 
-// A handler that panics is like a provider that breaks off.
-func TestInProcessPanic(t *testing.T) {
+// TestInProcessGivenUp: whoever gives the call up gets no answer.
+func TestInProcessGivenUp(t *testing.T) {
 	t.Parallel()
-	for _, said := range []string{"", "some"} {
-		res := sendTo(t, func(w http.ResponseWriter, _ *http.Request) {
-			if said != "" {
-				_, _ = io.WriteString(w, said)
-			}
-			panic("oops")
-		})
-		got, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if string(got) != said || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%q, %v", got, err)
-		}
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://scripted/", strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
+	if _, err := model.InProcess(wait).RoundTrip(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

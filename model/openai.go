@@ -13,21 +13,10 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
-// openAI speaks chat completions
-// (https://platform.openai.com/docs/api-reference/chat/create).
-type openAI struct {
-	client
-	api openai.ChatCompletionService
-}
-
-var (
-	_ agent.Model      = (*openAI)(nil)
-	_ agent.ModeSetter = (*openAI)(nil)
-)
-
-// newOpenAI makes the service by itself, not through openai.NewClient, which
-// would read keys and addresses from the environment.
-func newOpenAI(c client, h *http.Client) *openAI {
+// newOpenAI makes a client that speaks chat completions
+// (https://platform.openai.com/docs/api-reference/chat/create). It makes the service by
+// itself, not through openai.NewClient, which would read keys and addresses from the environment.
+func newOpenAI(c client, h *http.Client) *client {
 	opts := []option.RequestOption{
 		option.WithEnvironmentProduction(), option.WithHTTPClient(h), option.WithMaxRetries(0),
 	}
@@ -37,59 +26,45 @@ func newOpenAI(c client, h *http.Client) *openAI {
 	if c.key != "" {
 		opts = append(opts, option.WithAPIKey(c.key))
 	}
-	return &openAI{client: c, api: openai.NewChatCompletionService(opts...)}
-}
-
-// InMode returns the model for tools or text.
-func (m *openAI) InMode(mode string) agent.Model {
-	out := *m
-	out.mode = mode
-	return &out
-}
-
-// Query sends the history.
-func (m *openAI) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
-	params := m.params(history)
-	return m.call(ctx, func(ctx context.Context) (agent.Reply, *http.Response, error) {
-		var res *http.Response
-		done, err := m.api.New(ctx, params, option.WithResponseInto(&res))
-		if err != nil {
-			return agent.Reply{}, res, err
+	api := openai.NewChatCompletionService(opts...)
+	c.ask = func(ctx context.Context, c *client, history []agent.Message) (reply agent.Reply, res *http.Response, err error) {
+		done, err := api.New(ctx, openAIParams(c, history), option.WithResponseInto(&res))
+		if err == nil {
+			reply, err = openAIReply(c, done)
 		}
-		reply, err := m.reply(done)
 		return reply, res, err
-	})
+	}
+	return &c
 }
 
-func (m *openAI) params(history []agent.Message) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: m.entry.model(), Messages: openAIMessages(history)}
-	own := m.entry.BaseURL == ""
-	if m.temperature != nil {
-		p.Temperature = param.NewOpt(*m.temperature)
+func openAIParams(c *client, history []agent.Message) openai.ChatCompletionNewParams {
+	p := openai.ChatCompletionNewParams{Model: c.entry.model(), Messages: openAIMessages(history)}
+	own := c.entry.BaseURL == ""
+	if c.temperature != nil {
+		p.Temperature = param.NewOpt(*c.temperature)
 	}
-	if n := int64(m.entry.MaxTokens); n > 0 && own {
+	if n := int64(c.entry.MaxTokens); n > 0 && own {
 		p.MaxCompletionTokens = param.NewOpt(n)
 	} else if n > 0 { // the older name is the one that compatible servers know
 		p.MaxTokens = param.NewOpt(n)
 	}
-	p.ReasoningEffort = shared.ReasoningEffort(m.entry.ReasoningEffort)
-	if m.mode != agent.ModeTools {
+	p.ReasoningEffort = shared.ReasoningEffort(c.entry.ReasoningEffort)
+	if c.mode != agent.ModeTools {
 		return p
 	}
-	if own && p.ReasoningEffort == "" && toolsNeedNoReasoning(m.entry.model()) {
+	if own && p.ReasoningEffort == "" && toolsNeedNoReasoning(c.entry.model()) {
 		p.ReasoningEffort = "none"
 	}
 	p.Tools = []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 		Name: agent.ToolName, Description: param.NewOpt(agent.ToolText),
-		Parameters: shared.FunctionParameters{
-			"type": "object",
-			"properties": map[string]any{
-				agent.ToolArgument: map[string]any{"type": "string", "description": agent.ToolArgumentText},
-			},
-			"required": []string{agent.ToolArgument},
-		},
+		Parameters: shared.FunctionParameters{"type": "object", "properties": toolProperties(), "required": []string{agent.ToolArgument}},
 	})}
 	return p
+}
+
+// toolProperties describes the argument of the one tool.
+func toolProperties() map[string]any {
+	return map[string]any{agent.ToolArgument: map[string]any{"type": "string", "description": agent.ToolArgumentText}}
 }
 
 func openAIMessages(history []agent.Message) []openai.ChatCompletionMessageParamUnion {
@@ -121,19 +96,19 @@ func openAIMessages(history []agent.Message) []openai.ChatCompletionMessageParam
 	return out
 }
 
-func (m *openAI) reply(done *openai.ChatCompletion) (agent.Reply, error) {
+func openAIReply(c *client, done *openai.ChatCompletion) (agent.Reply, error) {
 	if done == nil || len(done.Choices) == 0 {
-		return agent.Reply{}, m.fail(agent.StatusBadResponse, false, "the answer has no choices; check base_url and provider")
+		return agent.Reply{}, c.fail(agent.StatusBadResponse, false, "the answer has no choices; check base_url and provider")
 	}
 	choice := done.Choices[0]
 	msg := agent.Message{Role: agent.RoleAssistant, Content: choice.Message.Content}
 	if msg.Content == "" {
 		msg.Content = choice.Message.Refusal
 	}
-	for _, c := range choice.Message.ToolCalls {
-		call := agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}
-		if c.Type == "custom" {
-			call.Name, call.Arguments = c.Custom.Name, c.Custom.Input
+	for _, t := range choice.Message.ToolCalls {
+		call := agent.ToolCall{ID: t.ID, Name: t.Function.Name, Arguments: t.Function.Arguments}
+		if t.Type == "custom" {
+			call.Name, call.Arguments = t.Custom.Name, t.Custom.Input
 		}
 		msg.ToolCalls = append(msg.ToolCalls, call)
 	}
@@ -142,7 +117,7 @@ func (m *openAI) reply(done *openai.ChatCompletion) (agent.Reply, error) {
 	return agent.Reply{
 		Message:      msg,
 		FinishReason: choice.FinishReason,
-		Usage: m.entry.Price.Usage(agent.Tokens{
+		Usage: c.entry.Price.Usage(agent.Tokens{
 			Input: u.PromptTokens - read - write, CacheRead: read, CacheWrite: write, Output: u.CompletionTokens,
 		}),
 		Raw: json.RawMessage(done.RawJSON()),

@@ -63,11 +63,11 @@ func (a *answer) Read(p []byte) (int, error) {
 func (a *answer) broken(err error) *Error {
 	switch {
 	case a.quiet.Load():
-		return a.up.fail(agent.StatusTimeout, false, "the provider went silent for %s in the middle of its answer", a.idle)
-	case errors.Is(err, errTooLong):
-		return a.up.fail(agent.StatusBadResponse, false, "the answer never ends; check base_url and provider")
+		return a.up.client.fail(agent.StatusTimeout, false, "the provider went silent for %s in the middle of its answer", a.idle)
+	case tooLong(err):
+		return a.up.client.fail(agent.StatusBadResponse, false, "the answer never ends; check base_url and provider")
 	}
-	return a.up.fail(agent.StatusConnection, false, "the provider's answer broke off")
+	return a.up.client.fail(agent.StatusConnection, false, "the provider's answer broke off")
 }
 
 // Close ends the call: what the provider has not said yet it need not say.

@@ -11,22 +11,15 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // duo is a set of two scripted models and a roulette of both.
 func duo(t *testing.T) *model.Set {
 	t.Helper()
-	script, err := scripted.Load([]byte("prices: {a: {input: 1, output: 1}, b: {input: 2, output: 2}}\nplays:\n- match: {model: a}\n  steps: [{say: I am a, runs: [echo a]}]\n- match: {model: b}\n  steps: [{say: I am b, runs: [echo b]}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := model.Config{Attempts: 1, RetryWait: 1, RetryMax: 1, Models: []model.Entry{
-		{Name: "a", Provider: model.Scripted, Script: "x"}, {Name: "b", Provider: model.Scripted, Script: "x"},
-		{Name: "duo", Provider: model.Roulette, Members: []string{"a", "b"}},
-	}}
-	set, err := model.NewSet(cfg, func(string) string { return "" }, model.WithScript("a", script), model.WithScript("b", script))
+	const script = "prices: {a: {input: 1, output: 1}, b: {input: 2, output: 2}}\nplays:\n- match: {model: a}\n  steps: [{say: I am a, runs: [echo a]}]\n- match: {model: b}\n  steps: [{say: I am b, runs: [echo b]}]\n"
+	cfg := config(played(t, "a", script), played(t, "b", script), model.Entry{Name: "duo", Provider: model.Roulette, Members: []string{"a", "b"}})
+	set, err := model.NewSet(cfg, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,20 +40,6 @@ type Set struct {
 // Option changes a Set while it is made.
 type Option func(*Set)
 
-// WithScript adds a scripted model that needs no file and no entry: what the
-// demo and tests bring along. An entry of the same name is replaced.
-func WithScript(name string, script *scripted.Script) Option {
-	return func(s *Set) {
-		s.scripts[name] = script
-		e := Entry{Name: name, Provider: Scripted}
-		if i := slices.IndexFunc(s.entries, func(e Entry) bool { return e.Name == name }); i >= 0 {
-			s.entries[i] = e
-			return
-		}
-		s.entries = append(s.entries, e)
-	}
-}
-
 // WithTransport sends all requests through another transport than
 // [http.DefaultTransport], for one with its own proxy or certificates.
 func WithTransport(t http.RoundTripper) Option {
@@ -67,12 +54,15 @@ func NewSet(cfg Config, getenv func(string) string, opts ...Option) (*Set, error
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("check models: %w", errors.Join(problems...))
 	}
-	s := &Set{cfg: cfg, getenv: getenv, http: newHTTP(http.DefaultTransport), entries: slices.Clone(cfg.Models), scripts: map[string]*scripted.Script{}}
+	s := &Set{
+		cfg: cfg, getenv: getenv, http: newHTTP(http.DefaultTransport), entries: slices.Clone(cfg.Models), scripts: map[string]*scripted.Script{},
+	}
 	for _, opt := range opts {
 		opt(s)
 	}
-	for _, e := range s.entries {
-		if e.Provider != Scripted || s.scripts[e.Name] != nil {
+	for i, e := range s.entries {
+		s.entries[i].Timeout = cmp.Or(e.Timeout, defaultTimeout)
+		if e.Provider != Scripted {
 			continue
 		}
 		data, err := os.ReadFile(e.Script)
@@ -144,31 +134,34 @@ func (s *Set) Metered(name string) bool {
 // Open returns the model for one experiment. A temperature is sent only if the
 // experiment has one and the model accepts it.
 func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {
-	e, err := s.entry(name)
+	c, err := s.client(name, x)
 	if err != nil {
 		return nil, err
 	}
-	if s.Temperature(name) != solve.TemperatureAccepted {
-		x.Temperature = nil
-	}
-	if e.Provider == Roulette {
-		return s.newRoulette(e, x)
-	}
-	if e.Provider == Scripted {
-		return s.scripts[name].Model(name, x, e.Price), nil
-	}
-	key, err := s.key(e)
-	if err != nil {
-		return nil, err
-	}
-	if e.Timeout == 0 {
-		e.Timeout = defaultTimeout
-	}
-	c := client{entry: e, key: key, temperature: x.Temperature, mode: agent.ModeTools, cfg: s.cfg}
-	if e.Provider == Anthropic {
+	x.Temperature = c.temperature
+	switch c.entry.Provider {
+	case Roulette:
+		return s.newRoulette(c.entry, x)
+	case Scripted:
+		return s.scripts[name].Model(name, x, c.entry.Price), nil
+	case Anthropic:
 		return newAnthropic(c, s.http), nil
 	}
 	return newOpenAI(c, s.http), nil
+}
+
+// client is what all calls of a model for one experiment share.
+func (s *Set) client(name string, x solve.Experiment) (client, error) {
+	e, err := s.entry(name)
+	if err != nil {
+		return client{}, err
+	}
+	c := client{entry: e, temperature: x.Temperature, mode: agent.ModeTools, cfg: s.cfg}
+	if s.Temperature(name) != solve.TemperatureAccepted {
+		c.temperature = nil
+	}
+	c.key, err = s.key(e)
+	return c, err
 }
 
 func (s *Set) entry(name string) (Entry, error) {
@@ -182,7 +175,7 @@ func (s *Set) entry(name string) (Entry, error) {
 
 // key is the key of a model, "" for a server that needs none.
 func (s *Set) key(e Entry) (string, error) {
-	if e.Provider == Scripted {
+	if e.Provider == Scripted || e.Provider == Roulette {
 		return "", nil
 	}
 	if e.APIKeyFile != "" {
@@ -195,13 +188,10 @@ func (s *Set) key(e Entry) (string, error) {
 		}
 		return "", fmt.Errorf("model %s: api_key_file %s is empty; write the key into it", e.Name, e.APIKeyFile)
 	}
-	env := e.APIKeyEnv
-	if env == "" {
-		if e.BaseURL != "" {
-			return "", nil // the usual key belongs to the provider, not to this server
-		}
-		env = usualEnv(e.Provider)
+	if e.APIKeyEnv == "" && e.BaseURL != "" {
+		return "", nil // the usual key belongs to the provider, not to this server
 	}
+	env := cmp.Or(e.APIKeyEnv, usualEnv(e.Provider))
 	key := strings.TrimSpace(s.getenv(env))
 	if key == "" {
 		return "", fmt.Errorf("model %s: %s is not set; export it, or set api_key_env or api_key_file of the model", e.Name, env)
@@ -222,9 +212,4 @@ func (e Entry) keySource() string {
 	return usualEnv(e.Provider)
 }
 
-func (e Entry) model() string {
-	if e.Model != "" {
-		return e.Model
-	}
-	return e.Name
-}
+func (e Entry) model() string { return cmp.Or(e.Model, e.Name) }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -196,14 +195,12 @@ func TestUnknownModel(t *testing.T) {
 
 func TestMetered(t *testing.T) {
 	t.Parallel()
-	script, err := scripted.Load([]byte("prices: {dear: {input: 1}}\nplays: [{steps: [{run: ls}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	const script = "prices: {dear: {input: 1}}\nplays: [{steps: [{run: ls}]}]"
 	s, err := model.NewSet(config(
 		model.Entry{Name: "free", Provider: "openai"},
 		model.Entry{Name: "paid", Provider: "openai", Price: agent.Price{Input: 1}},
-	), env, model.WithScript("dear", script), model.WithScript("cheap", script))
+		played(t, "dear", script), played(t, "cheap", script),
+	), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,21 +213,13 @@ func TestMetered(t *testing.T) {
 
 func TestScriptedModels(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "script.yml")
-	if err := os.WriteFile(path, []byte("plays: [{match: {temperature: 0.7}, steps: [{run: warm}]}, {steps: [{run: cold}]}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	script, err := scripted.Load([]byte("plays: [{steps: [{run: brought}]}]"))
+	entry := played(t, "file", "plays: [{match: {temperature: 0.7}, steps: [{run: warm}]}, {steps: [{run: cold}]}]")
+	entry.Price = agent.Price{Input: 1000}
+	s, err := model.NewSet(config(entry, played(t, "other", "plays: [{steps: [{run: brought}]}]")), env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := model.Entry{Name: "file", Provider: "scripted", Script: path, Price: agent.Price{Input: 1000}}
-	s, err := model.NewSet(config(entry, model.Entry{Name: "gpt-5", Provider: "openai"}), env,
-		model.WithScript("brought", script), model.WithScript("gpt-5", script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"file", "gpt-5", "brought"}, s.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"file", "other"}, s.Names()); diff != "" {
 		t.Error(diff)
 	}
 	warm := 0.7
@@ -238,7 +227,7 @@ func TestScriptedModels(t *testing.T) {
 		name string
 		temp *float64
 		want string
-	}{{"file", &warm, "warm"}, {"file", nil, "cold"}, {"brought", &warm, "brought"}, {"gpt-5", &warm, "brought"}} {
+	}{{"file", &warm, "warm"}, {"file", nil, "cold"}, {"other", &warm, "brought"}} {
 		if s.Temperature(c.name) != solve.TemperatureAccepted || s.Ready(c.name) != nil {
 			t.Error(c.name, s.Temperature(c.name), s.Ready(c.name))
 		}

@@ -26,40 +26,25 @@ const (
 // Upstream is a model as the gateway calls it for one run: bytes go in and come out.
 // The key and the address stay inside.
 type Upstream struct {
-	client
+	client  client
 	http    *http.Client
-	root    string // where the APIs begin
 	accepts solve.TemperatureRule
 }
 
 // Upstream returns the model of an experiment for calls as they are. The error is one of
 // [Set.Open]'s.
 func (s *Set) Upstream(name string, x solve.Experiment) (*Upstream, error) {
-	e, err := s.entry(name)
+	c, err := s.client(name, x)
 	if err != nil {
 		return nil, err
 	}
-	if e.Provider == Roulette {
+	u := &Upstream{client: c, http: s.http, accepts: s.Temperature(name)}
+	switch c.entry.Provider {
+	case Roulette:
 		return nil, fmt.Errorf("model %s: a roulette is for the agent mini only", name)
-	}
-	key, err := s.key(e)
-	if err != nil {
-		return nil, err
-	}
-	accepts := s.Temperature(name)
-	if accepts != solve.TemperatureAccepted {
-		x.Temperature = nil
-	}
-	if e.Timeout == 0 {
-		e.Timeout = defaultTimeout
-	}
-	u := &Upstream{
-		client: client{entry: e, key: key, temperature: x.Temperature, cfg: s.cfg},
-		http:   s.http, root: e.root(), accepts: accepts,
-	}
-	if e.Provider == Scripted {
-		u.entry.Price = s.scripts[name].PriceOf(name, e.Price)
-		u.cfg.Attempts = 1 // what a script plays is how all attempts came out
+	case Scripted:
+		u.client.entry.Price = s.scripts[name].PriceOf(name, c.entry.Price)
+		u.client.cfg.Attempts = 1 // what a script plays is how all attempts came out
 		u.http = newHTTP(inProcess{fakeprovider.Handler(func() (agent.Model, error) { return s.Open(name, x) })})
 	}
 	return u, nil
@@ -81,27 +66,29 @@ func (e Entry) root() string {
 }
 
 // Terms are what requests of one API to this model may say.
-func (u *Upstream) Terms(api string) Terms { return u.entry.terms(api, u.temperature, u.accepts) }
+func (u *Upstream) Terms(api string) Terms {
+	return u.client.entry.terms(api, u.client.temperature, u.accepts)
+}
 
 // Price is what the model's calls cost.
-func (u *Upstream) Price() agent.Price { return u.entry.Price }
+func (u *Upstream) Price() agent.Price { return u.client.entry.Price }
 
 // APIs are those that the model offers.
-func (u *Upstream) APIs() []string { return u.entry.apis() }
+func (u *Upstream) APIs() []string { return u.client.entry.apis() }
 
 // CountsTokens says that the server has a method of its own for it, beside messages.
-func (u *Upstream) CountsTokens() bool { return u.entry.Provider == Anthropic }
+func (u *Upstream) CountsTokens() bool { return u.client.entry.Provider == Anthropic }
 
 // Fail is an error of a call of this model that the caller found, for people.
 func (u *Upstream) Fail(status, format string, args ...any) *Error {
-	return u.fail(status, false, format, args...)
+	return u.client.fail(status, false, format, args...)
 }
 
 // Scrub takes the key, what looks like one, and the account's names out of a text.
-func (u *Upstream) Scrub(text string) string { return u.scrub(text) }
+func (u *Upstream) Scrub(text string) string { return u.client.scrub(text) }
 
 // Clean makes foreign text fit for people: one line, short, without the key.
-func (u *Upstream) Clean(text string) string { return u.clean(text) }
+func (u *Upstream) Clean(text string) string { return u.client.clean(text) }
 
 // Request is one call as a client of the gateway made it, already fit for the model.
 type Request struct {
@@ -128,12 +115,13 @@ func (r *Request) path() string {
 
 // Send makes the call, again and again as the retry policy says, until the first byte of
 // a good answer is there; after that nothing is tried again. The error is an [*Error], or
-// the cause of the context's end, with [ErrInFlight] where an attempt was under way. The body must be closed, its errors are of the same kinds.
+// the cause of the context's end, with [ErrInFlight] where an attempt was under way. The body
+// must be closed; its errors are of the same kinds.
 func (u *Upstream) Send(ctx context.Context, r Request) (*http.Response, error) {
 	body := &payload{}
 	body.data.Store(&r.Body)
 	flying := false
-	res, err := retry(ctx, &u.client, func(ctx context.Context) (*http.Response, *Error) {
+	res, err := retry(ctx, u.client.cfg, func(ctx context.Context) (*http.Response, *Error) {
 		res, e := u.once(ctx, &r, body)
 		flying = e != nil && ctx.Err() != nil
 		return res, e
@@ -151,53 +139,59 @@ type payload struct{ data atomic.Pointer[[]byte] }
 // reader gives out the bytes, and nothing once they are not needed any more.
 func (p *payload) reader() io.ReadCloser {
 	if data := p.data.Load(); data != nil {
-		return &sent{bytes.NewReader(*data)}
+		return &sent{data: bytes.NewReader(*data)}
 	}
 	return http.NoBody
 }
 
 // sent is the body of one attempt; closed, it holds nothing.
-type sent struct{ *bytes.Reader }
+type sent struct{ data *bytes.Reader }
+
+func (s *sent) Read(p []byte) (int, error) { return s.data.Read(p) }
 
 // Close lets go of the bytes.
 func (s *sent) Close() error {
-	s.Reset(nil)
+	s.data.Reset(nil)
 	return nil
 }
 
 // once is one attempt: until the first byte of an answer.
 func (u *Upstream) once(ctx context.Context, r *Request, body *payload) (*http.Response, *Error) {
 	inner, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(u.entry.Timeout, func() { cancel(errAttempt) })
+	timer := time.AfterFunc(u.client.entry.Timeout, func() { cancel(errAttempt) })
 	defer timer.Stop()
-	req, err := u.request(inner, r, body)
-	if err != nil {
-		cancel(nil)
-		return nil, u.fail(agent.StatusBadRequest, false, "the request cannot be made; check base_url")
-	}
-	res, err := u.http.Do(req)
-	if err != nil {
-		e := u.classify(inner, nil, err)
-		cancel(nil)
-		return nil, e
-	}
-	if res.StatusCode >= 300 {
-		e := u.classify(inner, res, errStatus)
-		_ = res.Body.Close()
-		cancel(nil)
-		return nil, e
-	}
-	var first [1]byte
-	n, err := io.ReadFull(res.Body, first[:])
-	if n == 0 {
-		e := u.empty(inner, res, err)
-		_ = res.Body.Close()
+	res, first, e := u.begin(inner, r, body)
+	if e != nil {
+		if res != nil {
+			_ = res.Body.Close()
+		}
 		cancel(nil)
 		return nil, e
 	}
 	res.Request = nil // it is in the way of the request's bytes
-	res.Body = newAnswer(u, res, cancel, first[0], r.Idle)
+	res.Body = newAnswer(u, res, cancel, first, r.Idle)
 	return res, nil
+}
+
+// begin sends the request and reads the first byte of a good answer. The caller closes the
+// body of any other.
+func (u *Upstream) begin(ctx context.Context, r *Request, body *payload) (*http.Response, byte, *Error) {
+	req, err := u.request(ctx, r, body)
+	if err != nil {
+		return nil, 0, u.client.fail(agent.StatusBadRequest, false, "the request cannot be made; check base_url")
+	}
+	res, err := u.http.Do(req)
+	if err != nil {
+		return nil, 0, u.client.classify(ctx, nil, err)
+	}
+	if res.StatusCode >= 300 {
+		return res, 0, u.client.classify(ctx, res, errStatus)
+	}
+	var one [1]byte
+	if n, err := io.ReadFull(res.Body, one[:]); n == 0 {
+		return res, 0, u.empty(ctx, res, err)
+	}
+	return res, one[0], nil
 }
 
 // errStatus stands for an answer that is an error by its status.
@@ -206,17 +200,17 @@ var errStatus = errors.New("error status")
 // empty is an answer of which nothing came.
 func (u *Upstream) empty(ctx context.Context, res *http.Response, err error) *Error {
 	if errors.Is(err, io.EOF) {
-		return u.fail(agent.StatusBadResponse, false, "the answer is empty (HTTP %d); check base_url and provider", res.StatusCode)
+		return u.client.fail(agent.StatusBadResponse, false, "the answer is empty (HTTP %d); check base_url and provider", res.StatusCode)
 	}
 	if errors.Is(context.Cause(ctx), errAttempt) {
-		return u.classify(ctx, res, err)
+		return u.client.classify(ctx, res, err)
 	}
-	return u.fail(agent.StatusConnection, true, "the provider's answer broke off")
+	return u.client.fail(agent.StatusConnection, true, "the provider's answer broke off")
 }
 
 // request is the HTTP request of one attempt.
 func (u *Upstream) request(ctx context.Context, r *Request, body *payload) (*http.Request, error) {
-	target := u.root + r.path()
+	target := u.client.entry.root() + r.path()
 	if r.Query != "" {
 		target += "?" + r.Query
 	}
@@ -235,11 +229,11 @@ func (u *Upstream) request(ctx context.Context, r *Request, body *payload) (*htt
 		req.Header.Set("Anthropic-Version", anthropicVersion)
 	}
 	switch {
-	case u.key == "":
-	case u.entry.Provider == Anthropic:
-		req.Header.Set("X-Api-Key", u.key)
+	case u.client.key == "":
+	case u.client.entry.Provider == Anthropic:
+		req.Header.Set("X-Api-Key", u.client.key)
 	default:
-		req.Header.Set("Authorization", "Bearer "+u.key)
+		req.Header.Set("Authorization", "Bearer "+u.client.key)
 	}
 	return req, nil
 }

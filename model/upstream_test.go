@@ -12,21 +12,17 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 func TestAPIs(t *testing.T) {
 	t.Parallel()
-	script, err := scripted.Load([]byte("plays: [{steps: [{run: ls}]}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	s, err := model.NewSet(config(
 		model.Entry{Name: "own", Provider: model.OpenAI}, model.Entry{Name: "server", Provider: model.OpenAI, BaseURL: "http://h/v1"},
 		model.Entry{Name: "more", Provider: model.OpenAI, BaseURL: "http://h/v1", APIs: []string{"messages", "chat"}},
 		model.Entry{Name: "claude", Provider: model.Anthropic}, model.Entry{Name: "wheel", Provider: model.Roulette, Members: []string{"own", "claude"}},
-	), env, model.WithScript("play", script))
+		played(t, "play", "plays: [{steps: [{run: ls}]}]"),
+	), env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func gatewayError(status int, code, text string) clientError {
 // clientErrorOf turns what a model's call failed with into what the client sees: what the
 // provider said about the request, or what happened without a word about our side.
 func clientErrorOf(e *model.Error) clientError {
-	f := clientError{status: e.HTTPStatus(), Said: e.Said(), after: e.RetryAfter()}
+	f := clientError{status: e.HTTPStatus, Said: e.Said, after: e.RetryAfter()}
 	text := ""
 	switch {
 	case e.Ours():

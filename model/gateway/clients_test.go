@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +15,6 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
-	"github.com/yudai-dev/yudai/model/scripted"
 )
 
 func openAI(w *world) openai.Client {
@@ -136,8 +137,9 @@ func told(err error) string {
 // Scripted models are called in this process, by all three APIs, with the same books.
 func TestScriptedModels(t *testing.T) {
 	t.Parallel()
-	script, err := scripted.Load([]byte("price: {input: 100, output: 1000}\nplays: [{match: {temperature: 0.5}, steps: [{say: Look., run: ls -la, usage: {input: 100, output: 10}}]}]"))
-	if err != nil {
+	script := filepath.Join(t.TempDir(), "script.yml")
+	text := "price: {input: 100, output: 1000}\nplays: [{match: {temperature: 0.5}, steps: [{say: Look., run: ls -la, usage: {input: 100, output: 10}}]}]"
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	params := `{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`
@@ -148,8 +150,7 @@ func TestScriptedModels(t *testing.T) {
 	} {
 		for _, stream := range []string{`}`, `,"stream":true}`} {
 			w := newWorld(t, model.Scripted, func(s *setting) {
-				s.entry = model.Entry{Name: "other", Provider: model.OpenAI}
-				s.opts = []model.Option{model.WithScript("m", script)}
+				s.entry = model.Entry{Name: "m", Provider: model.Scripted, Script: script}
 				s.x.Temperature = ptr(0.5)
 			})
 			if got := w.ask(path(api), body+stream); got.status != 200 || !strings.Contains(got.body, `"bash"`) {
