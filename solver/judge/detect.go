@@ -35,8 +35,37 @@ const (
 	jestFile  = sandbox.KeepDir + "/report/jest.json"
 )
 
-// detector recognises one kind of repository; ok is false if it is none, or has no tests.
-type detector func(r repository) (Setup, bool, error)
+// ecosystem is one kind of repository: how it is recognised, installed and tested.
+type ecosystem struct {
+	// manifests make a directory a module of its own.
+	manifests []string
+	// registries are the hosts that its install command needs.
+	registries []string
+	// detect returns the setup without hosts; false if the repository is of another kind, or has no tests.
+	detect func(r *repository) (Setup, bool)
+}
+
+// ecosystems are tried in this order. A new one is a file runner_NAME.go and a row here; a new
+// way to write results is a row of formats.
+var ecosystems = []ecosystem{
+	{[]string{"go.mod"}, goRegistries, detectGo},
+	{[]string{"Cargo.toml"}, rustRegistries, detectRust},
+	{[]string{"pyproject.toml", "setup.py", "setup.cfg"}, pythonRegistries, detectPython},
+	{[]string{"package.json"}, nodeRegistries, detectNode},
+	{[]string{"pom.xml"}, mavenRegistries, detectMaven},
+	{[]string{"build.gradle", "build.gradle.kts"}, gradleRegistries, detectGradle},
+	{[]string{"Makefile"}, nil, detectMake},
+}
+
+// Registries are all hosts that [Detect] can name: a repository that wants one open
+// needs no more than a file of that kind.
+func Registries() []string {
+	var hosts []string
+	for _, e := range ecosystems {
+		hosts = append(hosts, e.registries...)
+	}
+	return hosts
+}
 
 // Detect finds out how a repository is installed and tested from the names of
 // its files and the content of a few. The first kind that is there and has tests
@@ -64,9 +93,11 @@ func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, e
 	case 1:
 		return setup.below(found[0]), nil
 	case 0:
-		return Setup{}, fmt.Errorf("%w: set solver.tests.command in config.yml (and solver.tests.install, if something is to be installed)", ErrNoTests)
+		return Setup{}, fmt.Errorf(
+			"%w: set solver.tests.command in config.yml (and solver.tests.install, if something is to be installed)", ErrNoTests)
 	}
-	return Setup{}, fmt.Errorf("%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(found))
+	return Setup{}, fmt.Errorf(
+		"%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(found))
 }
 
 // below makes the setup of a directory one of the root.
@@ -88,30 +119,30 @@ func (s Setup) below(dir string) Setup {
 type repository struct {
 	dir     string // "" for the root
 	paths   []string
-	files   map[string]bool
 	content func(path string) ([]byte, error)
+	err     error // the first failed read
 }
 
-func newRepository(dir string, paths []string, content func(string) ([]byte, error)) repository {
-	r := repository{dir: dir, files: map[string]bool{}, content: content}
+func newRepository(dir string, paths []string, content func(string) ([]byte, error)) *repository {
+	r := &repository{dir: dir, content: content}
 	for _, p := range paths {
-		if dir != "" {
-			var ok bool
-			if p, ok = strings.CutPrefix(p, dir+"/"); !ok {
-				continue
-			}
+		if dir == "" {
+			r.paths = append(r.paths, p)
+		} else if below, ok := strings.CutPrefix(p, dir+"/"); ok {
+			r.paths = append(r.paths, below)
 		}
-		r.paths = append(r.paths, p)
-		r.files[p] = true
 	}
 	return r
 }
 
-func (r repository) detect() (Setup, bool, error) {
-	for _, d := range []detector{detectGo, detectRust, detectPython, detectNode, detectMaven, detectGradle, detectMake} {
-		s, ok, err := d(r)
-		if err != nil {
-			return Setup{}, false, fmt.Errorf("detect the tests: %w", err)
+func (r *repository) detect() (Setup, bool, error) {
+	for _, e := range ecosystems {
+		s, ok := e.detect(r)
+		if r.err != nil {
+			return Setup{}, false, fmt.Errorf("detect the tests: %w", r.err)
+		}
+		if ok && s.Install != "" {
+			s.Hosts = e.registries
 		}
 		if ok {
 			return s, true, nil
@@ -120,45 +151,40 @@ func (r repository) detect() (Setup, bool, error) {
 	return Setup{}, false, nil
 }
 
-// read returns the file's text, "" if there is none.
-func (r repository) read(name string) (string, error) {
-	if !r.files[name] {
-		return "", nil
+func (r *repository) has(name string) bool { return slices.Contains(r.paths, name) }
+
+// read returns the file's text, "" if there is none. It keeps the first error.
+func (r *repository) read(name string) string {
+	if !r.has(name) {
+		return ""
 	}
 	data, err := r.content(path.Join(r.dir, name))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("read %s: %w", name, err)
 	}
-	return string(data), nil
+	return string(data)
 }
 
 // any reports whether a file satisfies match.
-func (r repository) any(match func(p string) bool) bool { return slices.ContainsFunc(r.paths, match) }
+func (r *repository) any(match func(p string) bool) bool { return slices.ContainsFunc(r.paths, match) }
 
 // first returns the first of the names that exists, "" if none.
-func (r repository) first(names ...string) string {
-	for _, n := range names {
-		if r.files[n] {
-			return n
-		}
+func (r *repository) first(names ...string) string {
+	if i := slices.IndexFunc(names, r.has); i >= 0 {
+		return names[i]
 	}
 	return ""
 }
 
-// manifests make a directory a module of its own.
-var manifests = []string{"go.mod", "Cargo.toml", "pyproject.toml", "setup.py", "setup.cfg", "package.json", "pom.xml", "build.gradle", "build.gradle.kts", "Makefile"}
-
 // modules lists the directories below that hold a manifest, without those that
 // hold other people's code, data or examples, and without modules of modules.
-func (r repository) modules() []string {
+func (r *repository) modules() []string {
 	var out []string
 	for _, p := range r.paths {
-		dir, base := path.Split(p)
-		dir = strings.TrimSuffix(dir, "/")
-		if dir == "" || !slices.Contains(manifests, base) || notOwnCode(dir) {
-			continue
+		isManifest := func(e ecosystem) bool { return slices.Contains(e.manifests, path.Base(p)) }
+		if dir := path.Dir(p); dir != "." && !notOwnCode(dir) && slices.ContainsFunc(ecosystems, isManifest) {
+			out = append(out, dir)
 		}
-		out = append(out, dir)
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
@@ -167,15 +193,13 @@ func (r repository) modules() []string {
 	})
 }
 
+// foreignDirs hold the code of others, data or examples.
+var foreignDirs = []string{
+	"vendor", "node_modules", "third_party", "testdata", "examples", "example", "docs", "fixtures", "template", "templates",
+}
+
 func notOwnCode(dir string) bool {
-	for part := range strings.SplitSeq(dir, "/") {
-		switch part {
-		case "vendor", "node_modules", "third_party", "testdata", "examples", "example", "docs", "fixtures", "template", "templates":
-			return true
-		}
-		if strings.HasPrefix(part, ".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool {
+		return strings.HasPrefix(part, ".") || slices.Contains(foreignDirs, part)
+	})
 }

@@ -49,7 +49,8 @@ func (p nodePackage) commandsOf(script string, depth int) []string {
 }
 
 var (
-	checkName = regexp.MustCompile(`(?i)^(?:.*[:_-])?(?:lint|eslint|format|prettier|standard|style|typecheck|types|typings|tsd|audit|spell)(?:[:_-].*)?$`)
+	checkName = regexp.MustCompile(
+		`(?i)^(?:.*[:_-])?(?:lint|eslint|format|prettier|standard|style|typecheck|types|typings|tsd|audit|spell)(?:[:_-].*)?$`)
 	prettyTAP = regexp.MustCompile(`\s*\|\s*(?:npx )?(?:tap-[\w-]+|faucet|colortape)(?:\s[^|&;<>]*)?$`)
 	setting   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9_./:,@%+-]*$`)
 )
@@ -122,110 +123,108 @@ func programOf(command string) string {
 func settings(command string) (set, words []string) {
 	words = strings.Fields(command)
 	for len(words) > 0 {
+		next := 1
 		switch w := words[0]; {
 		case setting.MatchString(w):
 			set = append(set, w)
-		case w == "cross-env" || w == "cross-env-shell" || w == "env":
-		case w == "npx" || w == "c8" || w == "nyc":
-			rest := words[1:]
-			at := slices.IndexFunc(rest, isProgram)
-			if w == "npx" {
-				at = slices.IndexFunc(rest, func(s string) bool { return !strings.HasPrefix(s, "-") })
-			}
-			if at < 0 {
-				return set, words
-			}
-			words = rest[at:]
-			continue
-		default:
+		case w == "npx":
+			next += slices.IndexFunc(words[1:], func(s string) bool { return !strings.HasPrefix(s, "-") })
+		case w == "c8" || w == "nyc":
+			next += slices.IndexFunc(words[1:], func(s string) bool { return slices.Contains(coveredPrograms, s) })
+		case w != "cross-env" && w != "cross-env-shell" && w != "env":
 			return set, words
 		}
-		words = words[1:]
+		if next == 0 { // no program behind it
+			return set, words
+		}
+		words = words[next:]
 	}
 	return set, words
 }
 
-// isProgram knows what coverage programs are put before, among their own options.
-func isProgram(word string) bool {
-	switch word {
-	case "node", "tsx", "tape", "mocha", "_mocha", "jest", "vitest", "ava", "qunit", "tap", "uvu", "lab", "borp", "npm", "pnpm", "yarn":
-		return true
-	}
-	return false
+// coveredPrograms are those that coverage programs are put before, among their own options.
+var coveredPrograms = []string{
+	"node", "tsx", "tape", "mocha", "_mocha", "jest", "vitest", "ava", "qunit", "tap", "uvu", "lab", "borp", "npm", "pnpm", "yarn",
+}
+
+// checkPrograms look at style, types, sizes or known vulnerabilities and not at behaviour.
+var checkPrograms = []string{
+	"eslint", "standard", "ts-standard", "semistandard", "xo", "prettier", "biome", "oxlint", "jshint", "jscs", "tslint", "stylelint",
+	"tsd", "tstyche", "dtslint", "attw", "publint", "knip", "depcheck", "dependency-check", "ls-engines", "aud", "evalmd", "eclint",
+	"markdownlint", "commitlint", "size-limit", "bundlesize", "snyk", "lockfile-lint", "cspell", "coveralls", "codecov",
+}
+
+// checkArguments make a mere check of a program that does other things, too.
+var checkArguments = map[string][]string{
+	"tsc": {"--noEmit", "-noEmit"}, "vue-tsc": {"--noEmit", "-noEmit"},
+	"npm": {"audit"}, "pnpm": {"audit"}, "yarn": {"audit"},
+	"c8": {"report", "check-coverage"}, "nyc": {"report", "check-coverage"},
 }
 
 // isCheck reports whether a command looks at style, types, coverage or known
-// holes and not at behaviour.
+// vulnerabilities and not at behaviour.
 func isCheck(command string) bool {
 	words := strings.Fields(programOf(command))
 	if len(words) == 0 {
 		return true
 	}
-	has := func(s ...string) bool {
-		return slices.ContainsFunc(s, func(w string) bool { return slices.Contains(words, w) })
+	program := words[0]
+	if strings.HasPrefix(program, "npm@") {
+		program = "npm"
 	}
-	switch words[0] {
-	case "eslint", "standard", "ts-standard", "semistandard", "xo", "prettier", "biome", "oxlint", "jshint", "jscs", "tslint", "stylelint",
-		"tsd", "tstyche", "dtslint", "attw", "publint", "knip", "depcheck", "dependency-check", "ls-engines", "aud", "evalmd", "eclint",
-		"markdownlint", "commitlint", "size-limit", "bundlesize", "snyk", "lockfile-lint", "cspell", "coveralls", "codecov":
-		return true
-	case "tsc", "vue-tsc":
-		return has("--noEmit", "-noEmit")
-	case "npm", "pnpm", "yarn":
-		return has("audit")
-	case "c8", "nyc":
-		return has("report", "check-coverage")
-	}
-	return strings.HasPrefix(words[0], "npm@") && has("audit")
+	return slices.Contains(checkPrograms, program) ||
+		slices.ContainsFunc(checkArguments[program], func(arg string) bool { return slices.Contains(words, arg) })
+}
+
+// nodeRunner is a runner that can report test by test.
+type nodeRunner struct {
+	needs          string   // an argument without which it does not run tests
+	before, after  []string // arguments that make it report, before and after those of the script
+	format, report string
+}
+
+var (
+	mochaRunner = nodeRunner{after: []string{"--reporter", "xunit", "--reporter-option", "output=" + junitFile}, format: "junit", report: junitFile}
+	nodeTest    = nodeRunner{needs: "--test", format: "junit", report: junitFile, before: []string{
+		"--test-reporter=spec", "--test-reporter-destination=stdout", "--test-reporter=junit", "--test-reporter-destination=" + junitFile,
+	}}
+)
+
+// nodeRunners by the name of their program.
+var nodeRunners = map[string]nodeRunner{
+	"vitest": {
+		before: []string{"run"}, after: []string{"--reporter=default", "--reporter=junit", "--outputFile.junit=" + junitFile},
+		format: "junit", report: junitFile,
+	},
+	"mocha": mochaRunner, "_mocha": mochaRunner,
+	"jest": {after: []string{"--json", "--outputFile=" + jestFile}, format: "jest", report: jestFile},
+	"node": nodeTest, "tsx": nodeTest,
+	"tape": {format: "tap"}, "qunit": {format: "tap"},
+	"ava": {after: []string{"--tap"}, format: "tap"},
 }
 
 // reporting turns the call of a known runner into one that reports test by
 // test; ok is false for everything else.
-func reporting(command string) (with, format, report string, ok bool) {
+func reporting(command string) (with string, runner nodeRunner, ok bool) {
 	set, words := settings(command)
 	if len(words) == 0 || strings.HasPrefix(command, "(") {
-		return "", "", "", false
+		return "", runner, false
 	}
 	name := words[0]
-	rest := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return w == "--watch" || w == "--watchAll" })
-	if slices.ContainsFunc(rest, choosesReporter) && name != "tape" && name != "jest" {
-		return "", "", "", false
+	args := slices.DeleteFunc(slices.Clone(words[1:]), func(w string) bool { return w == "--watch" || w == "--watchAll" })
+	runner, ok = nodeRunners[name]
+	ownReporter := slices.ContainsFunc(args, choosesReporter) && name != "tape" && name != "jest"
+	if !ok || ownReporter || runner.needs != "" && !slices.Contains(args, runner.needs) {
+		return "", runner, false
 	}
-	args, format, report := reporter(name, rest)
-	if args == nil {
-		return "", "", "", false
+	before := runner.before
+	if len(args) > 0 && slices.Equal(args[:1], before) { // vitest run
+		before = nil
 	}
-	return strings.Join(slices.Concat(set, []string{name}, args), " "), format, report, true
+	return strings.Join(slices.Concat(set, []string{name}, before, args, runner.after), " "), runner, true
 }
 
 // choosesReporter says whether the argument names a reporter of the repository's own choice.
 func choosesReporter(w string) bool {
 	return w == "-R" || strings.HasPrefix(w, "--reporter") || strings.HasPrefix(w, "--test-reporter") || strings.HasPrefix(w, "--json")
-}
-
-// reporter gives the arguments with which a runner reports test by test, nil for an unknown runner.
-func reporter(name string, rest []string) (args []string, format, report string) {
-	switch name {
-	case "vitest":
-		if len(rest) == 0 || rest[0] != "run" {
-			rest = append([]string{"run"}, rest...)
-		}
-		return append(rest, "--reporter=default", "--reporter=junit", "--outputFile.junit="+junitFile), "junit", junitFile
-	case "mocha", "_mocha":
-		return append(rest, "--reporter", "xunit", "--reporter-option", "output="+junitFile), "junit", junitFile
-	case "jest":
-		return append(rest, "--json", "--outputFile="+jestFile), "jest", jestFile
-	case "node", "tsx":
-		if !slices.Contains(rest, "--test") {
-			return nil, "", ""
-		}
-		return append([]string{
-			"--test-reporter=spec", "--test-reporter-destination=stdout", "--test-reporter=junit", "--test-reporter-destination=" + junitFile,
-		}, rest...), "junit", junitFile
-	case "tape", "qunit":
-		return rest, "tap", ""
-	case "ava":
-		return append(rest, "--tap"), "tap", ""
-	}
-	return nil, "", ""
 }

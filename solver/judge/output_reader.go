@@ -2,11 +2,8 @@ package judge
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"sync"
-
-	"github.com/yudai-dev/yudai/solve"
 )
 
 // Bounds of the output that is kept for people, in bytes.
@@ -18,72 +15,40 @@ const (
 // maxLine is the longest line that is looked at; a longer one says nothing.
 const maxLine = 1 << 20
 
-// outputReader hears both streams of a test command while it runs. It reads results
-// line by line and keeps the beginning and the end of the output, so the memory
-// it takes does not grow with what tests print.
-type outputReader struct {
-	mu     sync.Mutex
-	format string
-	events goReader
-	points tapReader
-	crates cargoReader
-	words  exitReader
-	text   excerpt
-	err    error // why the results cannot be read
+// resultReader reads the results of tests from their output, line by line.
+type resultReader interface {
+	// line takes one line with its end, and returns what people are shown of it.
+	line(line []byte, stdout bool) []byte
+	// report is what the lines said of a run that ended with the exit code.
+	report(exit int) (Report, error)
 }
 
-func newOutputReader(cmd solve.TestCommand) *outputReader {
-	return &outputReader{format: cmd.Format, events: newGoReader()}
+// outputReader takes both streams of a test command while it runs. It passes their lines to
+// results and keeps the beginning and the end of the output, so the memory it takes does not
+// grow with what tests print.
+type outputReader struct {
+	mu      sync.Mutex
+	results resultReader
+	text    excerpt
 }
 
 // stdout and stderr are the writers of the two streams.
-func (l *outputReader) stdout() *lines { return &lines{do: func(line []byte) { l.line(line, true) }} }
-func (l *outputReader) stderr() *lines { return &lines{do: func(line []byte) { l.line(line, false) }} }
+func (o *outputReader) stdout() *lines { return &lines{do: func(line []byte) { o.line(line, true) }} }
+func (o *outputReader) stderr() *lines { return &lines{do: func(line []byte) { o.line(line, false) }} }
 
 // line takes one line, nil for one that was too long.
-func (l *outputReader) line(line []byte, out bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.format == "go" && out && len(line) > 0 && line[0] == '{' {
-		var e goEvent
-		if json.Unmarshal(line, &e) == nil && e.Action != "" {
-			if l.err == nil {
-				l.err = l.events.add(e)
-			}
-			l.text.add([]byte(e.Output))
-			return
-		}
-	}
-	switch text := bytes.TrimRight(line, "\r\n"); {
-	case l.format == "exit":
-		l.words.line(text)
-	case l.format == "cargo" && l.err == nil:
-		if l.crates.line(text); len(l.crates.tests.Tests) > maxTests {
-			l.err = errTooMany
-		}
-	case l.format == "tap" && out && l.err == nil:
-		if l.points.line(string(text)); len(l.points.report.Tests) > maxTests {
-			l.err = errTooMany
-		}
-	}
+func (o *outputReader) line(line []byte, stdout bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if line == nil {
-		line = []byte("[a line of more than 1 MiB]\n")
+		o.text.add([]byte("[a line of more than 1 MiB]\n"))
+		return
 	}
-	l.text.add(line)
+	o.text.add(o.results.line(line, stdout))
 }
 
-// report is what was heard, for the formats that are read from the output.
-func (l *outputReader) report(exit int) (Report, error) {
-	switch l.format {
-	case "go":
-		return l.events.report(), l.err
-	case "tap":
-		return l.points.end(exit), l.err
-	case "cargo":
-		return l.crates.end(), l.err
-	}
-	return l.words.report(exit), nil
-}
+// trimEnd removes a line's end.
+func trimEnd(line []byte) []byte { return bytes.TrimRight(line, "\r\n") }
 
 // lines is a writer that calls do with each line, its end included.
 type lines struct {
@@ -151,11 +116,4 @@ func (e *excerpt) bytes() []byte {
 		out = fmt.Appendf(out, "\n[%d bytes of output are not kept]\n", lost)
 	}
 	return append(out, tail...)
-}
-
-// readAll reads a whole output at once.
-func (l *outputReader) readAll(output []byte) {
-	w := l.stdout()
-	_, _ = w.Write(output) // never fails
-	w.flush()
 }

@@ -8,7 +8,6 @@
 package judge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,8 +84,12 @@ func (r *Report) count() {
 	}
 }
 
-// add notes one result. Of several under one name the worst counts.
+// add notes one result. Of several under one name the worst counts. Of more than maxTests
+// names the rest is dropped, and finish refuses the report.
 func (r *Report) add(name string, s Status) {
+	if len(r.Tests) > maxTests {
+		return
+	}
 	if r.Tests == nil {
 		r.Tests = map[string]Status{}
 	}
@@ -110,45 +113,30 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }
 
-// Parse reads the results of one run of the test command. output is what the
-// command wrote to its standard output, files the content of its report files.
-// An error means that the report cannot be read at all; a report without any
-// test, or with nothing but skipped ones, says so in NoVerdict.
-func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Report, error) {
-	var r Report
-	var err error
-	switch cmd.Format {
-	case "go", "tap", "cargo", "exit":
-		l := newOutputReader(cmd)
-		l.readAll(output)
-		r, err = l.report(exit)
-	case "junit", "jest":
-		for _, data := range files {
-			err = errors.Join(err, r.file(cmd.Format, bytes.NewReader(data)))
-		}
-		r.count()
-	default:
-		return Report{}, fmt.Errorf("unknown test format %q: use go, junit, jest, tap, cargo or exit", cmd.Format)
-	}
-	return r.finish(cmd, exit, err)
+// format is a way to write test results: to files, or to the output.
+type format struct {
+	file   func(r *Report, data io.Reader) error // adds the results of one report file
+	output func() resultReader
 }
 
-// inFiles reports whether a format's results are in files, not in the output.
-func inFiles(format string) bool { return format == "junit" || format == "jest" }
-
-// file reads one report file.
-func (r *Report) file(format string, data io.Reader) error {
-	if format == "jest" {
-		return r.jestFile(data)
-	}
-	return r.junitFile(data)
+var formats = map[string]format{
+	"go":    {output: newGoReader},
+	"tap":   {output: func() resultReader { return &tapReader{} }},
+	"cargo": {output: func() resultReader { return &cargoReader{} }},
+	"exit":  {output: func() resultReader { return &exitReader{} }},
+	"junit": {file: (*Report).junitFile},
+	"jest":  {file: (*Report).jestFile},
 }
 
 // finish is the report of a run that ended with the exit code.
 func (r Report) finish(cmd solve.TestCommand, exit int, err error) (Report, error) {
+	if len(r.Tests) > maxTests {
+		err = errors.Join(err, errTooMany)
+	}
 	if err != nil {
 		return Report{Counts: solve.Counts{Exit: exit}}, fmt.Errorf("read the tests' report: %w", err)
 	}
+	r.count()
 	r.Counts.Exit = exit
 	r.setNoVerdict(cmd.Format)
 	return r, nil

@@ -2,11 +2,11 @@ package judge
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -43,15 +43,19 @@ tar --null -T "$KEEP/reports" -cPf - 2>/dev/null
 // with NoVerdict; err means that the sandbox failed. A timeout of 0 is none, a
 // maxOutput of 0 is 64 MiB.
 func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, timeout time.Duration, maxOutput int64) (Report, []byte, error) {
-	if maxOutput == 0 {
-		maxOutput = defaultOutput
+	maxOutput = cmp.Or(maxOutput, defaultOutput)
+	f, ok := formats[cmd.Format]
+	if !ok {
+		return Report{}, nil, fmt.Errorf("unknown test format %q", cmd.Format)
 	}
-	if inFiles(cmd.Format) {
+	output := outputReader{results: &exitReader{}}
+	if f.file == nil {
+		output.results = f.output()
+	} else {
 		if err := helper(ctx, sb, clearScript, cmd.Report, nil, 0); err != nil {
 			return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
 		}
 	}
-	output := newOutputReader(cmd)
 	stdout, stderr := output.stdout(), output.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
 		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},
@@ -66,14 +70,12 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	if why, setting := cutShort(cmd, res, timeout, maxOutput); why != "" {
 		return Report{Counts: solve.Counts{Exit: res.ExitCode}, NoVerdict: why, Setting: setting}, text, nil
 	}
-	var report Report
-	if inFiles(cmd.Format) {
-		report, err = collect(ctx, sb, cmd)
-		if err != nil && !errors.Is(err, errReport) {
-			return Report{}, text, fmt.Errorf("collect test reports: %w", err)
-		}
-	} else {
-		report, err = output.report(res.ExitCode)
+	report, err := output.results.report(res.ExitCode)
+	if f.file != nil {
+		report, err = collect(ctx, sb, cmd.Report, f)
+	}
+	if err != nil && f.file != nil && !errors.Is(err, errReport) {
+		return Report{}, text, fmt.Errorf("collect test reports: %w", err)
 	}
 	report, err = report.finish(cmd, res.ExitCode, err)
 	if err != nil {
@@ -95,36 +97,27 @@ func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, 
 		return fmt.Sprintf("the tests did not end within %s", timeout), "solver.tests.time"
 	case res.OOM:
 		return "the tests ran out of memory", SandboxMemory
-	case res.Truncated && !inFiles(cmd.Format) && cmd.Format != "exit":
+	case res.Truncated && formats[cmd.Format].file == nil && cmd.Format != "exit":
 		return fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", maxOutput>>20), "solver.tests.output_mib"
 	}
 	return "", ""
-}
-
-// withJSON makes a plain "go test" print events.
-func withJSON(cmd solve.TestCommand) string {
-	before, after, ok := strings.Cut(cmd.Command, "go test ")
-	if !ok || cmd.Format != "go" || strings.Contains(after, "-json") {
-		return cmd.Command
-	}
-	return before + "go test -json " + after
 }
 
 // errReport says that report files are beyond the bounds.
 var errReport = errors.New("test reports are too large or damaged")
 
 // collect reads the files that match the pattern while they are handed out.
-func collect(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand) (Report, error) {
+func collect(ctx context.Context, sb sandbox.Sandbox, pattern string, f format) (Report, error) {
 	in, out := io.Pipe()
 	var report Report
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		report, err = readReports(in, cmd.Format)
+		report, err = readReports(in, f)
 		_ = in.CloseWithError(errReport) // never fails; what comes now is dropped
 		done <- err
 	}()
-	err := helper(ctx, sb, collectScript, cmd.Report, out, maxReportBytes+maxReportFiles*1024)
+	err := helper(ctx, sb, collectScript, pattern, out, maxReportBytes+maxReportFiles*1024)
 	_ = out.Close() // never fails
 	read := <-done
 	if err != nil && !errors.Is(err, errReport) {
@@ -134,14 +127,13 @@ func collect(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand) (Re
 }
 
 // readReports reads a tar of report files.
-func readReports(in io.Reader, format string) (Report, error) {
+func readReports(in io.Reader, f format) (Report, error) {
 	var report Report
 	r := tar.NewReader(in)
 	count := 0
 	for total := int64(0); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			report.count()
 			_, err = io.Copy(io.Discard, in)
 			return report, err
 		}
@@ -154,7 +146,7 @@ func readReports(in io.Reader, format string) (Report, error) {
 		if total, count = total+h.Size, count+1; total > maxReportBytes || count > maxReportFiles {
 			return Report{}, errReport
 		}
-		if err := report.file(format, r); err != nil {
+		if err := f.file(&report, r); err != nil {
 			return Report{}, fmt.Errorf("%w: %w", errReport, err)
 		}
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -16,29 +17,27 @@ type nodePackage struct {
 	PackageManager  string            `json:"packageManager"`
 }
 
+var nodeRegistries = []string{"registry.npmjs.org", "registry.yarnpkg.com"}
+
 // noScript is what npm init writes where there are no tests.
 const noScript = "no test specified"
 
 // localBin is where a package manager that the machine lacks is installed.
 const localBin = `export PATH="$HOME/.local/bin:$PATH"; `
 
-// detectNode knows packages with a script for tests, or with a known runner
-// among what they depend on. The script is followed to the one runner behind it,
-// which is asked for a report per test; what only checks style, types, coverage
-// or known holes says nothing of a candidate's behaviour, often needs a network,
-// and is left out. Where no runner is found the exit code counts.
-func detectNode(r repository) (Setup, bool, error) {
-	text, err := r.read("package.json")
-	if err != nil || text == "" {
-		return Setup{}, false, err
-	}
+// detectNode recognises packages with a script for tests, or with a known runner
+// among what they depend on. It follows the script to the one runner behind it and asks that
+// for a report of each test. It leaves out what only checks style, types, coverage or known
+// vulnerabilities: that says nothing of a candidate's behaviour and often needs a network.
+// Where no runner is found the exit code counts.
+func detectNode(r *repository) (Setup, bool) {
 	var p nodePackage
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return Setup{}, false, nil //nolint:nilerr // npm cannot read it either: no tests here
+	if json.Unmarshal([]byte(r.read("package.json")), &p) != nil { // npm cannot read it either
+		return Setup{}, false
 	}
 	script := p.testScript()
 	if script == "" {
-		return Setup{}, false, nil
+		return Setup{}, false
 	}
 	manager, install := nodeInstall(r, p)
 	s := Setup{
@@ -46,13 +45,10 @@ func detectNode(r repository) (Setup, bool, error) {
 		Test:    p.test(script, manager),
 		Why:     fmt.Sprintf("package.json with a script %q, run by %s", script, manager),
 	}
-	if install != "" {
-		s.Hosts = nodeRegistry()
-	}
 	if manager != "npm" {
 		s.Test.Command = localBin + s.Test.Command
 	}
-	return s, true, nil
+	return s, true
 }
 
 // testScript names the script that runs the tests, "" if there is none. A runner
@@ -63,16 +59,16 @@ func (p *nodePackage) testScript() string {
 			return name
 		}
 	}
-	for _, runner := range []string{"vitest", "jest", "mocha", "ava"} {
-		if p.DevDependencies[runner] != "" {
-			if p.Scripts == nil {
-				p.Scripts = map[string]string{}
-			}
-			p.Scripts["test"] = runner
-			return "test"
-		}
+	runners := []string{"vitest", "jest", "mocha", "ava"}
+	i := slices.IndexFunc(runners, func(name string) bool { return p.DevDependencies[name] != "" })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	if p.Scripts == nil {
+		p.Scripts = map[string]string{}
+	}
+	p.Scripts["test"] = runners[i]
+	return "test"
 }
 
 // test is the command of a script's tests.
@@ -85,9 +81,9 @@ func (p nodePackage) test(script, manager string) solve.TestCommand {
 	report := whole
 	found := 0
 	for i, step := range steps {
-		if command, format, file, ok := reporting(step); ok {
+		if command, runner, ok := reporting(step); ok {
 			found++
-			steps[i], report.Format, report.Report = command, format, file
+			steps[i], report.Format, report.Report = command, runner.format, runner.report
 		}
 	}
 	const bin = `export PATH="$PWD/node_modules/.bin:$PATH"; `
@@ -106,21 +102,21 @@ func (p nodePackage) test(script, manager string) solve.TestCommand {
 // command. Where that fails it is tried without the packages' own scripts: many
 // only fetch what tests do not need (browsers, prebuilt programs, git hooks), from
 // hosts that are not package registries.
-func nodeInstall(r repository, p nodePackage) (manager, install string) {
+func nodeInstall(r *repository, p nodePackage) (manager, install string) {
 	get := func(name string) string {
-		return localBin + fmt.Sprintf(`{ command -v %s >/dev/null || npm install -g --silent --prefix "$HOME/.local" %s; } && `, name, name)
+		return localBin + fmt.Sprintf(`{ command -v %[1]s >/dev/null || npm install -g --silent --prefix "$HOME/.local" %[1]s; } && `, name)
 	}
 	twice := func(command, without string) string {
 		return fmt.Sprintf("{ %s || { echo 'once more, without the scripts of packages' && %s %s; }; }", command, command, without)
 	}
 	switch {
-	case r.files["pnpm-lock.yaml"] || strings.HasPrefix(p.PackageManager, "pnpm@"):
+	case r.has("pnpm-lock.yaml") || strings.HasPrefix(p.PackageManager, "pnpm@"):
 		return "pnpm", get("pnpm") + twice("pnpm install --frozen-lockfile", "--ignore-scripts")
-	case r.files["yarn.lock"] && r.files[".yarnrc.yml"]:
+	case r.has("yarn.lock") && r.has(".yarnrc.yml"):
 		return "yarn", get("yarn") + twice("yarn install --immutable", "--mode=skip-build")
-	case r.files["yarn.lock"]:
+	case r.has("yarn.lock"):
 		return "yarn", get("yarn") + twice("yarn install --frozen-lockfile --non-interactive", "--ignore-scripts")
-	case r.files["package-lock.json"] || r.files["npm-shrinkwrap.json"]:
+	case r.has("package-lock.json") || r.has("npm-shrinkwrap.json"):
 		return "npm", twice("npm ci --no-audit --no-fund", "--ignore-scripts")
 	case len(p.Dependencies)+len(p.DevDependencies) > 0:
 		return "npm", twice("npm install --no-audit --no-fund --no-package-lock", "--ignore-scripts")

@@ -1,11 +1,14 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/BurntSushi/toml"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
@@ -18,55 +21,45 @@ const pythonVenv = `python3 -m venv --system-site-packages ` + sandbox.VenvDir +
 
 // pytestCommand runs with the environment if there is one, goes on after files
 // that cannot be loaded, and writes a report per test.
-const pytestCommand = `if [ -f ` + sandbox.VenvDir + `/bin/activate ]; then . ` + sandbox.VenvDir + `/bin/activate; fi; python3 -m pytest -q --continue-on-collection-errors --junitxml=` + junitFile
+const pytestCommand = `if [ -f ` + sandbox.VenvDir + `/bin/activate ]; then . ` + sandbox.VenvDir + `/bin/activate; fi; ` +
+	`python3 -m pytest -q --continue-on-collection-errors --junitxml=` + junitFile
 
 // poetryInstall keeps poetry and what it needs out of the tests' environment.
-const poetryInstall = `{ python3 -m venv "$HOME/poetry" && "$HOME/poetry/bin/pip" install -q poetry && "$HOME/poetry/bin/poetry" install -q --no-interaction; }`
+const poetryInstall = `{ python3 -m venv "$HOME/poetry" && "$HOME/poetry/bin/pip" install -q poetry && ` +
+	`"$HOME/poetry/bin/poetry" install -q --no-interaction; }`
 
 var (
+	pythonRegistries = []string{"pypi.org", "files.pythonhosted.org"}
+
 	pythonBuild  = regexp.MustCompile(`(?m)^\[(?:project|build-system|tool\.poetry|tool\.flit\.metadata)\]`)
 	pytestConfig = regexp.MustCompile(`(?m)^\[(?:tool\.pytest\.ini_options|tool\.pytest|tool:pytest|pytest)\]`)
 	poetryGroup  = regexp.MustCompile(`(?m)^\[tool\.poetry\.(?:group\.[\w-]+\.dependencies|dev-dependencies)\]`)
-	requirements = regexp.MustCompile(`^(?:requirements|requirements[-_.](?:` + testSet + `)|(?:` + testSet + `)[-_.]requirements|requirements/(?:base|main|` + testSet + `))\.txt$`)
+	requirements = regexp.MustCompile(`^(?:requirements|requirements[-_.](?:` + testSet + `)|` +
+		`(?:` + testSet + `)[-_.]requirements|requirements/(?:base|main|` + testSet + `))\.txt$`)
+	iniHeader = regexp.MustCompile(`^\[([^\]]+)\]`)
+	iniKey    = regexp.MustCompile(`^([A-Za-z0-9_-]+)\s*[=:]`)
 )
 
 // testSet are the names that projects give to what their tests need.
 const testSet = `tests?|testing|dev|develop|development|ci`
 
-// detectPython knows packages (pyproject.toml, setup.py, setup.cfg) and plain
+// detectPython recognises packages (pyproject.toml, setup.py, setup.cfg) and plain
 // directories with requirements, tested by pytest.
-func detectPython(r repository) (Setup, bool, error) {
-	pyproject, err := r.read("pyproject.toml")
-	if err != nil {
-		return Setup{}, false, err
-	}
-	cfg, err := r.read("setup.cfg")
-	if err != nil {
-		return Setup{}, false, err
-	}
-	source := r.first("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt")
-	tests := r.any(pythonTest)
-	if r.files["pytest.ini"] || pytestConfig.MatchString(pyproject) || pytestConfig.MatchString(cfg) {
-		tests = true
-	}
-	if !tests {
-		return Setup{}, false, nil
-	}
-	if source == "" {
-		source = "tests"
-	}
+func detectPython(r *repository) (Setup, bool) {
+	pyproject, cfg := r.read("pyproject.toml"), r.read("setup.cfg")
+	source := cmp.Or(r.first("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"), "tests")
+	configured := r.has("pytest.ini") || pytestConfig.MatchString(pyproject) || pytestConfig.MatchString(cfg)
 	return Setup{
 		Install: strings.Join(pythonInstall(r, pyproject, cfg), " && "),
 		Test:    solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
-		Hosts:   pythonRegistry(),
 		Why:     source + ", tested by pytest",
-	}, true, nil
+	}, configured || r.any(pythonTest)
 }
 
 // pythonInstall are the steps that make the tests' environment: pytest, what
 // requirements files and groups name, then the package itself. It comes last: what
 // tests need may itself need the package, and would replace it by a released one.
-func pythonInstall(r repository, pyproject, cfg string) []string {
+func pythonInstall(r *repository, pyproject, cfg string) []string {
 	steps := []string{pythonVenv, `{ python3 -c 'import pytest' 2>/dev/null || pip install -q pytest; }`}
 	for _, f := range slices.SortedFunc(slices.Values(r.paths), func(a, b string) int {
 		return strings.Compare(strings.TrimSuffix(a, ".txt"), strings.TrimSuffix(b, ".txt")) // requirements.txt first
@@ -81,7 +74,7 @@ func pythonInstall(r repository, pyproject, cfg string) []string {
 	switch {
 	case poetryGroup.MatchString(pyproject):
 		steps = append(steps, poetryInstall)
-	case r.files["setup.py"] || pythonBuild.MatchString(pyproject) || strings.Contains(cfg, "[metadata]"):
+	case r.has("setup.py") || pythonBuild.MatchString(pyproject) || strings.Contains(cfg, "[metadata]"):
 		target := "."
 		if extra := testExtra(pyproject, cfg); extra != "" {
 			target = fmt.Sprintf("'.[%s]'", extra)
@@ -101,11 +94,41 @@ func pythonTest(p string) bool {
 
 // testExtra is the optional set of dependencies that the tests need.
 func testExtra(pyproject, cfg string) string {
-	if k := testKey(pyproject, "project", "optional-dependencies"); k != "" {
-		return k
+	return cmp.Or(testKey(pyproject, "project", "optional-dependencies"), testKey(pyproject, "tool", "poetry", "extras"), testExtraOf(cfg))
+}
+
+// testKey returns the first of the usual names that a table of a TOML file has as a key;
+// "" if the file has no such table or is not TOML.
+func testKey(text string, table ...string) string {
+	var file map[string]any
+	if _, err := toml.Decode(text, &file); err != nil {
+		return ""
 	}
-	if k := testKey(pyproject, "tool", "poetry", "extras"); k != "" {
-		return k
+	for _, name := range table {
+		file, _ = file[name].(map[string]any)
 	}
-	return testExtraOf(cfg)
+	return testName(func(name string) bool { return file[name] != nil })
+}
+
+// testExtraOf is testKey for the section of extras in a setup.cfg.
+func testExtraOf(cfg string) string {
+	var keys []string
+	section := ""
+	for line := range strings.Lines(cfg) {
+		if m := iniHeader.FindStringSubmatch(line); m != nil {
+			section = m[1]
+		} else if m := iniKey.FindStringSubmatch(line); m != nil && section == "options.extras_require" {
+			keys = append(keys, m[1])
+		}
+	}
+	return testName(func(name string) bool { return slices.Contains(keys, name) })
+}
+
+// testName is the first of the names that projects give to what their tests need.
+func testName(has func(name string) bool) string {
+	names := []string{"test", "tests", "testing", "dev"}
+	if i := slices.IndexFunc(names, has); i >= 0 {
+		return names[i]
+	}
+	return ""
 }

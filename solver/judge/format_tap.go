@@ -2,6 +2,7 @@ package judge
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,33 +13,37 @@ var (
 	tapAside   = regexp.MustCompile(`(?i)(?:^|\s)#\s*(skip|todo)\S*`)
 )
 
-// tapReader reads the Test Anything Protocol from standard output. There are two
-// ways to write it. Most runners give every test a line of its own ("ok 1 - adds
-// numbers"), with subtests indented below a comment "# Subtest: name". tape and
-// its kin write a line per assertion, without the dash, below a comment with the
-// test's name: there the test is what counts, by its worst assertion, because
-// the words of an assertion often hold the values it met.
+// tapReader reads the Test Anything Protocol from standard output. There are two ways to
+// write it. Most runners give every test a line of its own ("ok 1 - adds numbers"), with
+// subtests indented below a comment "# Subtest: name". tape and similar runners write a line
+// for each assertion, without the dash, below a comment with the test's name. There the test
+// counts, by its worst assertion: the words of an assertion often hold the values it met.
 //
 // A run without a plan line ended early: the test that was running has failed.
 type tapReader struct {
-	report  Report
+	results Report
 	comment string   // the last one that may name a test
 	parents []string // the names of the open subtests, by depth
 	planned bool
 	yaml    int // depth of an open block of details plus one, 0 outside
 }
 
-// end is what the lines said of a run that ended with the exit code.
-func (t *tapReader) end(exit int) Report {
+func (t *tapReader) report(exit int) (Report, error) {
 	if exit != 0 && !t.planned && t.comment != "" {
-		t.report.add(clip(t.comment), Fail)
+		t.results.add(clip(t.comment), Fail)
 	}
-	t.report.count()
-	return t.report
+	return t.results, nil
 }
 
-// line takes one line without its end.
-func (t *tapReader) line(text string) {
+func (t *tapReader) line(line []byte, stdout bool) []byte {
+	if stdout {
+		t.point(string(trimEnd(line)))
+	}
+	return line
+}
+
+// point takes one line of the protocol.
+func (t *tapReader) point(text string) {
 	body := strings.TrimLeft(text, " ")
 	indent := len(text) - len(body)
 	depth := indent / 4
@@ -71,7 +76,7 @@ func (t *tapReader) note(text string, depth int) {
 		t.parents = append(t.parents[:depth], name)
 	case depth > 0:
 	case strings.HasPrefix(text, "SKIP "): // tape: the whole test
-		t.report.add(clip(strings.TrimPrefix(text, "SKIP ")), Skip)
+		t.results.add(clip(strings.TrimPrefix(text, "SKIP ")), Skip)
 		t.comment = ""
 	case !tapTrailer.MatchString(text):
 		t.comment = text
@@ -96,7 +101,7 @@ func (t *tapReader) result(depth int, ok bool, rest string) {
 		return
 	}
 	if depth > 0 && depth <= len(t.parents) {
-		name = strings.Join(append(append([]string{}, t.parents[:depth]...), name), " > ")
+		name = strings.Join(append(slices.Clone(t.parents[:depth]), name), " > ")
 	}
-	t.report.add(clip(name), status)
+	t.results.add(clip(name), status)
 }

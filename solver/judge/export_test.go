@@ -1,0 +1,32 @@
+package judge
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Parse reads the results of one run of the test command from its standard output and the
+// content of its report files.
+func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Report, error) {
+	f, ok := formats[cmd.Format]
+	if !ok {
+		return Report{}, fmt.Errorf("unknown test format %q", cmd.Format)
+	}
+	var r Report
+	var err error
+	if f.file != nil {
+		for _, data := range files {
+			err = errors.Join(err, f.file(&r, bytes.NewReader(data)))
+		}
+		return r.finish(cmd, exit, err)
+	}
+	o := outputReader{results: f.output()}
+	w := o.stdout()
+	w.Write(output) //nolint:errcheck // never fails
+	w.flush()
+	r, err = o.results.report(exit)
+	return r.finish(cmd, exit, err)
+}
