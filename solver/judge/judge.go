@@ -81,7 +81,7 @@ func (j *judging) judge(ctx context.Context) error {
 		}
 		return err
 	}
-	j.own = slices.Concat(testFiles(j.Changes), named(j.Changes, j.Test.Command), mixed.changed(ctx, j.sb))
+	j.own = slices.Concat(touched(j.Changes, isTestSide), touched(j.Changes, namedBy(j.Test.Command)), mixed.changed(ctx, j.sb))
 	if err := tree.RestoreTests(ctx, j.sb, j.own); err != nil {
 		return err
 	}

@@ -16,14 +16,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// testFiles lists the files of a patch that belong to the tests: tests and their
-// data, the runner's configuration, and files whose mere presence steers a
-// runner. Both names of a renamed file are listed.
-func testFiles(changes []solve.FileChange) []string {
+// touched lists the files of a patch that satisfy match, by both names of a renamed one.
+func touched(changes []solve.FileChange, match func(p string) bool) []string {
 	var out []string
 	for _, c := range changes {
 		for _, p := range []string{c.Path, c.OldPath} {
-			if p != "" && (patch.IsTestFile(p) || patch.IsTestConfig(p) || controlsRunner(p)) {
+			if p != "" && match(p) {
 				out = append(out, p)
 			}
 		}
@@ -31,18 +29,18 @@ func testFiles(changes []solve.FileChange) []string {
 	return out
 }
 
-// named lists the changed files that the test command itself names: its script.
-func named(changes []solve.FileChange, command string) []string {
+// isTestSide reports whether a file belongs to the tests: tests and their data, the
+// runner's configuration, and files whose mere presence steers a runner.
+func isTestSide(p string) bool {
+	return patch.IsTestFile(p) || patch.IsTestConfig(p) || controlsRunner(p)
+}
+
+// namedBy reports whether the test command itself names a file: its script.
+func namedBy(command string) func(p string) bool {
 	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>'\"=", r) })
-	var out []string
-	for _, c := range changes {
-		for _, p := range []string{c.Path, c.OldPath} {
-			if p != "" && slices.ContainsFunc(words, func(w string) bool { return path.Clean(w) == p }) {
-				out = append(out, p)
-			}
-		}
+	return func(p string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return path.Clean(w) == p })
 	}
-	return out
 }
 
 // controlsRunner reports whether a file decides what a test command does although it is
@@ -75,17 +73,16 @@ type mixedFiles map[string][]byte
 // mixed reads the base's versions, before the patch is applied.
 func (j *judging) mixed(ctx context.Context) (mixedFiles, error) {
 	m := mixedFiles{}
-	for _, c := range j.Changes {
-		for _, p := range []string{c.Path, c.OldPath} {
-			if p == "" || runnerPart(p, nil) == nil || !strings.Contains(j.Test.Command, builder(p)) {
-				continue
-			}
-			data, err := read(ctx, j.sb, p)
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", path.Base(p), err)
-			}
-			m[p] = data
+	matters := func(p string) bool {
+		kind, ok := mixedFileOf(p)
+		return ok && strings.Contains(j.Test.Command, kind.program)
+	}
+	for _, p := range touched(j.Changes, matters) {
+		data, err := read(ctx, j.sb, p)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path.Base(p), err)
 		}
+		m[p] = data
 	}
 	return m, nil
 }
@@ -95,7 +92,7 @@ func (m mixedFiles) changed(ctx context.Context, sb sandbox.Sandbox) []string {
 	var out []string
 	for p, base := range m {
 		now, err := read(ctx, sb, p)
-		if err != nil || !bytes.Equal(runnerPart(p, base), runnerPart(p, now)) {
+		if kind, _ := mixedFileOf(p); err != nil || kind.part(base) != kind.part(now) {
 			out = append(out, p)
 		}
 	}
@@ -125,54 +122,58 @@ var (
 	cargoTests    = regexp.MustCompile(`(?m)^\s*(?:test|doctest|autotests|harness)\s*=.*$|^\s*\[\[test\]\]`)
 )
 
-// runnerPart is the part of a mixed file that steers the tests, in a form that
-// can be compared; nil for a file that is no mixed file.
-func runnerPart(p string, data []byte) []byte {
-	switch path.Base(p) {
-	case "package.json":
-		return packagePart(data)
-	case "go.mod": // another module in the place of one that the tests use
-		return append([]byte("go:"), bytes.Join(goReplace.FindAll(data, -1), []byte("\n"))...)
-	case "pyproject.toml":
-		return append([]byte("toml:"), bytes.Join(pytestSection.FindAll(append(data, '\n'), -1), nil)...)
-	case "Cargo.toml":
-		return append([]byte("cargo:"), bytes.Join(cargoTests.FindAll(data, -1), []byte("\n"))...)
-	}
-	if builder(p) != "" {
-		return append([]byte("all:"), data...)
-	}
-	return nil
+// mixedFile is a kind of files that hold a runner's configuration beside much else.
+type mixedFile struct {
+	name    string // a pattern of path.Match
+	program string // they matter only to test commands that name this program
+	part    func(data []byte) string
 }
 
-// builder is the program whose build file p is, "" if p is none. A build file
-// is compared as a whole, and matters only to test commands that run its builder.
-func builder(p string) string {
-	switch base := path.Base(p); {
-	case base == "Makefile":
-		return "make"
-	case base == "pom.xml":
-		return "mvn"
-	case strings.Contains(base, "gradle"):
-		return "gradle"
-	}
-	return ""
+var mixedFileKinds = []mixedFile{
+	{"package.json", "", packagePart},
+	{"go.mod", "", found(goReplace)}, // another module instead of one that the tests use
+	{"pyproject.toml", "", found(pytestSection)},
+	{"Cargo.toml", "", found(cargoTests)},
+	{"Makefile", "make", whole},
+	{"pom.xml", "mvn", whole},
+	{"*gradle*", "gradle", whole},
 }
+
+func mixedFileOf(p string) (mixedFile, bool) {
+	i := slices.IndexFunc(mixedFileKinds, func(k mixedFile) bool {
+		ok, _ := path.Match(k.name, path.Base(p)) // the patterns are well formed
+		return ok
+	})
+	if i < 0 {
+		return mixedFile{}, false
+	}
+	return mixedFileKinds[i], true
+}
+
+func whole(data []byte) string { return string(data) }
+
+// found returns the part of a file that matches.
+func found(re *regexp.Regexp) func(data []byte) string {
+	return func(data []byte) string { return string(bytes.Join(re.FindAll(append(data, '\n'), -1), []byte("\n"))) }
+}
+
+// packageKeys are those of a package.json that steer its tests.
+var packageKeys = []string{"scripts", "jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"}
 
 // packagePart is what of a package.json steers its tests.
-func packagePart(data []byte) []byte {
+func packagePart(data []byte) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil {
-		return append([]byte("raw:"), data...)
+		return "raw:" + string(data)
 	}
-	var part strings.Builder
-	part.WriteString("json:")
-	for _, key := range []string{"scripts", "jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"} {
+	part := "json:"
+	for _, key := range packageKeys {
 		var flat bytes.Buffer
 		if raw, ok := all[key]; ok && json.Compact(&flat, raw) == nil {
-			fmt.Fprintf(&part, "%s=%s\n", key, flat.Bytes())
+			part += key + "=" + flat.String() + "\n"
 		}
 	}
-	return []byte(part.String())
+	return part
 }
 
 // deleted lists the existing test files that the patch deletes.
