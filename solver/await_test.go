@@ -10,18 +10,16 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// await waits until ok, at most for the limit of fake time.
+// await waits until ok, at most for the limit of fake time. It looks more rarely the longer it waits.
 func (w *world) await(limit time.Duration, what string, ok func() bool) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), limit)
 	defer cancel()
 	hints := w.store.Watch(ctx)
-	ticker := time.NewTicker(250 * time.Millisecond)
-	defer ticker.Stop()
-	for !ok() {
+	for began := time.Now(); !ok(); {
 		select {
 		case <-hints:
-		case <-ticker.C:
+		case <-time.After(max(250*time.Millisecond, time.Since(began)/200)):
 		}
 		if ctx.Err() != nil && !ok() {
 			w.Fatalf("waited %s in vain: %s\n%s", limit, what, w.dump())

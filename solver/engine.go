@@ -52,7 +52,8 @@ type Engine struct {
 	group  *errgroup.Group
 	halted chan struct{} // closed when the workers must stop
 
-	// These two belong to dispatch alone.
+	// These belong to dispatch alone.
+	asked    map[solve.ID]time.Time // when the permission of each waiting solve was looked up
 	reported map[solve.ID]time.Time // when each waiting solve was told its position
 	looked   map[solve.ID]look      // at the runs of solves that may have enough
 

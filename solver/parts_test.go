@@ -1,6 +1,7 @@
 package solver_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -68,10 +69,11 @@ func (h *hub) begin(ctx context.Context, method string) error {
 	return h.always[method]
 }
 
-func (h *hub) Permission(ctx context.Context, _ solve.Repo, _ string) (string, bool, error) {
+// Permission fails for one person where "permission of NAME" is refused.
+func (h *hub) Permission(ctx context.Context, _ solve.Repo, login string) (string, bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.role, h.write, h.begin(ctx, "permission")
+	return h.role, h.write, cmp.Or(h.begin(ctx, "permission"), h.always["permission of "+login])
 }
 
 func (h *hub) Issue(ctx context.Context, _ solve.Repo, number int) (solve.IssueNow, error) {

@@ -173,18 +173,21 @@ func TestDeadlineNamesTheHindrance(t *testing.T) {
 // solves at work or the bases being prepared, can be cancelled, and survives a crash.
 func TestWaitingSolvesStandInNobodysWay(t *testing.T) {
 	t.Parallel()
-	for method, calls := range map[string]int{
-		"permission": 3, // of the claimed one, of the waiting one before it is claimed, and after
-		"clone":      2,
-	} {
+	for method, fails := range map[string]string{"permission": "permission of eve", "clone": "clone"} {
 		t.Run(method, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.cfg.MaxSolves, w.cfg.Preparing = 1, 1
 				w.writer()
-				w.hub.fail(method, slices.Repeat([]error{fault{passes: true, after: 30 * time.Minute}}, calls)...)
+				w.hub.refuse(fails, fault{passes: true, after: 30 * time.Minute})
 				p := w.process("a").run()
-				waiting, cancelled := w.ask(), w.ask(in(2, "other"))
-				w.await(time.Minute, "both to wait", func() bool { return w.hub.count(method) == calls })
+				byEve := func(s *solve.Solve) { s.Trigger.Actor = "eve" }
+				waiting, cancelled := w.ask(byEve), w.ask(byEve, in(2, "other"))
+				w.await(time.Minute, "both to wait", func() bool {
+					return w.solve(waiting).Lease.Node == "a" && w.solve(cancelled).Lease.Node == "a" && w.hub.count(method) >= 2
+				})
+				if method == "clone" {
+					w.hub.refuse(fails, nil)
+				}
 				began := time.Now()
 				w.final(w.ask(in(3, "third")), solve.StateSolved)
 				if d := time.Since(began); d > 5*time.Minute {
@@ -192,6 +195,7 @@ func TestWaitingSolvesStandInNobodysWay(t *testing.T) {
 				}
 				w.cancel(cancelled)
 				p.kill()
+				w.hub.refuse(fails, nil)
 				w.start("b") // it asks GitHub anew, and is answered
 				w.final(waiting, solve.StateSolved)
 			})

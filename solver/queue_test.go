@@ -189,6 +189,24 @@ func TestDeniedWhileWaiting(t *testing.T) {
 	})
 }
 
+// TestWaitingSolveAsksRarely: while GitHub does not answer, a waiting solve asks for the permission once a minute.
+func TestWaitingSolveAsksRarely(t *testing.T) {
+	bubble(t, func(w *world) {
+		first := w.jam(10 * time.Minute)
+		w.hub.refuse("permission of eve", fault{passes: true})
+		before := w.hub.count("permission")
+		second := w.ask(func(s *solve.Solve) { s.Trigger.Actor = "eve" })
+		end := time.Now().Add(150 * time.Second)
+		w.await(time.Hour, "the time to pass", func() bool { return time.Now().After(end) })
+		if n := w.hub.count("permission") - before; n != 3 {
+			t.Errorf("GitHub was asked %d times in two and a half minutes, want 3", n)
+		}
+		w.hub.refuse("permission of eve", nil)
+		w.final(first, solve.StateSolved)
+		w.final(second, solve.StateSolved)
+	})
+}
+
 // TestRightsHoldForAMinute: a short wait costs no second look, a long one does.
 func TestRightsHoldForAMinute(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -3,14 +3,19 @@ package solver
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// maxAuthorizing is how many waiting solves are authorized at a time.
-const maxAuthorizing = 8
+const (
+	// maxAuthorizing is how many waiting solves are authorized at a time.
+	maxAuthorizing = 8
+	// authorizePause is the time between two tries to authorize one waiting solve.
+	authorizePause = time.Minute
+)
 
 // lookAtWaiting authorizes the solves that found no worker, and tells them their positions:
 // somebody who asked is answered at once, however long the queue is.
@@ -22,24 +27,29 @@ func (e *Engine) lookAtWaiting(ctx, work context.Context) {
 }
 
 func (e *Engine) authorizeNew(work context.Context, live []solve.Solve) {
+	now, asked := time.Now(), map[solve.ID]time.Time{}
 	for _, s := range live {
 		if s.State != solve.StateQueued || s.Lease.Node != "" || !s.Greeted.IsZero() || !s.CancelAt.IsZero() {
+			continue
+		}
+		last, before := e.asked[s.ID]
+		if before && now.Sub(last) < authorizePause {
+			asked[s.ID] = last
 			continue
 		}
 		e.mu.Lock()
 		_, known := e.authorizing[s.ID]
 		full := len(e.authorizing) >= maxAuthorizing
 		e.mu.Unlock()
-		if full {
-			return
-		}
-		if known {
+		if known || full {
 			continue
 		}
+		asked[s.ID] = now
 		s.Lease.Token = 0 // nobody's: whoever claims it meanwhile changes nothing about who asked
 		log := e.log.With().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Logger()
 		start(e, log.WithContext(work), e.authorizing, s.ID, nil, func(ctx context.Context) { e.authorizeOne(ctx, s) })
 	}
+	e.asked = asked
 }
 
 // authorizeOne ends a solve whose actor may not ask. What fails otherwise is left to

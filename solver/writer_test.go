@@ -54,13 +54,15 @@ func (p *writer) count() int {
 }
 
 func (p *writer) run(ctx context.Context) {
-	ticker := time.NewTicker(500 * time.Millisecond)
+	hints := p.w.store.Watch(ctx)
+	ticker := time.NewTicker(2 * time.Second) // for set and refuses
 	defer ticker.Stop()
 	held := map[string]solve.Effect{}
 	for ctx.Err() == nil {
 		p.look(ctx, held)
 		select {
 		case <-ctx.Done():
+		case <-hints:
 		case <-ticker.C:
 		}
 	}
