@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // Mirror is one bare repository on the host. Its methods may be called
@@ -15,6 +16,7 @@ import (
 type Mirror struct {
 	dir   string
 	locks *locks
+	known atomic.Value // the commit that Has found last: commits do not leave a mirror
 }
 
 // git runs a plumbing command on the mirror.
@@ -53,10 +55,16 @@ func (m *Mirror) Resolve(ctx context.Context, ref string) (string, error) {
 
 // Has reports whether the commit is in the mirror.
 func (m *Mirror) Has(ctx context.Context, sha string) bool {
-	if !isSHA(sha) {
+	if !isSHA(sha) || ctx.Err() != nil {
 		return false
 	}
+	if m.known.Load() == sha {
+		return true
+	}
 	_, err := m.git(ctx, call{args: []string{"cat-file", "-e", sha + "^{commit}"}})
+	if err == nil {
+		m.known.Store(sha)
+	}
 	return err == nil
 }
 

@@ -14,18 +14,6 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// clone brings the mirror on this host up to the base commit.
-func (p *Preparer) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
-	mirror, err := p.fetch(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if !mirror.Has(ctx, s.Base.SHA) {
-		return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
-	}
-	return mirror, nil
-}
-
 // Mirror is the one that the base was made from; it is asked for anew only if it is gone.
 func (p *Preparer) Mirror(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
 	if m, err := p.git.Open(mirrorKey(s)); err == nil && m.Has(ctx, s.Base.SHA) {
@@ -34,8 +22,9 @@ func (p *Preparer) Mirror(ctx context.Context, s solve.Solve) (*git.Mirror, erro
 	return p.clone(ctx, s)
 }
 
-// fetch is one try. The token that reads the repository is ended before anything of it runs.
-func (p *Preparer) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+// clone brings the mirror on this host up to the base commit. The token that reads the
+// repository is revoked before anything of it runs.
+func (p *Preparer) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
 	url, auth, release, err := p.hub.Clone(ctx, s.Repo)
 	if err != nil {
 		return nil, fault.Outside{Err: err}
@@ -48,12 +37,12 @@ func (p *Preparer) fetch(ctx context.Context, s solve.Solve) (*git.Mirror, error
 		}
 	}()
 	failpoint.Hit("git", "mirror", "before")
-	mirror, err := p.git.Mirror(ctx, fmt.Sprintf("%d", s.Repo.ID), url, auth)
+	mirror, err := p.git.Mirror(ctx, mirrorKey(s), url, auth)
 	failpoint.Hit("git", "mirror", "after")
-	if err == nil && s.Base.SHA != "" && !mirror.Has(ctx, s.Base.SHA) { // no branch holds it any more
+	if err == nil && !mirror.Has(ctx, s.Base.SHA) { // no branch holds it any more
 		err = mirror.FetchCommit(ctx, url, auth, s.Base.SHA)
 		if errors.Is(err, git.ErrMissing) {
-			return mirror, nil
+			return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
 		}
 	}
 	if err == nil {
