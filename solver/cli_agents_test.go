@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestCLIAgent: a program that lives in the sandbox has its way to the gateway there and
@@ -90,6 +91,7 @@ func TestCLIAgentGoesOn(t *testing.T) {
 
 // TestGatewayIsSwept: what it keeps for runs that nobody works on goes, and nothing else.
 func TestGatewayIsSwept(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.lodge(5 * time.Minute)
 		w.cfg.SweepEvery = time.Minute

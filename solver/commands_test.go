@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // say stores an ask as a comment would, and waits for its answer.
@@ -110,6 +111,7 @@ func TestAsksNeedRights(t *testing.T) {
 // TestAsksWaitForGitHub: a passing fault delays the answer; GitHub is not asked
 // before it says so, and not at every change of the store.
 func TestAsksWaitForGitHub(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.play("busy", many(60, run("sleep 1s"))...)
 		w.start("a")
@@ -129,6 +131,7 @@ func TestAsksWaitForGitHub(t *testing.T) {
 
 // TestAsksThatFail are answered with what people may know.
 func TestAsksThatFail(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err         error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // at is a time as people are told it.
@@ -36,6 +37,7 @@ func (w *world) refusedFor(id solve.ID, words ...string) {
 // TestSolvesADay: each scope has its bound, which names itself and when there is room
 // again; then there is.
 func TestSolvesADay(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	other := func(id, inst int64) func(*solve.Solve) {
 		return func(s *solve.Solve) { s.Repo.ID, s.Repo.Installation = id, inst }
@@ -80,6 +82,7 @@ func TestSolvesADay(t *testing.T) {
 // TestMoneyADay: a solve gets what the day leaves, what a live one may still spend is
 // taken, and who finds nothing left is refused.
 func TestMoneyADay(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Daily.Repository = budget.Day{USD: 0.25}
 		w.cfg.Limits.SolveUSD, w.cfg.Limits.RunUSD = 0.20, 1
@@ -119,6 +122,7 @@ func TestMoneyADay(t *testing.T) {
 
 // TestLastPlaceIsTakenOnce: of many that are planned at once, as many start as the day has room for.
 func TestLastPlaceIsTakenOnce(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Daily.Process = budget.Day{Solves: 3}
 		w.writer()

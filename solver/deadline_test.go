@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // endless makes a model that writes an answer and then works for ever.
@@ -22,6 +23,7 @@ func lasting(d time.Duration) func(*solve.Solve) {
 // TestDeadlineCutsAndJudges: at the solve's deadline the runs at work are cut
 // and judged all the same, those that wait time out, and what passes wins.
 func TestDeadlineCutsAndJudges(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Limits.Parallel = 2
 		w.endless("right", "slow") // its tests take a minute more
@@ -45,6 +47,7 @@ func TestDeadlineCutsAndJudges(t *testing.T) {
 
 // TestExpired: without a candidate that passes, the end of the time is the reason.
 func TestExpired(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Limits.Parallel = 2
 		w.endless("wrong", "bad")
@@ -61,6 +64,7 @@ func TestExpired(t *testing.T) {
 
 // TestDeadlineOfAQueue: a solve whose runs never got room ends at its deadline, too.
 func TestDeadlineOfAQueue(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Caps = solve.Caps{Process: 1}
 		w.endless("long", "good")
@@ -97,6 +101,7 @@ func TestDeadlineWhilePreparing(t *testing.T) {
 
 // TestDeadlineSurvivesARestart: the deadline is the solve's, not the process's.
 func TestDeadlineSurvivesARestart(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.endless("right", "good")
 		w.writer()
@@ -117,6 +122,7 @@ func TestDeadlineSurvivesARestart(t *testing.T) {
 // TestRunTimeIsTheRuns: one run that is too slow ends, the solve goes on, and a
 // restart does not begin its time anew.
 func TestRunTimeIsTheRuns(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Limits.RunTime = 10 * time.Minute
 		w.endless("right", "good")

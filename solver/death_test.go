@@ -9,6 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // deaths are the moments in which a sandbox can die: before a command of that word, in a
@@ -40,6 +41,7 @@ func (w *world) dies(word, suffix string, times int) func() int {
 
 // TestSandboxDiesOnce: in any phase it costs one more try, and no solve.
 func TestSandboxDiesOnce(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, at := range deaths() {
 		t.Run(name, func(t *testing.T) {
@@ -65,6 +67,7 @@ func TestSandboxDiesOnce(t *testing.T) {
 
 // TestSandboxDiesEachTime: the run ends with its reason, the others go on, the solve ends.
 func TestSandboxDiesEachTime(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, at := range deaths() {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +108,7 @@ func TestSandboxDiesEachTime(t *testing.T) {
 // TestOwnerDiesInEachPhase: the next process finds what there is and goes on; no run is
 // begun anew whose sandbox lives, and nothing is left over.
 func TestOwnerDiesInEachPhase(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, at := range deaths() {
 		for _, fork := range []bool{true, false} {

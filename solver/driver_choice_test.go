@@ -73,6 +73,7 @@ func (w *world) opens(phase string) (one, two int) {
 // TestDriverIsChosen: by the command, else its profile, else the repository's file, else
 // the default; and it is pinned in the plan.
 func TestDriverIsChosen(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	const file = "sandbox: two\nprofiles: {here: {sandbox: one}, two: {sandbox: two}}\n"
 	for name, c := range map[string]struct {

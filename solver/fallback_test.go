@@ -8,6 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestFallbackFromTheStart: with the first driver down, the second makes base and runs.
@@ -110,6 +111,7 @@ func TestFallbackLosesAMachine(t *testing.T) {
 
 // TestRoomIsWaitedFor: a provider that is full for some minutes costs no attempt.
 func TestRoomIsWaitedFor(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for _, suffix := range []string{"-install", "-base", "-1-1", "-judge"} {
 		t.Run(suffix, func(t *testing.T) {
@@ -138,6 +140,7 @@ func TestRoomIsWaitedFor(t *testing.T) {
 // TestRoomIsNotWaitedForForEver: the run ends with its reason, and others go on. Nobody
 // waits beyond the solve's own time.
 func TestRoomIsNotWaitedForForEver(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, limit := range map[string]time.Duration{"patience": time.Hour, "deadline": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // solved is a solve of three experiments: two that pass, one that fails. Its pull
@@ -280,6 +281,7 @@ func TestOldCheckRunsMeanTheNewest(t *testing.T) {
 
 // TestRetryOfARevision tries the revision again, not the issue.
 func TestRetryOfARevision(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.writer()
 		w.start("a")

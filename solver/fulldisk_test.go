@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestChangeWaitsForAFullDisk: the lease can be renewed, since that takes little,
 // while no change of state finds room for several times the lease's length. What
 // this node owns is nobody else's then: it asks until there is room.
 func TestChangeWaitsForAFullDisk(t *testing.T) {
+	require.Daily(t)
 	for _, ev := range []solve.EventName{solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventPassed, solve.EventChampion} {
 		t.Run(string(ev), func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -97,6 +99,7 @@ func TestLostBaseIsMadeAgain(t *testing.T) {
 // TestWorkWaitsForAFullDisk: a step or a file that finds no room for several
 // times the lease's length costs neither the run nor what was paid for it.
 func TestWorkWaitsForAFullDisk(t *testing.T) {
+	require.Daily(t)
 	for _, what := range []string{"step", "artifact"} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(w *world) {

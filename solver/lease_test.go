@@ -13,6 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // steps waits until the solve's first run has stored so many.
@@ -28,6 +29,7 @@ func (w *world) slowly(name string) {
 
 // TestTwoNodesShareTheWork: what one node has, the other leaves alone.
 func TestTwoNodesShareTheWork(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.writer()
 		w.start("a")
@@ -264,6 +266,7 @@ func TestAdoptionBeforeTheSandboxIsStored(t *testing.T) {
 // stored each step of a solve's life. The next one finishes it: one champion,
 // one pull request, nothing left behind.
 func TestCrashAtEachStep(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for _, ev := range []solve.EventName{
 		solve.EventClaimed, solve.EventBaseReady, solve.EventStarted, solve.EventAgentEnded, solve.EventHarvested,

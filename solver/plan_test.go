@@ -264,6 +264,7 @@ func TestPreparesOnce(t *testing.T) {
 
 // TestBaseThatCannotBePrepared: the public reason names what is wrong, no model is paid.
 func TestBaseThatCannotBePrepared(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		world  func(w *world)
@@ -299,6 +300,7 @@ func TestBaseThatCannotBePrepared(t *testing.T) {
 
 // TestPrepareIsTriedAgain: a moment of weakness of this machine costs no solve.
 func TestPrepareIsTriedAgain(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, f := range map[string]func(fakesandbox.Op, string) error{
 		"install": failing(fakesandbox.OpOpen, "-install"), "open": failing(fakesandbox.OpOpen, "-base"),
@@ -319,6 +321,7 @@ func TestPrepareIsTriedAgain(t *testing.T) {
 // TestPreparingIsBounded: so many bases at a time and no more, and the time of
 // a solve that waits for its turn goes on.
 func TestPreparingIsBounded(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.Preparing, w.cfg.Tests.Install = 1, installCommand
 		w.machine.on(installCommand, sleeps(8*time.Minute))

@@ -209,6 +209,7 @@ func TestWaitingSolveAsksRarely(t *testing.T) {
 
 // TestRightsHoldForAMinute: a short wait costs no second look, a long one does.
 func TestRightsHoldForAMinute(t *testing.T) {
+	require.Daily(t)
 	for name, c := range map[string]struct {
 		wait  time.Duration
 		looks int

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 const ownSettings = `
@@ -134,6 +135,7 @@ func TestWrongSettingsRefuseTheSolve(t *testing.T) {
 // TestProfiles: by name, by label, the repository's before the operator's; one that
 // nobody knows is refused with those that there are.
 func TestProfiles(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		profile string

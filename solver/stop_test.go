@@ -106,6 +106,7 @@ func TestEventsStop(t *testing.T) {
 
 // TestEventsThatStopNothing: they were undone meanwhile, or are about something else.
 func TestEventsThatStopNothing(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stop   solve.Stop

@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // litter opens a sandbox, or freezes a base, of that name.
@@ -70,6 +71,7 @@ func TestSweepKeepsTheLiving(t *testing.T) {
 // TestSweepRacesWithOpening: a sandbox that is opened between the listing and
 // the question, and one that was listed just before its run was known as living, stay.
 func TestSweepRacesWithOpening(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.cfg.SweepEvery = time.Second
 		w.cfg.Caps, w.cfg.Limits.Parallel = solve.Caps{Process: 6}, 3

@@ -8,6 +8,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // near says whether the amount is what an hour's price comes to after the time, give or
@@ -57,6 +58,7 @@ func TestSandboxesAreBooked(t *testing.T) {
 // TestSandboxesAreBookedThroughACrash: a sandbox that outlives its owner is booked until
 // somebody closes it, and each attempt's is.
 func TestSandboxesAreBookedThroughACrash(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.driver.SetHourly(3.6)
 		w.slowly("slowly") // ten sleeps of ten seconds
@@ -94,6 +96,7 @@ func TestSandboxesAreBookedThroughACrash(t *testing.T) {
 
 // TestCarriedRunsAreNotBookedAgain: a pick opens no sandbox and pays for none.
 func TestCarriedRunsAreNotBookedAgain(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.driver.SetHourly(3600)
 		w.machine.on(testCommand, func(ctx context.Context, c fakesandbox.Call) (sandbox.Result, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/model/scripted"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // stop asks for a stop rule.
@@ -242,6 +243,7 @@ func TestAllRunsEverything(t *testing.T) {
 
 // TestWavesOutOfTime: the deadline ends the wave at work; later ones time out.
 func TestWavesOutOfTime(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.endless("wrong", "bad")
 		w.start("a")
@@ -272,6 +274,7 @@ func TestCancelledWaves(t *testing.T) {
 
 // TestRetryOfWhatWasNotNeeded: it is run now, until one of those passes.
 func TestRetryOfWhatWasNotNeeded(t *testing.T) {
+	require.Daily(t)
 	bubble(t, func(w *world) {
 		w.play("short", run("write good"))
 		w.writer()

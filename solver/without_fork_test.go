@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // forkless drivers cannot turn one prepared sandbox into many, each for another reason.
@@ -50,6 +51,7 @@ func (w *world) online() func() []string {
 // tested once all the same, nothing but the install ever runs with a network, and the
 // champion is the one that forks would have given.
 func TestWithoutForkEverySandboxIsPrepared(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for name, weaken := range forkless() {
 		t.Run(name, func(t *testing.T) {

@@ -275,6 +275,7 @@ func TestSandboxesLiveLongEnough(t *testing.T) {
 // TestStoreFailsForAMoment: a disk that is full, or cannot be read, for some
 // seconds from any moment on costs no run and no solve.
 func TestStoreFailsForAMoment(t *testing.T) {
+	require.Daily(t)
 	t.Parallel()
 	for _, at := range []string{
 		string(solve.EventClaimed), string(solve.EventBaseReady), string(solve.EventStarted), string(solve.EventAgentEnded),
