@@ -69,6 +69,7 @@ type Call struct {
 	At       time.Time
 	Duration time.Duration
 	API      string
+	Worst    solve.Money // what Begin was asked for
 	Usage    solve.Usage // Calls is 1, or 0 if nothing was paid
 	// Estimated says that the provider's own numbers never came: the stream was cut.
 	Estimated bool

@@ -44,10 +44,9 @@ func (w *world) hand(id solve.ID) (a agent.Allowance) {
 	return a
 }
 
-// TestCallsAtOnceReleaseTheLeast: of calls that are under way together nobody tells which one
-// has ended, so it is taken for the one that could cost the least. A call that came to nothing
-// is no step.
-func TestCallsAtOnceReleaseTheLeast(t *testing.T) {
+// TestEndedCallReleasesWhatItHeld: of several calls under way, the one that ended gives its
+// upper bound back and no other. A call that came to nothing is no step.
+func TestEndedCallReleasesWhatItHeld(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.lodge(time.Minute)
 		l.calls, w.cfg.Limits.SolveUSD = 0, 0.10
@@ -56,15 +55,15 @@ func TestCallsAtOnceReleaseTheLeast(t *testing.T) {
 		id := w.ask(lodgers)
 		a := w.hand(id)
 		w.must(errors.Join(a.Begin(w.Context(), 6*call), a.Begin(w.Context(), 4*call)))
-		w.must(a.End(w.Context(), agent.Call{API: agent.APIChat, Status: 502}))
+		w.must(a.End(w.Context(), agent.Call{API: agent.APIChat, Worst: 4 * call, Status: 502}))
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		if err := a.Begin(ctx, 5*call); !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("a call that may overdraw did not wait: %v", err)
 		}
 		w.must(a.Begin(w.Context(), 4*call))
-		for range 2 {
-			w.must(a.End(w.Context(), agent.Call{API: agent.APIChat, Usage: solve.Usage{Calls: 1, Cost: call}}))
+		for _, worst := range []solve.Money{6 * call, 4 * call} {
+			w.must(a.End(w.Context(), agent.Call{API: agent.APIChat, Worst: worst, Usage: solve.Usage{Calls: 1, Cost: call}}))
 		}
 		if p := w.run1(id).Progress; p.Steps != 2 || p.Usage.Calls != 2 || p.Usage.Cost != 2*call {
 			w.Errorf("progress %+v", p)

@@ -48,7 +48,9 @@ func TestEstimateIsMarked(t *testing.T) {
 		w.await(time.Hour, "the calls", func() bool { return w.run1(id).Progress.Usage.Calls == 3 })
 		at := time.Now()
 		w.must(a.Begin(w.Context(), call))
-		w.must(a.End(w.Context(), agent.Call{At: at, API: agent.APIChat, Usage: solve.Usage{Calls: 1, Cost: call}, Estimated: true, Request: []byte(`{}`)}))
+		w.must(a.End(w.Context(), agent.Call{
+			At: at, API: agent.APIChat, Worst: call, Usage: solve.Usage{Calls: 1, Cost: call}, Estimated: true, Request: []byte(`{}`),
+		}))
 		if p := w.run1(id).Progress; p.Steps != 4 || p.Usage.Cost != 4*call || p.Usage.Estimated != 1 {
 			w.Errorf("progress %+v", p)
 		}

@@ -128,7 +128,9 @@ func (d *doors) call(ctx context.Context, token string, u solve.Usage) error {
 	d.mu.Lock()
 	d.last = time.Now()
 	d.mu.Unlock()
-	return a.End(ctx, agent.Call{At: d.last, API: agent.APIChat, Usage: u, Status: 200, Request: []byte(`{"q":1}`), Response: []byte("no json")})
+	return a.End(ctx, agent.Call{
+		At: d.last, API: agent.APIChat, Worst: u.Cost, Usage: u, Status: 200, Request: []byte(`{"q":1}`), Response: []byte("no json"),
+	})
 }
 
 // lodge gives the world an agent "lodger", whose program writes a good answer after a while.

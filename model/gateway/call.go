@@ -35,8 +35,9 @@ type call struct {
 	meter   meter
 	request record
 	reply   record
-	open    bool // leave was given, and it is not settled yet
-	written bool // the answer has begun
+	worst   solve.Money // the most that the call may cost
+	open    bool        // leave was given, and it is not settled yet
+	written bool        // the answer has begun
 }
 
 // serve answers the call.
@@ -71,7 +72,8 @@ func (c *call) serve() {
 		return
 	}
 	c.request.add(f.body)
-	if err := c.session.allowance.Begin(ctx, maxCost(c.up.Price(), c.api, len(f.body), f.reply)); err != nil {
+	c.worst = maxCost(c.up.Price(), c.api, len(f.body), f.reply)
+	if err := c.session.allowance.Begin(ctx, c.worst); err != nil {
 		c.deny(errors.Join(err, context.Cause(ctx)))
 		return
 	}

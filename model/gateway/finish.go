@@ -73,7 +73,8 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 		outcome = Gone
 	}
 	err := c.session.book(ctx, agent.Call{
-		At: c.begun, Duration: time.Since(c.begun), API: c.api, Usage: u, Estimated: estimated, Status: status, Err: failure,
+		At: c.begun, Duration: time.Since(c.begun), API: c.api, Worst: c.worst,
+		Usage: u, Estimated: estimated, Status: status, Err: failure,
 		Request: c.request.text(c.g.token(c.session.run), c.up), Response: c.reply.text(c.g.token(c.session.run), c.up),
 	})
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -77,38 +75,29 @@ func (a *Attempt) forget(ctx context.Context) {
 // booking is the account of one run at the gateway: every call that it lets through is
 // booked in one transaction with the run's progress.
 type booking struct {
-	*budget.Allowance
+	money   *budget.Allowance
 	attempt *Attempt
-
-	mu    sync.Mutex
-	worst []solve.Money // of the calls under way
 }
 
-var _ agent.Allowance = (*booking)(nil)
+var _ agent.Allowance = booking{}
 
 // Begin is agent.Allowance.
-func (b *booking) Begin(ctx context.Context, worst solve.Money) error {
-	if err := b.Allowance.Begin(ctx, worst); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.worst = append(b.worst, worst)
-	b.mu.Unlock()
-	return nil
+func (b booking) Begin(ctx context.Context, worst solve.Money) error {
+	return b.money.Begin(ctx, worst)
 }
 
 // bookTime bounds the storing of a call whose run is being stopped.
 const bookTime = 30 * time.Second
 
 // End is agent.Allowance.
-func (b *booking) End(ctx context.Context, c agent.Call) error {
+func (b booking) End(ctx context.Context, c agent.Call) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
 	defer cancel()
 	used := c.Usage
 	if c.Estimated {
 		used.Estimated = used.Calls
 	}
-	b.Allowance.End(b.least(), used)
+	b.money.End(c.Worst, used)
 	a := b.attempt
 	err := a.progress(ctx, nil, func(p *solve.Progress) {
 		p.Steps += used.Calls
@@ -121,16 +110,6 @@ func (b *booking) End(ctx context.Context, c agent.Call) error {
 		return fmt.Errorf("book a call: %w", err)
 	}
 	return nil
-}
-
-// least takes the smallest upper bound from the list: which call has ended is not told,
-// and this one releases too little rather than too much.
-func (b *booking) least() solve.Money {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	worst := slices.Min(b.worst)
-	b.worst = slices.Delete(b.worst, slices.Index(b.worst, worst), slices.Index(b.worst, worst)+1)
-	return worst
 }
 
 // progress stores lines of the transcript and what changed of the progress, in one transaction.
@@ -179,7 +158,7 @@ func (a *Attempt) openSession(job *agent.Job, money *budget.Allowance) (func(), 
 	if err != nil {
 		return nil, err
 	}
-	b := &booking{Allowance: money, attempt: a}
+	b := booking{money, a}
 	session, end, err := a.with.Gateway.Open(sandboxes.RunName(a.run), where(needs, d), a.run.Experiment, b)
 	if err != nil {
 		return nil, err
