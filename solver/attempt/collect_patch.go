@@ -27,24 +27,17 @@ const (
 // closed when the patch is stored: until then another owner can collect it again.
 func (a *Attempt) collectPatch(ctx context.Context) error {
 	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || a.run.Exit == agent.ExitCancelled // by an owner that died
-	hctx, done := lastDuties(ctx)
+	last, done := lastDuties(ctx)
 	defer done()
-	patch, err := tree.Harvest(hctx, a.box, int64(a.settings().Patch.MaxBytes))
+	diff, err := tree.Harvest(last, a.box, int64(a.settings().Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || fault.Stopping(ctx)) {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, tree.ErrTooLarge) {
-		err = a.refuseTooLarge(ctx, err, cancelled)
-		if err == nil {
-			sandboxes.Close(ctx, a.box)
-			a.box = nil
-		}
-		return err
-	}
+	c, err := a.candidate(last, diff, err)
 	if err != nil {
 		return err
 	}
-	if err := a.storePatch(ctx, hctx, patch, cancelled); err != nil {
+	if err := a.harvested(ctx, c, cancelled); err != nil {
 		return err
 	}
 	sandboxes.Close(ctx, a.box)
@@ -66,53 +59,15 @@ func lastDuties(ctx context.Context) (last context.Context, done func()) {
 	return last, func() { unwatch(); cancel() }
 }
 
-// storePatch stores the patch and what it makes of the run.
-func (a *Attempt) storePatch(ctx, hctx context.Context, patch []byte, cancelled bool) error {
-	if len(patch) == 0 {
-		return a.endWithoutPatch(ctx, cancelled)
+// candidate stores the patch and describes it; nil where the agent changed nothing. A patch
+// that is too large is refused and not stored. err is what collecting it came to.
+func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve.Candidate, error) {
+	switch {
+	case errors.Is(err, tree.ErrTooLarge):
+		return &solve.Candidate{Refused: strings.TrimPrefix(err.Error(), "harvest: ") + " (solver.patch.max_kib)"}, nil
+	case err != nil || len(diff) == 0:
+		return nil, err
 	}
-	c, err := a.candidate(hctx, patch)
-	if err != nil {
-		return err
-	}
-	if cancelled {
-		return a.stopped(ctx, "; what it had changed is kept", c)
-	}
-	return a.apply(ctx, solve.Harvested{Candidate: *c}, "")
-}
-
-// refuseTooLarge stores a candidate that is refused unseen: its patch is no use to anybody.
-func (a *Attempt) refuseTooLarge(ctx context.Context, cause error, cancelled bool) error {
-	c := solve.Candidate{Refused: strings.TrimPrefix(cause.Error(), "harvest: ") + " (solver.patch.max_kib)"}
-	if cancelled {
-		return a.stopped(ctx, "", nil)
-	}
-	return a.apply(ctx, solve.Harvested{Candidate: c}, "")
-}
-
-// endWithoutPatch ends a run without a patch under the name of what ended it.
-func (a *Attempt) endWithoutPatch(ctx context.Context, cancelled bool) error {
-	if cancelled {
-		return a.stopped(ctx, "", nil)
-	}
-	reason := a.run.Reason
-	if a.run.Exit == agent.ExitTime {
-		return a.apply(ctx, solve.TimedOut{}, reason)
-	}
-	switch a.run.Exit {
-	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
-		if reason == "" {
-			reason = "the agent changed nothing"
-		} else {
-			reason = "the agent changed nothing: " + reason
-		}
-		return a.apply(ctx, solve.Empty{}, reason)
-	}
-	return a.apply(ctx, solve.Aborted{}, reason)
-}
-
-// candidate stores the patch and describes it.
-func (a *Attempt) candidate(ctx context.Context, diff []byte) (*solve.Candidate, error) {
 	changes, err := patch.Parse(diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
@@ -128,4 +83,28 @@ func (a *Attempt) candidate(ctx context.Context, diff []byte) (*solve.Candidate,
 		c.Deleted += f.Deleted
 	}
 	return c, a.with.Store.PutArtifact(ctx, a.run.Solve, c.Artifact, diff)
+}
+
+// harvested stores what became of the agent's work. A run without a patch ends under the
+// name of what ended its agent.
+func (a *Attempt) harvested(ctx context.Context, c *solve.Candidate, cancelled bool) error {
+	reason := a.run.Reason
+	switch {
+	case cancelled && c != nil && c.Artifact != "":
+		return a.stopped(ctx, "; what it had changed is kept", c)
+	case cancelled:
+		return a.stopped(ctx, "", nil)
+	case c != nil:
+		return a.apply(ctx, solve.Harvested{Candidate: *c}, "")
+	case a.run.Exit == agent.ExitTime:
+		return a.apply(ctx, solve.TimedOut{}, reason)
+	}
+	switch a.run.Exit {
+	case agent.ExitSubmitted, agent.ExitLimits, agent.ExitFormat, agent.ExitEdits, agent.ExitOutput, agent.ExitBudget:
+		if reason != "" {
+			reason = ": " + reason
+		}
+		return a.apply(ctx, solve.Empty{}, "the agent changed nothing"+reason)
+	}
+	return a.apply(ctx, solve.Aborted{}, reason)
 }

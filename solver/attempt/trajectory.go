@@ -25,21 +25,24 @@ func (a *Attempt) trajectory(ctx context.Context, data []byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	var lines []byte
-	var err error
-	if data == nil {
-		lines, err = a.with.Store.Transcript(ctx, a.run.Solve, a.run.N)
+	if err := a.storeTrajectory(ctx, r, data); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("trajectory not kept, the transcript is")
 	}
-	if data == nil && err == nil {
+}
+
+func (a *Attempt) storeTrajectory(ctx context.Context, r recorder, data []byte) error {
+	if data == nil {
+		lines, err := a.with.Store.Transcript(ctx, a.run.Solve, a.run.N)
+		if err != nil {
+			return err
+		}
 		data, err = r.Trajectory(lines, agent.Meta{
 			Experiment: a.run.Experiment, Limits: a.solve.Plan.Limits, Progress: a.run.Progress,
 			Instance: fmt.Sprintf("%s-%d", a.run.Solve, a.run.N),
 		})
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = a.with.Store.PutArtifact(ctx, a.run.Solve, fmt.Sprintf("run-%d.traj.json", a.run.N), data)
-	}
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("trajectory not kept, the transcript is")
-	}
+	return a.with.Store.PutArtifact(ctx, a.run.Solve, fmt.Sprintf("run-%d.traj.json", a.run.N), data)
 }
