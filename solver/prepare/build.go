@@ -29,23 +29,21 @@ func (b *build) settings() solve.Settings { return b.solve.SettingsOr(b.by.optio
 // clear removes what an earlier attempt at the same base left. A driver that cannot be
 // asked now is left alone: if it is needed, opening the sandbox says so.
 func (b *build) clear(ctx context.Context) error {
+	forker, forks := b.driver.(sandbox.Forker)
 	names := sandboxes.LayerNames(b.solve.ID)
 	for _, name := range names {
 		sb, err := b.driver.Attach(ctx, name)
-		switch {
-		case err == nil:
-			if err := sb.Close(ctx); err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
-				return err
-			}
-		case !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, sandbox.ErrUnavailable):
+		if err == nil {
+			err = sb.Close(ctx)
+		}
+		if err != nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, sandbox.ErrUnavailable) {
 			return err
 		}
 	}
-	forker, ok := b.driver.(sandbox.Forker)
-	if !ok {
-		return nil
-	}
 	for _, name := range names {
+		if !forks {
+			break
+		}
 		if err := forker.Thaw(ctx, name); err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
 			return err
 		}
@@ -53,19 +51,13 @@ func (b *build) clear(ctx context.Context) error {
 	return nil
 }
 
-// base makes the base from nothing, for a solve that has none. What the settings say and
-// a driver refuses is the asker's to know.
-func (b *build) base(ctx context.Context) (judge.Report, string, error) {
-	var report judge.Report
-	image, err := "", b.checkDriver()
-	if err == nil {
-		err = b.clear(ctx)
-	}
-	if err == nil {
+// base makes the base from nothing, for a solve that has none. The person who asked learns
+// what in the settings a driver refuses.
+func (b *build) base(ctx context.Context) (report judge.Report, image string, err error) {
+	if err = b.checkDriver(); err == nil {
 		report, image, err = b.make(ctx)
 	}
-	var no fault.Refusal
-	if fault.Hopeless(err) && !errors.As(err, &no) {
+	if fault.Hopeless(err) && !errors.As(err, &fault.Refusal{}) {
 		err = fault.Refusef("No sandbox can be opened for this solve, and trying again changes nothing: %s", fault.Public(err))
 	}
 	return report, image, err
@@ -85,14 +77,22 @@ func (b *build) refuseDriver(driver string) error {
 	if b.setup.Install == "" {
 		what = "agents are installed that live in the sandbox"
 	}
-	return fault.Refusal{Text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network of one that is open, and %s. Choose another driver (sandbox.driver, or sandbox= in the command).",
-		driver, what), Final: true}
+	return fault.Refusal{Final: true, Text: fmt.Sprintf("The sandbox driver %s can neither copy a prepared sandbox nor close the network "+
+		"of one that is open, and %s. Choose another driver (sandbox.driver, or sandbox= in the command).", driver, what)}
 }
 
 // make makes the base: it installs, tests and freezes. image is the frozen base; ""
 // where the driver offers none, and then every sandbox is prepared by itself.
 func (b *build) make(ctx context.Context) (report judge.Report, image string, err error) {
-	sb, err := b.installed(ctx)
+	if err := b.clear(ctx); err != nil {
+		return report, "", err
+	}
+	t := b.settings()
+	sb, err := b.installed(ctx, sandbox.Spec{
+		Name:   sandboxes.BaseName(b.solve.ID),
+		Labels: map[string]string{"solve": string(b.solve.ID), "phase": sandboxes.PhasePrepare},
+		TTL:    sandboxes.Lifetime(t.InstallTime, t.TestTime, b.solve.Plan.Limits.SolveTime),
+	}, sandboxes.Forks(b.driver))
 	if err != nil {
 		return report, "", err
 	}
@@ -106,71 +106,60 @@ func (b *build) make(ctx context.Context) (report judge.Report, image string, er
 	return report, image, err
 }
 
-// installed opens a sandbox that holds the repository and its dependencies and has no
-// network. What is installed with one is a layer of its own where the driver can fork:
-// then nothing that was started with the network is there any more.
-func (b *build) installed(ctx context.Context) (sandbox.Sandbox, error) {
+// installed opens a sandbox that holds the repository and what is installed, and has the
+// network of the spec. With layers, each step of the install is a base of its own and the
+// next one works in a copy: then nothing that was started with a network lives on.
+func (b *build) installed(ctx context.Context, spec sandbox.Spec, layers bool) (sandbox.Sandbox, error) {
 	steps := b.installSteps()
-	name, hosts := sandboxes.BaseName(b.solve.ID), []string(nil)
-	if len(steps) > 0 {
-		hosts = steps[0].hosts
-		if sandboxes.Forks(b.driver) {
-			name = steps[0].layer
+	at := func(i int) sandbox.Spec { // the sandbox of a step, and the one after the last
+		s := spec
+		if i < len(steps) {
+			s.Network.Allow = steps[i].hosts
 		}
+		if i < len(steps) && layers {
+			s.Name = steps[i].layer
+		}
+		return s
 	}
-	sb, err := b.open(ctx, name, "", hosts)
+	sb, err := b.usage.Open(ctx, b.driver, at(0), b.solve)
 	if err != nil {
 		return nil, err
 	}
-	if err = b.lay(ctx, sb); err == nil {
-		sb, err = b.install(ctx, sb, steps)
+	err = b.lay(ctx, sb)
+	for i, step := range steps {
+		if err == nil {
+			err = step.do(ctx, sb)
+		}
+		if err == nil {
+			sb, err = b.next(ctx, sb, at(i+1), layers)
+		}
 	}
-	if err != nil && sb != nil {
+	if err == nil {
+		return sb, nil
+	}
+	if sb != nil {
 		sandboxes.Close(ctx, sb)
 	}
-	if err != nil {
-		b.usage.Closed()
-		return nil, err
-	}
-	return sb, nil
+	b.usage.Closed()
+	return nil, err
 }
 
-// install does the steps in a sandbox, or each in a copy of the last one's layer. The
-// sandbox it returns is the one that is open at the end, nil if none is.
-func (b *build) install(ctx context.Context, sb sandbox.Sandbox, steps []installStep) (sandbox.Sandbox, error) {
-	for i, step := range steps {
-		if err := step.do(ctx, sb); err != nil {
-			return sb, err
-		}
-		name, hosts := sandboxes.BaseName(b.solve.ID), []string(nil)
-		if i+1 < len(steps) {
-			name, hosts = steps[i+1].layer, steps[i+1].hosts
-		}
-		layer, err := b.by.freeze(ctx, b.driver, sb)
-		switch {
-		case err != nil:
-			return sb, err
-		case layer == "":
-			err = b.isolate(ctx, sb, sandbox.Network{Allow: hosts})
-		default:
-			b.usage.Closed()
-			sb, err = b.open(ctx, name, layer, hosts)
-		}
-		if err != nil {
+// next goes on from a step of the install with another network: in a copy, or in the same
+// sandbox. The sandbox it returns is the one that is open at the end, nil if none is.
+func (b *build) next(ctx context.Context, sb sandbox.Sandbox, spec sandbox.Spec, layers bool) (sandbox.Sandbox, error) {
+	layer := ""
+	if layers {
+		var err error
+		if layer, err = b.by.freeze(ctx, b.driver, sb); err != nil {
 			return sb, err
 		}
 	}
-	return sb, nil
-}
-
-// open opens a sandbox of the preparation.
-func (b *build) open(ctx context.Context, name, from string, hosts []string) (sandbox.Sandbox, error) {
-	t := b.settings()
-	return b.usage.Open(ctx, b.driver, sandbox.Spec{
-		Name: name, From: from, Network: sandbox.Network{Allow: hosts},
-		Labels: map[string]string{"solve": string(b.solve.ID), "phase": sandboxes.PhasePrepare},
-		TTL:    sandboxes.Lifetime(t.InstallTime, t.TestTime, b.solve.Plan.Limits.SolveTime),
-	}, b.solve)
+	if layer == "" {
+		return sb, b.isolate(ctx, sb, spec.Network)
+	}
+	b.usage.Closed()
+	spec.From = layer
+	return b.usage.Open(ctx, b.driver, spec, b.solve)
 }
 
 // isolate ends the network of a sandbox in which something was installed, but for what
@@ -189,45 +178,25 @@ func (b *build) isolate(ctx context.Context, sb sandbox.Sandbox, work sandbox.Ne
 	return nil
 }
 
-// alone opens a sandbox and prepares it by itself, as the base was prepared: same
-// commit, same commands, and settled as the base was after its tests.
+// alone opens a sandbox and prepares it by itself, as the base was prepared: same commit,
+// same commands, and what the base's tests left is ignored here, too.
 func (b *build) alone(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	noted, err := b.by.store.Artifact(ctx, b.solve.ID, baseNoted)
 	if err != nil && !errors.Is(err, solve.ErrNotFound) {
 		return nil, err
 	}
 	spec.From = ""
-	work, steps := spec.Network, b.installSteps()
-	if len(steps) > 0 {
-		spec.Network.Allow = steps[0].hosts
+	if spec.TTL > 0 {
+		spec.TTL = sandboxes.Lifetime(spec.TTL, b.settings().InstallTime)
 	}
-	if t := b.settings().InstallTime; spec.TTL > 0 {
-		spec.TTL = sandboxes.Lifetime(spec.TTL, t)
-	}
-	sb, err := b.usage.Open(ctx, b.driver, spec, b.solve)
+	sb, err := b.installed(ctx, spec, false)
 	if err != nil {
 		return nil, err
 	}
-	err = b.lay(ctx, sb)
-	for i, step := range steps {
-		next := work
-		if i+1 < len(steps) {
-			next.Allow = steps[i+1].hosts
-		}
-		if err == nil {
-			err = step.do(ctx, sb)
-		}
-		if err == nil {
-			err = b.isolate(ctx, sb, next)
-		}
-	}
-	if err == nil {
-		err = tree.IgnoreLeftoversOf(ctx, sb, noted)
-	}
-	if err != nil {
+	if err := tree.IgnoreLeftoversOf(ctx, sb, noted); err != nil {
 		sandboxes.Close(ctx, sb)
 		b.usage.Closed()
-		return nil, fmt.Errorf("prepare the sandbox: %w", err)
+		return nil, err
 	}
 	return sb, nil
 }

@@ -14,30 +14,47 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// installRepository runs the install command, with the network that the sandbox has.
-func (b *build) installRepository(ctx context.Context, sb sandbox.Sandbox) error {
-	t := b.settings()
-	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
-		Shell: b.setup.Install, Path: sandbox.ToolPath(), Env: b.by.options.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
-	})
-	if err != nil {
-		return fmt.Errorf("install: %w", err)
-	}
-	if err := b.by.store.PutArtifact(ctx, b.solve.ID, installLog, []byte(out)); err != nil {
-		return err
-	}
-	if res.ExitCode != 0 {
-		return fault.Refuse(fmt.Sprintf("The install command `%s` failed (exit %d%s). Mend it, or set solver.tests.install%s. Its last line: %s%s",
-			b.setup.Install, res.ExitCode, timedOut(res), b.by.ownKey("install.command"), lastLine(out), closed(sb, b.setup.Hosts, t.OnlyHosts)))
-	}
-	return nil
+// installation is one command that installs something, and what people are told if it fails.
+type installation struct {
+	name    string // in errors
+	command sandbox.Command
+	log     string   // the artifact with its output
+	hosts   []string // what it may reach
+	only    bool     // the repository itself named all hosts
+	failed  string   // what failed
+	help    string   // what to do
 }
 
-func timedOut(res sandbox.Result) string {
-	if res.TimedOut {
-		return ", timed out"
+// run runs the command with the network that the sandbox has.
+func (b *build) run(ctx context.Context, sb sandbox.Sandbox, i installation) error {
+	t := b.settings()
+	i.command.Env, i.command.Timeout, i.command.MaxOutput = b.by.options.InstallEnv, t.InstallTime, t.Output
+	out, res, err := sandbox.Output(ctx, sb, i.command)
+	if err != nil {
+		return fmt.Errorf("%s: %w", i.name, err)
 	}
-	return ""
+	if err := b.by.store.PutArtifact(ctx, b.solve.ID, i.log, []byte(out)); err != nil {
+		return err
+	}
+	if res.ExitCode == 0 {
+		return nil
+	}
+	exit := fmt.Sprintf("exit %d", res.ExitCode)
+	if res.TimedOut {
+		exit += ", timed out"
+	}
+	return fault.Refusef("%s (%s). %s. Its last line: %s%s", i.failed, exit, i.help, lastLine(out), closed(sb, i.hosts, i.only))
+}
+
+// installRepository installs the repository's dependencies.
+func (b *build) installRepository(ctx context.Context, sb sandbox.Sandbox) error {
+	return b.run(ctx, sb, installation{
+		name:    "install",
+		command: sandbox.Command{Shell: b.setup.Install, Path: sandbox.ToolPath()},
+		log:     installLog, hosts: b.setup.Hosts, only: b.settings().OnlyHosts,
+		failed: "The install command `" + b.setup.Install + "` failed",
+		help:   "Mend it, or set solver.tests.install" + b.by.ownKey("install.command"),
+	})
 }
 
 // lastLine is the last non-empty line, cut.
@@ -72,11 +89,12 @@ func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 	if only {
 		opener = "network in " + solve.RepoConfigFile + " leaves it closed"
 	}
+	first := func(hosts []string) string { return strings.Join(hosts[:min(len(hosts), maxClosed)], ", ") }
 	if len(unlisted) > 0 {
-		text += ". It asked for " + strings.Join(unlisted[:min(len(unlisted), maxClosed)], ", ") + ": " + opener
+		text += ". It asked for " + first(unlisted) + ": " + opener
 	}
 	if len(private) > 0 {
-		text += ". Here " + strings.Join(private[:min(len(private), maxClosed)], ", ") + " leads to a private address: " + opensPrivate(sb)
+		text += ". Here " + first(private) + " leads to a private address: " + opensPrivate(sb)
 	}
 	return text
 }

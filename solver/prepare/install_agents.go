@@ -8,7 +8,6 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
@@ -91,20 +90,11 @@ func (b *build) installAgent(ctx context.Context, sb sandbox.Sandbox, name strin
 			return fmt.Errorf("install agent %s: %w", name, err)
 		}
 	}
-	t := b.settings()
-	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{
-		Shell: fmt.Sprintf(installAgent, agent.InstallDir, i.Command), Dir: "/tmp",
-		Env: b.by.options.InstallEnv, Timeout: t.InstallTime, MaxOutput: t.Output,
+	return b.run(ctx, sb, installation{
+		name:    "install agent " + name,
+		command: sandbox.Command{Shell: fmt.Sprintf(installAgent, agent.InstallDir, i.Command), Dir: "/tmp"},
+		log:     agentLog(name), hosts: b.installSteps()[0].hosts,
+		failed: "The agent " + name + " could not be installed in the sandbox",
+		help:   "Choose another agent (agents=), or give the sandbox what it lacks (docs/agents.md)",
 	})
-	if err != nil {
-		return fmt.Errorf("install agent %s: %w", name, err)
-	}
-	if err := b.by.store.PutArtifact(ctx, b.solve.ID, agentLog(name), []byte(out)); err != nil {
-		return err
-	}
-	if res.ExitCode != 0 {
-		return fault.Refuse(fmt.Sprintf("The agent %s could not be installed in the sandbox (exit %d%s). Choose another agent (agents=), or give the sandbox what it lacks (docs/agents.md). Its last line: %s%s",
-			name, res.ExitCode, timedOut(res), lastLine(out), closed(sb, b.installSteps()[0].hosts, false)))
-	}
-	return nil
 }

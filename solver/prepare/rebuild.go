@@ -66,9 +66,6 @@ func (p *Preparer) rebuilt(ctx context.Context, s solve.Solve, at sandbox.Driver
 	}
 	zerolog.Ctx(ctx).Warn().Str(logkey.Driver, at.Traits().Name).Msg("base is gone, it is made again")
 	b, err := p.buildAgain(ctx, s, at, used)
-	if err == nil {
-		err = b.clear(ctx)
-	}
 	image := ""
 	if err == nil {
 		_, image, err = b.make(ctx)
