@@ -87,11 +87,12 @@ func New(o Options) []githubapp.EventHandler {
 		handler{o, "check_run", checkRunIntent, payload.checkRepo},
 		handler{o, "check_suite", checkSuiteIntent, payload.checkRepo},
 		handler{o, "pull_request_review", reviewIntent, payload.checkReview},
-		installation{o}, installationRepositories{o},
+		handler{o, "installation", installationIntent, payload.checkInstallation},
+		handler{o, "installation_repositories", removedRepositoriesIntent, payload.checkInstallation},
 	}
 }
 
-// handler handles one event that belongs to a repository.
+// handler handles one event.
 type handler struct {
 	Options
 	event string
@@ -112,7 +113,10 @@ func (h handler) Handle(ctx context.Context, event, guid string, raw []byte) err
 	}
 	d := h.delivery(event, guid, p, raw)
 	intent := h.intent(h.Options, p, d)
-	if intent == (solve.Intent{}) {
+	// A token has the rights it was made with: whenever an installation's rights change,
+	// what is kept of it is forgotten.
+	evict := strings.HasPrefix(h.event, "installation") && Wanted(h.event, p.Action)
+	if intent == (solve.Intent{}) && !evict {
 		return nil
 	}
 	if err := h.check(p); err != nil {
@@ -123,6 +127,12 @@ func (h handler) Handle(ctx context.Context, event, guid string, raw []byte) err
 		return skip(ctx, p, guid, noInstallation)
 	case h.event == "issues" && p.onPull():
 		return skip(ctx, p, guid, "delivery ignored: label or state of a pull request")
+	}
+	if evict {
+		h.Evict(p.Installation.ID)
+	}
+	if intent == (solve.Intent{}) {
+		return nil
 	}
 	return h.accept(ctx, d, intent)
 }
