@@ -15,9 +15,9 @@ import (
 // pressable are the buttons a person finds on the check run.
 func (w *world) pressable(c *github.CheckRun) string {
 	var out []string
-	for _, id := range []string{report.ButtonCancel, report.ButtonRetry, report.ButtonPick} {
-		if w.hub.Press("octo/hello", c.GetID(), "ada", id) == nil {
-			out = append(out, id)
+	for _, id := range report.Buttons() {
+		if w.hub.Press("octo/hello", c.GetID(), "ada", string(id)) == nil {
+			out = append(out, string(id))
 		}
 	}
 	return strings.Join(out, " ")

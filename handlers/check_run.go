@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -28,18 +30,12 @@ func checkRunIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 
 // pressed is what the event asks for, "" if nothing.
 func pressed(p payload) solve.CommandKind {
-	switch p.Action {
-	case "rerequested":
+	kind := solve.CommandKind(p.RequestedAction.Identifier)
+	switch {
+	case p.Action == "rerequested":
 		return solve.CommandRetry
-	case "requested_action":
-		switch p.RequestedAction.Identifier {
-		case "cancel":
-			return solve.CommandCancel
-		case "retry":
-			return solve.CommandRetry
-		case "pick":
-			return solve.CommandPick
-		}
+	case p.Action == "requested_action" && slices.Contains(report.Buttons(), kind):
+		return kind
 	}
 	return ""
 }

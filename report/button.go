@@ -6,13 +6,11 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// The identifiers of our buttons. The external id of their check run names the solve and
-// the run.
-const (
-	ButtonCancel = "cancel"
-	ButtonRetry  = "retry"
-	ButtonPick   = "pick"
-)
+// Buttons are the commands that our buttons stand for, which are their identifiers. The
+// external id of their check run names the solve and the run.
+func Buttons() []solve.CommandKind {
+	return []solve.CommandKind{solve.CommandCancel, solve.CommandRetry, solve.CommandPick}
+}
 
 // actions are the buttons of the solve's check run.
 func (v View) actions() []Action {
@@ -21,7 +19,7 @@ func (v View) actions() []Action {
 		if !s.CancelAt.IsZero() {
 			return nil // it is being stopped already
 		}
-		return []Action{{Label: "Cancel", Description: "Stop the experiments, publish nothing", Identifier: ButtonCancel}}
+		return []Action{{Label: "Cancel", Description: "Stop the experiments, publish nothing", Identifier: string(solve.CommandCancel)}}
 	}
 	if s.State != solve.StateSolved {
 		return []Action{retryAction()}
@@ -31,7 +29,7 @@ func (v View) actions() []Action {
 		out = append(out, retryAction())
 	}
 	if s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {
-		out = append(out, Action{Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: ButtonPick})
+		out = append(out, Action{Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: string(solve.CommandPick)})
 	}
 	return out
 }
@@ -43,11 +41,11 @@ func (v View) runActions(n int) []Action {
 	if s.State != solve.StateSolved || s.Decision == nil || s.Decision.Champion == n || !v.mayWin(n) {
 		return nil
 	}
-	return []Action{{Label: "Make it champion", Description: "Put this patch on the pull request", Identifier: ButtonPick}}
+	return []Action{{Label: "Make it champion", Description: "Put this patch on the pull request", Identifier: string(solve.CommandPick)}}
 }
 
 func retryAction() Action {
-	return Action{Label: "Retry", Description: "Run again what did not pass", Identifier: ButtonRetry}
+	return Action{Label: "Retry", Description: "Run again what did not pass", Identifier: string(solve.CommandRetry)}
 }
 
 // mayWin says whether there is a run of that number that may become the champion.
