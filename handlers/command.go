@@ -12,33 +12,21 @@ import (
 // maxArguments is how many arguments a command may have.
 const maxArguments = 32
 
-// Verb is the first word of a command.
-type Verb string
-
-// The verbs.
-const (
-	VerbSolve  Verb = "solve"
-	VerbStatus Verb = "status"
-	VerbCancel Verb = "cancel"
-	VerbRetry  Verb = "retry"
-	VerbPick   Verb = "pick"
-	VerbWhy    Verb = "why"
-	VerbRevise Verb = "revise"
-	VerbHelp   Verb = "help"
-)
+// CommandSolve asks for a solve, which is stored as one and not as a command.
+const CommandSolve solve.CommandKind = "solve"
 
 // verbs in the order of the usage text.
-func verbs() []Verb {
-	return []Verb{VerbSolve, VerbStatus, VerbCancel, VerbRetry, VerbPick, VerbWhy, VerbRevise, VerbHelp}
+func verbs() []string {
+	return []string{"solve", "status", "cancel", "retry", "pick", "why", "revise", "help"}
 }
 
-// Command is what a comment asks for. If Problem is set, nothing may be done and the
+// ParsedCommand is what a comment asks for. If Problem is set, nothing may be done and the
 // sentence is the answer; the other fields are then empty.
-type Command struct {
-	Verb    Verb
-	Request solve.Request // of VerbSolve
-	N       int           // of VerbPick: a run's number
-	Text    string        // of VerbRevise: what to change, as the person wrote it
+type ParsedCommand struct {
+	Kind    solve.CommandKind
+	Request solve.Request // of CommandSolve
+	N       int           // of CommandPick: a run's number
+	Text    string        // of CommandRevise: what to change, as the person wrote it
 	Problem string        // Markdown, one line, foreign text in code spans only
 }
 
@@ -57,50 +45,50 @@ type Command struct {
 // Verbs and keys may be in any case. Values with blanks stand in double quotes. The
 // text of a revision is the rest of its line and all that is written below it, code
 // included, but no quotes and no HTML comments. Nothing is guessed: a word that is not
-// known, a value out of range, or a second command makes a Command with a Problem.
+// known, a value out of range, or a second command makes a ParsedCommand with a Problem.
 // It never panics, whatever the bytes.
-func ParseComment(body string, v Vocabulary) (cmd Command, ok bool) {
+func ParseComment(body string, v Vocabulary) (cmd ParsedCommand, ok bool) {
 	list := commands(body)
 	if len(list) == 0 {
-		return Command{}, false
+		return ParsedCommand{}, false
 	}
 	cmd, problem := parse(list[0], v)
 	if len(list) > 1 {
 		problem = fmt.Sprintf("This comment holds %d commands: please send one command per comment.", len(list))
 	}
 	if problem != "" {
-		return Command{Problem: problem}, true
+		return ParsedCommand{Problem: problem}, true
 	}
 	return cmd, true
 }
 
 // parse reads what follows the command word. problem is "" if all is well.
-func parse(f found, v Vocabulary) (cmd Command, problem string) {
+func parse(f found, v Vocabulary) (cmd ParsedCommand, problem string) {
 	if len(f.line) > maxCommand {
-		return Command{}, tooLong(len(f.line))
+		return ParsedCommand{}, tooLong(len(f.line))
 	}
-	if first, rest := firstWord(f.line); strings.EqualFold(first, string(VerbRevise)) {
+	if first, rest := firstWord(f.line); strings.EqualFold(first, string(solve.CommandRevise)) {
 		return parseRevise(rest, f.more)
 	}
 	list, closed := words(strings.ToValidUTF8(f.line, "\uFFFD"))
 	if !closed {
-		return Command{}, "A double quote is not closed."
+		return ParsedCommand{}, "A double quote is not closed."
 	}
 	if len(list) == 0 || isHelp(list[0]) || (len(list) > 1 && isHelp(list[1])) {
-		return Command{Verb: VerbHelp}, ""
+		return ParsedCommand{Kind: solve.CommandHelp}, ""
 	}
-	switch verb := Verb(strings.ToLower(list[0])); verb {
-	case VerbSolve:
+	switch verb := solve.CommandKind(strings.ToLower(list[0])); verb {
+	case CommandSolve:
 		return parseSolve(list[1:], v)
-	case VerbPick:
+	case solve.CommandPick:
 		return parsePick(list[1:])
-	case VerbStatus, VerbCancel, VerbRetry, VerbWhy:
+	case solve.CommandStatus, solve.CommandCancel, solve.CommandRetry, solve.CommandWhy:
 		if len(list) > 1 {
-			return Command{}, fmt.Sprintf("`%s` takes no arguments: leave out %s.", verb, code(list[1]))
+			return ParsedCommand{}, fmt.Sprintf("`%s` takes no arguments: leave out %s.", verb, code(list[1]))
 		}
-		return Command{Verb: verb}, ""
+		return ParsedCommand{Kind: verb}, ""
 	}
-	return Command{}, unknownVerb(list[0])
+	return ParsedCommand{}, unknownVerb(list[0])
 }
 
 func tooLong(n int) string {
@@ -115,9 +103,9 @@ func firstWord(line string) (word, rest string) {
 	return line, ""
 }
 
-func parseSolve(args []string, v Vocabulary) (cmd Command, problem string) {
+func parseSolve(args []string, v Vocabulary) (cmd ParsedCommand, problem string) {
 	if len(args) > maxArguments {
-		return Command{}, fmt.Sprintf("There are %d arguments; the limit is %d.", len(args), maxArguments)
+		return ParsedCommand{}, fmt.Sprintf("There are %d arguments; the limit is %d.", len(args), maxArguments)
 	}
 	r, problem := request(arguments(args))
 	if problem == "" {
@@ -127,35 +115,35 @@ func parseSolve(args []string, v Vocabulary) (cmd Command, problem string) {
 			}
 		})
 	}
-	return Command{Verb: VerbSolve, Request: r}, problem
+	return ParsedCommand{Kind: CommandSolve, Request: r}, problem
 }
 
-func parsePick(args []string) (cmd Command, problem string) {
+func parsePick(args []string) (cmd ParsedCommand, problem string) {
 	const form = "write it as `/yudai pick 3`."
 	if len(args) == 0 {
-		return Command{}, "`pick` needs the number of a run: " + form
+		return ParsedCommand{}, "`pick` needs the number of a run: " + form
 	}
 	n, ok := whole(args[0])
 	switch {
 	case !ok || n == 0:
-		return Command{}, code(args[0]) + " is not the number of a run: " + form
+		return ParsedCommand{}, code(args[0]) + " is not the number of a run: " + form
 	case len(args) > 1:
-		return Command{}, fmt.Sprintf("`pick` takes the number of one run; leave out %s: %s", code(args[1]), form)
+		return ParsedCommand{}, fmt.Sprintf("`pick` takes the number of one run; leave out %s: %s", code(args[1]), form)
 	}
-	return Command{Verb: VerbPick, N: n}, ""
+	return ParsedCommand{Kind: solve.CommandPick, N: n}, ""
 }
 
-func parseRevise(rest string, more []string) (cmd Command, problem string) {
+func parseRevise(rest string, more []string) (cmd ParsedCommand, problem string) {
 	text := joined(append([]string{rest}, more...))
 	switch {
 	case isHelp(text):
-		return Command{Verb: VerbHelp}, ""
+		return ParsedCommand{Kind: solve.CommandHelp}, ""
 	case text == "":
-		return Command{}, "`revise` needs to know what to change: write it as `/yudai revise keep the old name`, with as many lines as you like."
+		return ParsedCommand{}, "`revise` needs to know what to change: write it as `/yudai revise keep the old name`, with as many lines as you like."
 	case len(text) > maxCommand:
-		return Command{}, tooLong(len(text))
+		return ParsedCommand{}, tooLong(len(text))
 	}
-	return Command{Verb: VerbRevise, Text: text}, ""
+	return ParsedCommand{Kind: solve.CommandRevise, Text: text}, ""
 }
 
 func isHelp(word string) bool {
@@ -167,13 +155,9 @@ func isHelp(word string) bool {
 }
 
 func unknownVerb(word string) string {
-	var valid []string
-	for _, v := range verbs() {
-		valid = append(valid, string(v))
-	}
-	near := spelling.Nearest(word, valid)
+	near := spelling.Nearest(word, verbs())
 	if strings.Contains(word, "=") {
-		near = string(VerbSolve) // an argument without its verb
+		near = string(CommandSolve) // an argument without its verb
 	}
 	return "I do not know the command " + code(word) + "." + didYouMean(near)
 }
@@ -182,17 +166,17 @@ func unknownVerb(word string) string {
 func request(args []argument) (r solve.Request, problem string) {
 	seen := map[string]bool{}
 	for _, a := range args {
-		set, known := setters()[a.key]
+		example := examples()[a.key]
 		switch {
-		case !known:
+		case example == "":
 			return r, "I do not know the argument " + code(a.key) + "." + didYouMean(meant(a.key))
 		case seen[a.key]:
 			return r, fmt.Sprintf("`%s` is given twice: give it once, with commas between its values.", a.key)
 		case strings.TrimSpace(a.value) == "":
-			return r, fmt.Sprintf("`%s` has no value; write it as %s.", a.key, code(a.key+"="+set.example))
+			return r, fmt.Sprintf("`%s` has no value; write it as %s.", a.key, code(a.key+"="+example))
 		}
 		seen[a.key] = true
-		if bad, wanted := set.read(&r, a.value); wanted != "" {
+		if bad, wanted := set(&r, a.key, a.value); wanted != "" {
 			return r, fmt.Sprintf("%s is not a value for `%s`, which takes %s.", code(bad), a.key, wanted)
 		}
 	}

@@ -28,36 +28,36 @@ func TestParseCommentFindsCommands(t *testing.T) {
 	const fence = "```"
 	for name, tt := range map[string]struct {
 		body string
-		want handlers.Verb // "" means no command
+		want solve.CommandKind // "" means no command
 	}{
-		"bare":                        {"/yudai", handlers.VerbHelp},
-		"help":                        {"/yudai help", handlers.VerbHelp},
-		"dash h":                      {"/yudai -h", handlers.VerbHelp},
-		"dash dash help":              {"/yudai --help", handlers.VerbHelp},
-		"help of a verb":              {"/yudai solve --help", handlers.VerbHelp},
-		"help wins over what follows": {"/yudai help me", handlers.VerbHelp},
-		"help of revise":              {"/yudai revise --help", handlers.VerbHelp},
-		"help of pick":                {"/yudai pick -h", handlers.VerbHelp},
-		"retry":                       {"/yudai retry", handlers.VerbRetry},
-		"why":                         {"/yudai Why ", handlers.VerbWhy},
-		"pick":                        {"/yudai pick 12", handlers.VerbPick},
-		"pick with smart quotes":      {"/yudai pick “12”", handlers.VerbPick},
-		"revise":                      {"/yudai revise rename it", handlers.VerbRevise},
-		"revise on the next line":     {"/yudai REVISE\nrename it", handlers.VerbRevise},
-		"verb in any case":            {"/yudai STATUS", handlers.VerbStatus},
-		"word in any case":            {"/Yudai Cancel", handlers.VerbCancel},
-		"trailing blanks":             {"/yudai status \t\u00a0 ", handlers.VerbStatus},
-		"small indent":                {"   /yudai status", handlers.VerbStatus},
-		"windows line ends":           {"hello\r\n/yudai status\r\nbye", handlers.VerbStatus},
-		"first non-empty line":        {"\n\n/yudai status", handlers.VerbStatus},
-		"a later line of its own":     {"I think it is time.\n\n/yudai status\n\nThanks!", handlers.VerbStatus},
-		"no break space after it":     {"/yudai\u00a0status", handlers.VerbStatus},
-		"after a quote":               {"> what about it?\n\n/yudai status", handlers.VerbStatus},
-		"after a fence":               {fence + "\nlog\n" + fence + "\n/yudai status", handlers.VerbStatus},
-		"hidden comment after it":     {"/yudai status <!-- id: 7 -->", handlers.VerbStatus},
-		"hidden comment before it":    {"<!-- id\n7 -->\n/yudai status", handlers.VerbStatus},
-		"text that opens no comment":  {"use <!-- to hide\n/yudai status", handlers.VerbStatus},
-		"comment sign in a fence":     {fence + "\n<!--\n" + fence + "\n/yudai status", handlers.VerbStatus},
+		"bare":                        {"/yudai", solve.CommandHelp},
+		"help":                        {"/yudai help", solve.CommandHelp},
+		"dash h":                      {"/yudai -h", solve.CommandHelp},
+		"dash dash help":              {"/yudai --help", solve.CommandHelp},
+		"help of a verb":              {"/yudai solve --help", solve.CommandHelp},
+		"help wins over what follows": {"/yudai help me", solve.CommandHelp},
+		"help of revise":              {"/yudai revise --help", solve.CommandHelp},
+		"help of pick":                {"/yudai pick -h", solve.CommandHelp},
+		"retry":                       {"/yudai retry", solve.CommandRetry},
+		"why":                         {"/yudai Why ", solve.CommandWhy},
+		"pick":                        {"/yudai pick 12", solve.CommandPick},
+		"pick with smart quotes":      {"/yudai pick “12”", solve.CommandPick},
+		"revise":                      {"/yudai revise rename it", solve.CommandRevise},
+		"revise on the next line":     {"/yudai REVISE\nrename it", solve.CommandRevise},
+		"verb in any case":            {"/yudai STATUS", solve.CommandStatus},
+		"word in any case":            {"/Yudai Cancel", solve.CommandCancel},
+		"trailing blanks":             {"/yudai status \t\u00a0 ", solve.CommandStatus},
+		"small indent":                {"   /yudai status", solve.CommandStatus},
+		"windows line ends":           {"hello\r\n/yudai status\r\nbye", solve.CommandStatus},
+		"first non-empty line":        {"\n\n/yudai status", solve.CommandStatus},
+		"a later line of its own":     {"I think it is time.\n\n/yudai status\n\nThanks!", solve.CommandStatus},
+		"no break space after it":     {"/yudai\u00a0status", solve.CommandStatus},
+		"after a quote":               {"> what about it?\n\n/yudai status", solve.CommandStatus},
+		"after a fence":               {fence + "\nlog\n" + fence + "\n/yudai status", solve.CommandStatus},
+		"hidden comment after it":     {"/yudai status <!-- id: 7 -->", solve.CommandStatus},
+		"hidden comment before it":    {"<!-- id\n7 -->\n/yudai status", solve.CommandStatus},
+		"text that opens no comment":  {"use <!-- to hide\n/yudai status", solve.CommandStatus},
+		"comment sign in a fence":     {fence + "\n<!--\n" + fence + "\n/yudai status", solve.CommandStatus},
 
 		"empty":                   {"", ""},
 		"in a sentence":           {"please run /yudai status", ""},
@@ -89,7 +89,7 @@ func TestParseCommentFindsCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd, ok := handlers.ParseComment(tt.body, vocabulary())
-			if ok != (tt.want != "") || cmd.Verb != tt.want || cmd.Problem != "" {
+			if ok != (tt.want != "") || cmd.Kind != tt.want || cmd.Problem != "" {
 				t.Errorf("ParseComment(%q) = %+v, %v; want %q", tt.body, cmd, ok, tt.want)
 			}
 		})
@@ -141,7 +141,7 @@ func TestParseCommentReadsArguments(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			cmd, ok := handlers.ParseComment("/yudai solve "+args, vocabulary())
-			if !ok || cmd.Problem != "" || cmd.Verb != handlers.VerbSolve {
+			if !ok || cmd.Problem != "" || cmd.Kind != handlers.CommandSolve {
 				t.Fatalf("got %+v, %v", cmd, ok)
 			}
 			if diff := cmp.Diff(want, cmd.Request); diff != "" {
@@ -255,7 +255,7 @@ func TestParseCommentNamesTheProblem(t *testing.T) {
 			if !ok {
 				t.Fatal("no command found")
 			}
-			if diff := cmp.Diff(handlers.Command{Problem: want}, cmd); diff != "" {
+			if diff := cmp.Diff(handlers.ParsedCommand{Problem: want}, cmd); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -286,7 +286,7 @@ func TestParseCommentReadsTheRevision(t *testing.T) {
 		"/yudai revise \xff":                                    "\uFFFD",
 	} {
 		cmd, ok := handlers.ParseComment(body, vocabulary())
-		if diff := cmp.Diff(handlers.Command{Verb: handlers.VerbRevise, Text: want}, cmd); !ok || diff != "" {
+		if diff := cmp.Diff(handlers.ParsedCommand{Kind: solve.CommandRevise, Text: want}, cmd); !ok || diff != "" {
 			t.Errorf("%q: %s", body, diff)
 		}
 	}

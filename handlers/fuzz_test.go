@@ -36,10 +36,10 @@ func FuzzCommand(f *testing.F) {
 			return
 		}
 		v.Check(cmd.Request, func(p handlers.Problem) { t.Errorf("accepted %+v: %s", cmd.Request, p.Markdown()) })
-		if (cmd.Verb == handlers.VerbPick) != (cmd.N > 0) || (cmd.Verb == handlers.VerbRevise) != (cmd.Text != "") || len(cmd.Text) > 4<<10 {
+		if (cmd.Kind == solve.CommandPick) != (cmd.N > 0) || (cmd.Kind == solve.CommandRevise) != (cmd.Text != "") || len(cmd.Text) > 4<<10 {
 			t.Errorf("verb and argument do not fit: %+v", cmd)
 		}
-		if cmd.Verb != handlers.VerbSolve {
+		if cmd.Kind != handlers.CommandSolve {
 			return
 		}
 		again, _ := handlers.ParseComment(format(cmd.Request), v)
@@ -68,7 +68,7 @@ func TestFormattedRequestReadsTheSame(t *testing.T) {
 			Base:       rapid.StringMatching(`[a-z,"=]{0,8}(/[a-z]+)?`).Filter(func(s string) bool { return !strings.HasPrefix(s, "/") }).Draw(t, "base"),
 		}
 		got, _ := handlers.ParseComment(format(want), v)
-		if diff := cmp.Diff(handlers.Command{Verb: handlers.VerbSolve, Request: normal(want)}, got); diff != "" {
+		if diff := cmp.Diff(handlers.ParsedCommand{Kind: handlers.CommandSolve, Request: normal(want)}, got); diff != "" {
 			t.Errorf("%s: %s", format(want), diff)
 		}
 	})

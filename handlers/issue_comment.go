@@ -31,34 +31,26 @@ func commentIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 }
 
 // commandIntent is what a command asks for on the thread where it was written.
-func (o Options) commandIntent(p payload, cmd Command, d solve.Delivery) solve.Intent {
-	who := p.Sender.Login
-	command := func(kind solve.CommandKind, text string) solve.Intent {
-		return solve.Intent{Command: p.command(d, kind, text)}
-	}
-	switch cmd.Verb {
-	case VerbHelp:
-		return command(solve.CommandHelp, report.HelpText(o.labels()...))
-	case VerbStatus, VerbCancel, VerbWhy, VerbRetry:
-		return command(kinds()[cmd.Verb], "")
-	case VerbPick:
-		w := command(solve.CommandPick, "")
-		w.Command.N = cmd.N
-		return w
-	case VerbRevise:
-		if !p.onPull() {
-			return command(solve.CommandUnknown, o.issueReply(who))
-		}
-		return command(solve.CommandRevise, cmd.Text)
-	case VerbSolve:
-	default:
-		return command(solve.CommandUnknown, o.problemReply(who, cmd.Problem))
+func (o Options) commandIntent(p payload, cmd ParsedCommand, d solve.Delivery) solve.Intent {
+	who, problem, text := p.Sender.Login, cmd.Problem, cmd.Text
+	switch {
+	case problem != "":
+	case cmd.Kind == solve.CommandHelp:
+		text = report.HelpText(o.labels()...)
+	case cmd.Kind == solve.CommandRevise && !p.onPull():
+		problem = reviseOnIssue
+	case cmd.Kind == CommandSolve && p.onPull():
+		problem = solveOnPull
+	case cmd.Kind == CommandSolve && p.Issue.State == "closed":
+		problem = issueClosed
 	}
 	switch {
-	case p.onPull():
-		return command(solve.CommandUnknown, o.pullReply(who))
-	case p.Issue.State == "closed":
-		return command(solve.CommandUnknown, o.closedReply(who))
+	case problem != "":
+		return solve.Intent{Command: p.command(d, solve.CommandUnknown, o.problemReply(who, problem))}
+	case cmd.Kind != CommandSolve:
+		c := p.command(d, cmd.Kind, text)
+		c.N = cmd.N
+		return solve.Intent{Command: c}
 	}
 	return solve.Intent{Solve: p.queued(o.NewID(), solve.Trigger{
 		Kind:      solve.TriggerCommand,
@@ -68,11 +60,4 @@ func (o Options) commandIntent(p payload, cmd Command, d solve.Delivery) solve.I
 		Delivery:  d.GUID,
 		At:        d.Received,
 	}, cmd.Request)}
-}
-
-// kinds are the commands of the verbs without arguments.
-func kinds() map[Verb]solve.CommandKind {
-	return map[Verb]solve.CommandKind{
-		VerbStatus: solve.CommandStatus, VerbCancel: solve.CommandCancel, VerbWhy: solve.CommandWhy, VerbRetry: solve.CommandRetry,
-	}
 }

@@ -44,7 +44,7 @@ func stops(action string) solve.Stop {
 
 func (o Options) labeled(p payload, d solve.Delivery, profile string) solve.Intent {
 	if p.Issue.State == "closed" {
-		return solve.Intent{Command: p.command(d, solve.CommandUnknown, o.closedReply(p.Sender.Login))}
+		return solve.Intent{Command: p.command(d, solve.CommandUnknown, o.problemReply(p.Sender.Login, issueClosed))}
 	}
 	return solve.Intent{Solve: p.queued(o.NewID(), solve.Trigger{
 		Kind: solve.TriggerLabel,

@@ -152,11 +152,6 @@ func (p payload) repo() solve.Repo {
 	}
 }
 
-// account is all that is known of a place in events about an installation.
-func (p payload) account() solve.Repo {
-	return solve.Repo{Installation: p.Installation.ID, Owner: p.Installation.Account.Login}
-}
-
 // queued is a new solve of the payload's issue, its text pinned as the event had it.
 func (p payload) queued(id solve.ID, t solve.Trigger, r solve.Request) *solve.Solve {
 	return &solve.Solve{
@@ -183,14 +178,15 @@ func (p payload) command(d solve.Delivery, kind solve.CommandKind, text string) 
 
 // button is what somebody asked for at one of our check runs, or at all of a commit's.
 func (p payload) button(d solve.Delivery, kind solve.CommandKind, id solve.ID) *solve.Command {
-	return &solve.Command{
-		ID: d.GUID, Kind: kind, Repo: p.repo(), Actor: p.Sender.Login, Solve: id, Button: true, At: d.Received,
-	}
+	c := p.command(d, kind, "")
+	c.Solve, c.Button = id, true
+	return c
 }
 
-// stopAll stops what an installation has at work.
+// stopAll stops what an installation has at work. Its event names the account and no repository.
 func (p payload) stopAll(d solve.Delivery, stop solve.Stop) *solve.Command {
-	return &solve.Command{
-		ID: d.GUID, Kind: solve.CommandStop, Repo: p.account(), Actor: p.Sender.Login, Stop: stop, At: d.Received,
-	}
+	c := p.command(d, solve.CommandStop, "")
+	c.Repo = solve.Repo{Installation: p.Installation.ID, Owner: p.Installation.Account.Login}
+	c.Stop = stop
+	return c
 }

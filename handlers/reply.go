@@ -15,17 +15,12 @@ func (o Options) problemReply(login, problem string) string {
 		report.HelpText(o.labels()...) + "\n</details>\n"
 }
 
-func (o Options) pullReply(login string) string {
-	return o.problemReply(login, "This is a pull request, and I solve issues: please ask in the issue.")
-}
-
-func (o Options) issueReply(login string) string {
-	return o.problemReply(login, "This is an issue, and `revise` changes a pull request of mine: please write it on the pull request.")
-}
-
-func (o Options) closedReply(login string) string {
-	return o.problemReply(login, "This issue is closed: please reopen it and ask again.")
-}
+// Problems of commands that belong elsewhere.
+const (
+	solveOnPull   = "This is a pull request, and I solve issues: please ask in the issue."
+	reviseOnIssue = "This is an issue, and `revise` changes a pull request of mine: please write it on the pull request."
+	issueClosed   = "This issue is closed: please reopen it and ask again."
+)
 
 // code puts a person's word into a Markdown code span: on one line, cut, and unable
 // to end the span, so that nothing in it mentions, links or commands.

@@ -10,68 +10,68 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// setter reads the value of one key into a request. It returns the offending text
-// and what would have been right; wanted is "" if the value was read.
-type setter struct {
-	example string
-	read    func(r *solve.Request, value string) (bad, wanted string)
-}
-
 // keys in the order of the usage text.
 func keys() []string {
 	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base", "profile", "sandbox", "stop"}
 }
 
-func setters() map[string]setter {
-	return map[string]setter{
-		"models":     {"a,b", names(func(r *solve.Request) *[]string { return &r.Models })},
-		"strategies": {"a,b", names(func(r *solve.Request) *[]string { return &r.Strategies })},
-		"agents":     {"a,b", names(func(r *solve.Request) *[]string { return &r.Agents })},
-		"temps":      {"0.2,0.8", readTemps},
-		"edits":      {"5,20", readEdits},
-		"repeat":     {"2", number(func(r *solve.Request) *int { return &r.Repeat })},
-		"parallel":   {"4", number(func(r *solve.Request) *int { return &r.Parallel })},
-		"budget":     {"$5,20m", readBudget},
-		"base": {"main", func(r *solve.Request, value string) (string, string) {
-			r.Base = value
-			return "", ""
-		}},
-		"profile": {"cheap", func(r *solve.Request, value string) (string, string) {
-			r.Profile = value
-			return "", ""
-		}},
-		"stop": {"first_green", func(r *solve.Request, value string) (string, string) {
-			r.Stop = solve.StopRule(strings.ToLower(value))
-			return "", ""
-		}},
-		"sandbox": {"docker", func(r *solve.Request, value string) (string, string) {
-			r.Sandbox = value
-			return "", ""
-		}},
+// examples are values of the keys.
+func examples() map[string]string {
+	return map[string]string{
+		"models": "a,b", "temps": "0.2,0.8", "edits": "5,20", "strategies": "a,b", "agents": "a,b", "repeat": "2", "parallel": "4",
+		"budget": "$5,20m", "base": "main", "profile": "cheap", "sandbox": "docker", "stop": "first_green",
 	}
 }
 
-func names(field func(*solve.Request) *[]string) func(*solve.Request, string) (string, string) {
-	return func(r *solve.Request, value string) (string, string) {
-		for _, e := range elements(value) {
-			if e == "" {
-				return value, "names between its commas"
-			}
-			*field(r) = append(*field(r), e)
-		}
-		return "", ""
+// set reads the value of one key into a request. It returns the offending text and what
+// would have been right; wanted is "" if the value was read.
+func set(r *solve.Request, key, value string) (bad, wanted string) {
+	switch key {
+	case "models":
+		return readNames(&r.Models, value)
+	case "strategies":
+		return readNames(&r.Strategies, value)
+	case "agents":
+		return readNames(&r.Agents, value)
+	case "temps":
+		return readTemps(r, value)
+	case "edits":
+		return readEdits(r, value)
+	case "repeat":
+		return readNumber(&r.Repeat, value)
+	case "parallel":
+		return readNumber(&r.Parallel, value)
+	case "budget":
+		return readBudget(r, value)
+	case "base":
+		r.Base = value
+	case "profile":
+		r.Profile = value
+	case "sandbox":
+		r.Sandbox = value
+	case "stop":
+		r.Stop = solve.StopRule(strings.ToLower(value))
 	}
+	return "", ""
 }
 
-func number(field func(*solve.Request) *int) func(*solve.Request, string) (string, string) {
-	return func(r *solve.Request, value string) (string, string) {
-		n, ok := whole(value)
-		if !ok || n == 0 {
-			return value, "one whole number above 0"
+func readNames(list *[]string, value string) (string, string) {
+	for _, e := range elements(value) {
+		if e == "" {
+			return value, "names between its commas"
 		}
-		*field(r) = n
-		return "", ""
+		*list = append(*list, e)
 	}
+	return "", ""
+}
+
+func readNumber(field *int, value string) (string, string) {
+	n, ok := whole(value)
+	if !ok || n == 0 {
+		return value, "one whole number above 0"
+	}
+	*field = n
+	return "", ""
 }
 
 func readTemps(r *solve.Request, value string) (string, string) {

@@ -46,10 +46,7 @@ func words(line string) (list []string, ok bool) {
 func isQuote(r rune) bool { return r == '"' || strings.ContainsRune(smartQuotes, r) }
 
 // argument is one key=value of a command line.
-type argument struct {
-	key, value string
-	isPair     bool // there was a "="
-}
+type argument struct{ key, value string }
 
 // arguments reads words as key=value. A value that ends with a comma goes on in the
 // next word, as in "models=a, b"; a branch name may end with one.
@@ -62,7 +59,7 @@ func arguments(list []string) []argument {
 			out[last].value += w
 			continue
 		}
-		out = append(out, argument{key: strings.ToLower(key), value: value, isPair: isPair})
+		out = append(out, argument{key: strings.ToLower(key), value: value})
 	}
 	return out
 }
