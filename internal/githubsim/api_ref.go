@@ -62,7 +62,7 @@ func (c *call) checkedRef(name, sha string) *reply {
 	case strings.HasPrefix(name, "refs/heads/") && kind != "commit":
 		return refuse(http.StatusUnprocessableEntity, "Object is not a commit")
 	}
-	if _, err := c.repo.git.run(nil, "check-ref-format", name); err != nil {
+	if !c.repo.git.validRef(name) {
 		return refuse(http.StatusUnprocessableEntity, name+" is not a valid ref name.")
 	}
 	if c.token.may([]string{"workflows:write"}) || kind != "commit" {

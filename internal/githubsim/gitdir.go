@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -43,6 +44,36 @@ func (g gitDir) run(stdin []byte, args ...string) ([]byte, error) {
 	return git([]string{"GIT_DIR=" + g.path}, stdin, args...)
 }
 
+// answers are those of [gitDir.pure], by arguments.
+var answers sync.Map
+
+// pure runs a command whose answer follows from the objects that its arguments name. Git is
+// asked once, whatever the repository: an object's name is a hash of its content.
+func (g gitDir) pure(args ...string) ([]byte, error) {
+	key := strings.Join(args, "\x00")
+	if out, known := answers.Load(key); known {
+		return out.([]byte), nil //nolint:forcetypeassert // nothing else is stored
+	}
+	out, err := g.run(nil, args...)
+	if err == nil && onlyObjects(args[1:]) {
+		answers.Store(key, out)
+	}
+	return out, err
+}
+
+// onlyObjects says whether all revisions among the arguments are names of objects.
+func onlyObjects(args []string) bool {
+	for _, a := range args {
+		switch {
+		case a == "--":
+			return true
+		case !strings.HasPrefix(a, "-") && !shaPattern.MatchString(a):
+			return false
+		}
+	}
+	return true
+}
+
 func (g gitDir) line(args ...string) (string, error) {
 	out, err := g.run(nil, args...)
 	return strings.TrimSpace(string(out)), err
@@ -60,6 +91,24 @@ const served = `[http]
 [core]
 	logAllRefUpdates = false
 `
+
+// create makes an empty bare repository, as git init does, and configures it.
+func (g gitDir) create() error {
+	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := os.MkdirAll(filepath.Join(g.path, dir), 0o755); err != nil {
+			return fmt.Errorf("make repository: %w", err)
+		}
+	}
+	for name, text := range map[string]string{
+		"HEAD":   "ref: refs/heads/main\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n",
+	} {
+		if err := os.WriteFile(filepath.Join(g.path, name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("make repository: %w", err)
+		}
+	}
+	return g.configure()
+}
 
 // configure makes a bare repository serve fetches and pushes as GitHub does.
 func (g gitDir) configure() error {
@@ -159,6 +208,9 @@ type gitRef struct{ name, sha, kind string }
 
 // refs lists references that begin with prefix.
 func (g gitDir) refs(prefix string) ([]gitRef, error) {
+	if all, known := g.looseRefs(prefix); known {
+		return all, nil
+	}
 	out, err := g.run(nil, "for-each-ref", "--format=%(objectname) %(objecttype) %(refname)")
 	if err != nil {
 		return nil, err
@@ -242,11 +294,7 @@ func (g gitDir) write(c commitInfo) (string, error) {
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
 	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", c.author, c.committer, c.message)
-	out, err := g.run([]byte(b.String()), "hash-object", "-t", "commit", "-w", "--stdin")
-	return strings.TrimSpace(string(out)), err
+	return g.writeObject("commit", []byte(b.String()))
 }
 
-func (g gitDir) blob(content []byte) (string, error) {
-	out, err := g.run(content, "hash-object", "-w", "--stdin")
-	return strings.TrimSpace(string(out)), err
-}
+func (g gitDir) blob(content []byte) (string, error) { return g.writeObject("blob", content) }

@@ -120,20 +120,20 @@ func (g gitDir) ancestor(old, sha string) bool {
 
 // mergeBase is the best common ancestor, or "".
 func (g gitDir) mergeBase(a, b string) string {
-	sha, err := g.line("merge-base", a, b)
+	sha, err := g.pure("merge-base", a, b)
 	if err != nil {
 		return ""
 	}
-	return sha
+	return strings.TrimSpace(string(sha))
 }
 
 // log lists the commits that are in b but not in a, oldest first.
 func (g gitDir) log(a, b string) ([]string, error) {
-	out, err := g.line("rev-list", "--reverse", "--topo-order", b, "^"+a)
+	out, err := g.pure("rev-list", "--reverse", "--topo-order", b, "--not", a)
 	if err != nil {
 		return nil, err
 	}
-	return strings.Fields(out), nil
+	return strings.Fields(string(out)), nil
 }
 
 type fileChange struct {
@@ -144,7 +144,7 @@ type fileChange struct {
 
 // changes is what differs between two commits or trees, with patches.
 func (g gitDir) changes(a, b string) ([]fileChange, error) {
-	out, err := g.run(nil, "diff-tree", "-r", "-M", "-z", "--raw", "--abbrev=40", a, b)
+	out, err := g.pure("diff-tree", "-r", "-M", "-z", "--raw", "--abbrev=40", a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (g gitDir) changes(a, b string) ([]fileChange, error) {
 		if c.old != "" {
 			args = append(args, c.old)
 		}
-		patch, err := g.run(nil, args...)
+		patch, err := g.pure(args...)
 		if err != nil {
 			return nil, err
 		}

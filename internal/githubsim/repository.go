@@ -98,10 +98,7 @@ func (h *Hub) CreateRepo(owner, name string, files map[string]string) (Repo, err
 	if err != nil {
 		return Repo{}, err
 	}
-	if _, err := git(nil, nil, "init", "-q", "--bare", "--initial-branch=main", r.git.path); err != nil {
-		return Repo{}, fmt.Errorf("create repository %s: %w", r.full(), err)
-	}
-	if err := r.git.configure(); err != nil {
+	if err := r.git.create(); err != nil {
 		return Repo{}, fmt.Errorf("create repository %s: %w", r.full(), err)
 	}
 	r.base = "main"
