@@ -11,12 +11,13 @@ func Marker(id, kind string) string {
 	return "<!-- yudai solve=" + MarkerWord(id) + " kind=" + MarkerWord(kind) + " -->"
 }
 
+var markerPattern = regexp.MustCompile(`^<!-- yudai solve=([0-9A-Za-z_-]{1,64}) kind=([0-9A-Za-z_-]{1,64}) -->$`)
+
 // FindMarker reads the marker of a text. Anybody can write one: it counts only
 // in a text whose author is our App. A marker below the first line is somebody's quote.
 func FindMarker(text string) (id, kind string, ok bool) {
 	first, _, _ := strings.Cut(text, "\n")
-	m := regexp.MustCompile(`^<!-- yudai solve=([0-9A-Za-z_-]{1,64}) kind=([0-9A-Za-z_-]{1,64}) -->$`).
-		FindStringSubmatch(strings.TrimRight(first, "\r"))
+	m := markerPattern.FindStringSubmatch(strings.TrimRight(first, "\r"))
 	if m == nil {
 		return "", "", false
 	}
