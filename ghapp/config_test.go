@@ -18,9 +18,9 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 )
 
-// testKey is made once: making one takes a while.
+// testKey is made once, since making one takes a while. It is short, since every token costs a signature.
 var testKey = sync.OnceValue(func() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		panic(err)
 	}

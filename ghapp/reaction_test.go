@@ -109,7 +109,7 @@ func TestEyesCountForTheHour(t *testing.T) {
 	t.Parallel()
 	inWorld(t, githubsim.Options{WritesPerHour: 40}, func(t *testing.T, w *world) {
 		w.cfg.Write.PerHour = 40
-		solves := w.triggers(60)
+		solves := w.triggers(48)
 		stop := w.write("node-1")
 		for _, s := range solves {
 			w.store.put(s, solve.EventGreeted)

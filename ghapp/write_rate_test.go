@@ -47,7 +47,7 @@ func TestNoHourHasMoreWritesThanAllowed(t *testing.T) {
 	inWorld(t, githubsim.Options{WritesPerMinute: 40, WritesPerHour: 50}, func(t *testing.T, w *world) {
 		w.cfg.Write.PerHour = 50
 		stop := w.write("node-1")
-		for i := range 120 {
+		for i := range 75 {
 			w.store.want(w.reply(fmt.Sprintf("ask-%d", i), "hello"))
 		}
 		w.settle()
