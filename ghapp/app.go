@@ -17,7 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
-// maxClients bounds the narrowed clients kept; they are cheap to make again.
+// maxClients bounds the clients kept of an installation; they are cheap to make again.
 const maxClients = 1024
 
 // Options are what tests and the demo replace.
@@ -41,11 +41,17 @@ type App struct {
 	asApp *github.Client
 
 	mu       sync.Mutex
-	backoffs map[int64]*limitBackoff // by installation; 0 is the App itself
-	clients  map[scope]*github.Client
-	evicts   map[int64]uint64 // by installation, see Evict
-	grants   map[int64]*github.InstallationPermissions
+	kept     map[int64]*keptState // by installation; 0 is the App itself
 	identity *Identity
+}
+
+// keptState is what an App keeps of an installation.
+type keptState struct {
+	backoff *limitBackoff
+	clients map[scope]*github.Client
+	// grants are the permissions that the account granted; nil if GitHub has refused none so far.
+	grants *github.InstallationPermissions
+	evicts uint64 // counts the calls of Evict
 }
 
 // New makes an App. It makes no request.
@@ -57,18 +63,22 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	if secrets.AppID <= 0 {
 		return nil, errors.New("the App's id is missing")
 	}
+	a, err := unsigned(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.id, a.key = secrets.AppID, key
+	a.asApp = a.newClient(a.signer(a.backoff(0)), "application")
+	return a, nil
+}
+
+// unsigned makes an App that has no key yet.
+func unsigned(cfg Config, opts Options) (*App, error) {
 	api, err := url.Parse(strings.TrimSuffix(cfg.V3APIURL, "/") + "/")
 	if err != nil {
 		return nil, fmt.Errorf("parse v3_api_url: %w", err)
 	}
-	a := &App{
-		cfg: cfg, id: secrets.AppID, key: key,
-		base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host},
-		backoffs: map[int64]*limitBackoff{},
-		clients:  map[scope]*github.Client{},
-		evicts:   map[int64]uint64{},
-		grants:   map[int64]*github.InstallationPermissions{},
-	}
+	a := &App{cfg: cfg, base: opts.Transport, now: opts.Now, api: api, hosts: []string{api.Host}, kept: map[int64]*keptState{}}
 	if v4, err := url.Parse(cfg.V4APIURL); err == nil && v4.Host != "" {
 		a.hosts = append(a.hosts, v4.Host)
 	}
@@ -79,30 +89,33 @@ func New(cfg Config, secrets Secrets, opts Options) (*App, error) {
 	if a.now == nil {
 		a.now = time.Now
 	}
-	a.asApp = a.newClient(a.signer(0), "application")
 	return a, nil
 }
 
-// backoff returns the rate-limit backoff of an installation and makes it on first use.
+// of returns what is kept of an installation. The caller holds a.mu.
+func (a *App) of(installation int64) *keptState {
+	k := a.kept[installation]
+	if k == nil {
+		k = &keptState{backoff: &limitBackoff{now: a.now}, clients: map[scope]*github.Client{}}
+		a.kept[installation] = k
+	}
+	return k
+}
+
 func (a *App) backoff(installation int64) *limitBackoff {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g := a.backoffs[installation]
-	if g == nil {
-		g = &limitBackoff{now: a.now}
-		a.backoffs[installation] = g
-	}
-	return g
+	return a.of(installation).backoff
 }
 
-// limitedTransport is the base transport under an installation's rate-limit backoff.
-func (a *App) limitedTransport(installation int64) http.RoundTripper {
-	return &limitTransport{next: a.base, backoff: a.backoff(installation), hosts: a.hosts}
+// limited is the base transport under a rate-limit backoff.
+func (a *App) limited(b *limitBackoff) http.RoundTripper {
+	return &limitTransport{next: a.base, backoff: b, hosts: a.hosts}
 }
 
 // signer signs requests with the App's own JWT.
-func (a *App) signer(installation int64) *ghinstallation.AppsTransport {
-	tr := ghinstallation.NewAppsTransportFromPrivateKey(a.limitedTransport(installation), a.id, a.key)
+func (a *App) signer(b *limitBackoff) *ghinstallation.AppsTransport {
+	tr := ghinstallation.NewAppsTransportFromPrivateKey(a.limited(b), a.id, a.key)
 	tr.BaseURL = strings.TrimSuffix(a.api.String(), "/")
 	return tr
 }
@@ -130,20 +143,17 @@ func sameMethod(req *http.Request, via []*http.Request) error {
 func (a *App) Evict(installation int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.evicts[installation]++
-	delete(a.grants, installation)
-	for s := range a.clients {
-		if s.installation == installation {
-			delete(a.clients, s)
-		}
-	}
+	k := a.of(installation)
+	k.evicts++
+	k.grants = nil
+	clear(k.clients)
 }
 
 // evicted counts the calls of Evict.
 func (a *App) evicted(installation int64) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.evicts[installation]
+	return a.of(installation).evicts
 }
 
 // PausedUntil is when the rate limit of an installation ends; a past time means none.

@@ -9,11 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/google/go-github/v66/github"
-
-	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
 // Registration is a new App with its secrets, which GitHub gives out once.
@@ -31,23 +28,11 @@ type Registration struct {
 // stored before anything else is done; see [ReadRegistration]. The error of a
 // code that is unknown or used is solve.ErrNotFound; no error holds the code.
 func Redeem(ctx context.Context, cfg Config, opts Options, code string) (answer Secret, err error) {
-	api, err := url.Parse(strings.TrimSuffix(cfg.V3APIURL, "/") + "/")
+	a, err := unsigned(cfg, opts)
 	if err != nil {
-		return Secret{}, fmt.Errorf("parse v3_api_url: %w", err)
+		return Secret{}, err
 	}
-	base := opts.Transport
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	now := opts.Now
-	if now == nil {
-		now = time.Now
-	}
-	c := github.NewClient(&http.Client{
-		Transport:     &limitTransport{next: failpoint.Transport("github", base), backoff: &limitBackoff{now: now}, hosts: []string{api.Host}},
-		CheckRedirect: sameMethod,
-	})
-	c.BaseURL, c.UserAgent = api, userAgent+" (setup)"
+	c := a.newClient(a.limited(a.backoff(0)), "setup")
 	ctx, cancel := context.WithTimeout(ctx, cfg.Write.Timeout)
 	defer cancel()
 	var out bytes.Buffer

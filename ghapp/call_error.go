@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
@@ -61,21 +62,20 @@ func (e *callError) Temporary() bool {
 // suspended says that the installation's owner paused it. Its permissions stay for
 // when they resume it.
 func (e *callError) suspended() bool {
-	return e.status == http.StatusForbidden && strings.Contains(strings.ToLower(e.text), "suspended")
+	return e.status == http.StatusForbidden && containsAny(e.text, "suspended")
 }
 
 // uninstalled says that there is no token for the repository, and will be none.
 func (e *callError) uninstalled() bool {
 	return e.noToken && (e.status == http.StatusNotFound ||
-		e.status == http.StatusUnprocessableEntity && strings.Contains(strings.ToLower(e.text), "not accessible"))
+		e.status == http.StatusUnprocessableEntity && containsAny(e.text, "not accessible"))
 }
 
 // lacksPermission says that the App was not granted what the call needs. The account
 // may still accept it.
 func (e *callError) lacksPermission() bool {
-	text := strings.ToLower(e.text)
-	return e.status == http.StatusForbidden && strings.Contains(text, "not accessible by integration") ||
-		e.noToken && e.status == http.StatusUnprocessableEntity && strings.Contains(text, "not granted")
+	return e.status == http.StatusForbidden && containsAny(e.text, "not accessible by integration") ||
+		e.noToken && e.status == http.StatusUnprocessableEntity && containsAny(e.text, "not granted")
 }
 
 // wrap gives a failed call its action and closes what the libraries leave open.
@@ -116,7 +116,7 @@ func neededPermissions(err error) string {
 	return needs[:min(len(needs), 200)]
 }
 
-// refusal is the reason with which a refused call ends its effect.
+// refusalText is the reason with which a refused call ends its effect.
 func refusalText(err error) string {
 	var e *callError
 	if errors.As(err, &e) && e.uninstalled() {
@@ -147,7 +147,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// says tells whether GitHub's refusal contains one of the words, in its message
+// mentions says whether GitHub's refusal contains one of the words, in its message
 // or its details, whatever their case.
 func mentions(err error, words ...string) bool {
 	var answer *github.ErrorResponse
@@ -158,13 +158,13 @@ func mentions(err error, words ...string) bool {
 	for _, d := range answer.Errors {
 		texts = append(texts, d.Message, d.Code+" "+d.Field)
 	}
-	all := strings.ToLower(strings.Join(texts, "\n"))
-	for _, w := range words {
-		if strings.Contains(all, strings.ToLower(w)) {
-			return true
-		}
-	}
-	return false
+	return containsAny(strings.Join(texts, "\n"), words...)
+}
+
+// containsAny says whether a text contains one of the words, which are in lower case.
+func containsAny(text string, words ...string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // malformed says that an answer is a success without its content: it was cut.

@@ -3,7 +3,6 @@ package ghapp
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v66/github"
@@ -25,6 +24,10 @@ func readScope(r solve.Repo) scope { return scope{installation: r.Installation, 
 func writeScope(r solve.Repo) scope {
 	return scope{installation: r.Installation, repo: r.ID, write: true}
 }
+
+// allReposScope reads in all repositories of an installation: a token for each of
+// them would cost as much as what is read there.
+func allReposScope(installation int64) scope { return scope{installation: installation, all: true} }
 
 // options narrow the token. They can only take away from what the App was granted.
 func (s scope) options() *github.InstallationTokenOptions {
@@ -54,32 +57,20 @@ func (s scope) options() *github.InstallationTokenOptions {
 
 // client returns the client of a scope, made on first use.
 func (a *App) client(s scope) *github.Client {
-	if c := a.known(s); c != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.of(s.installation)
+	if c := k.clients[s]; c != nil {
 		return c
 	}
-	tr := ghinstallation.NewFromAppsTransport(a.signer(s.installation), s.installation)
+	if len(k.clients) >= maxClients {
+		clear(k.clients)
+	}
+	tr := ghinstallation.NewFromAppsTransport(a.signer(k.backoff), s.installation)
 	tr.InstallationTokenOptions = s.options()
-	narrow(tr.InstallationTokenOptions.Permissions, a.granted(s.installation))
-	return a.keep(s, a.newClient(tr, fmt.Sprintf("installation: %d", s.installation)))
-}
-
-func (a *App) known(s scope) *github.Client {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.clients[s]
-}
-
-// keep stores a client unless another goroutine was faster, and returns the one stored.
-func (a *App) keep(s scope, c *github.Client) *github.Client {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if first := a.clients[s]; first != nil {
-		return first
-	}
-	if len(a.clients) >= maxClients {
-		clear(a.clients)
-	}
-	a.clients[s] = c
+	narrow(tr.InstallationTokenOptions.Permissions, k.grants)
+	c := a.newClient(tr, fmt.Sprintf("installation: %d", s.installation))
+	k.clients[s] = c
 	return c
 }
 
@@ -87,8 +78,8 @@ func (a *App) keep(s scope, c *github.Client) *github.Client {
 func (a *App) drop(s scope, c *github.Client) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.clients[s] == c {
-		delete(a.clients, s)
+	if k := a.of(s.installation); k.clients[s] == c {
+		delete(k.clients, s)
 	}
 }
 
@@ -108,9 +99,3 @@ func (a *App) do(ctx context.Context, s scope, action string, do request) error 
 func (a *App) in(s scope) caller {
 	return func(ctx context.Context, action string, do request) error { return a.do(ctx, s, action, do) }
 }
-
-func isUnauthorized(err error) bool { return err != nil && statusOf(err) == http.StatusUnauthorized }
-
-// allReposScope reads in all repositories of an installation: a token for each of
-// them would cost as much as what is read there.
-func allReposScope(installation int64) scope { return scope{installation: installation, all: true} }

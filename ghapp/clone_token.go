@@ -84,7 +84,7 @@ func (a *App) revoker(token Secret) func(context.Context) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, a.cfg.Write.Timeout)
 		defer cancel()
-		c := a.newClient(a.limitedTransport(0), "clone token").WithAuthToken(token.Reveal())
+		c := a.newClient(a.limited(a.backoff(0)), "clone token").WithAuthToken(token.Reveal())
 		_, err := c.Apps.RevokeInstallationToken(ctx)
 		if err != nil && statusOf(err) != http.StatusUnauthorized { // 401: dead already
 			return wrap("revoke a clone token", err)

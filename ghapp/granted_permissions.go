@@ -3,6 +3,7 @@ package ghapp
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/google/go-github/v66/github"
@@ -14,7 +15,7 @@ import (
 func (a *App) try(ctx context.Context, s scope, action string, do request) error {
 	c := a.client(s)
 	err := do(ctx, c)
-	if isUnauthorized(err) {
+	if statusOf(err) == http.StatusUnauthorized {
 		a.drop(s, c)
 		c = a.client(s)
 		err = do(ctx, c)
@@ -25,7 +26,7 @@ func (a *App) try(ctx context.Context, s scope, action string, do request) error
 	err = wrap(action, err)
 	if outcomeOf(err) == outcomePermission {
 		a.drop(s, c)
-		a.forgetGrants(s.installation)
+		a.setGrants(s.installation, nil) // the account may grant more
 	}
 	return err
 }
@@ -44,24 +45,14 @@ func (a *App) readGrants(ctx context.Context, installation int64) error {
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.grants[installation] = in.GetPermissions()
+	a.setGrants(installation, in.GetPermissions())
 	return nil
 }
 
-// forgetGrants forgets the grants: the account may have granted more.
-func (a *App) forgetGrants(installation int64) {
+func (a *App) setGrants(installation int64, p *github.InstallationPermissions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.grants, installation)
-}
-
-// granted is what the account granted; nil if GitHub has refused nothing so far.
-func (a *App) granted(installation int64) *github.InstallationPermissions {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.grants[installation]
+	a.of(installation).grants = p
 }
 
 // narrow takes from the wanted permissions those that are not granted.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,6 +104,13 @@ func (b *limitBackoff) noteRemaining(h http.Header) {
 	b.mu.Unlock()
 }
 
+// remaining is how many requests are left; told is false if no answer has said so.
+func (b *limitBackoff) remaining() (left int, told bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left, b.told
+}
+
 // reset notes an answer that was no limit.
 func (b *limitBackoff) reset() {
 	b.mu.Lock()
@@ -146,7 +154,7 @@ type limitTransport struct {
 
 // RoundTrip makes one request.
 func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !t.known(req.URL.Host) {
+	if !slices.ContainsFunc(t.hosts, func(h string) bool { return strings.EqualFold(h, req.URL.Host) }) {
 		closeBody(req.Body)
 		return nil, fmt.Errorf("refuse to send a token to %s", req.URL.Host)
 	}
@@ -176,15 +184,6 @@ func (t *limitTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (t *limitTransport) known(host string) bool {
-	for _, h := range t.hosts {
-		if strings.EqualFold(h, host) {
-			return true
-		}
-	}
-	return false
-}
-
 // isLimit knows the forms of a limit: any 429, and a 403 that says so in a header or a text.
 func isLimit(resp *http.Response, body string) bool {
 	if resp.StatusCode == http.StatusTooManyRequests {
@@ -193,13 +192,7 @@ func isLimit(resp *http.Response, body string) bool {
 	if resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" {
 		return true
 	}
-	body = strings.ToLower(body)
-	for _, words := range []string{"rate limit", "rate-limits", "abuse detection"} {
-		if strings.Contains(body, words) {
-			return true
-		}
-	}
-	return false
+	return containsAny(body, "rate limit", "rate-limits", "abuse detection")
 }
 
 // messageOf takes GitHub's own sentence out of an error answer.

@@ -98,3 +98,11 @@ func (p *rateLimiter) refill(now time.Time) {
 		p.at = now
 	}
 }
+
+// left is how many writes could be made now.
+func (p *rateLimiter) left(now time.Time) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refill(now)
+	return max(0, p.tokens)
+}
