@@ -85,9 +85,8 @@ func (w *Writer) nextDue(ctx context.Context, q *installationQueue, wanted func(
 	if err != nil {
 		return solve.Effect{}, false // the loop of Run logs it
 	}
-	mine := byInstallation(due)[q.installation]
-	if wanted != nil {
-		mine = slices.DeleteFunc(mine, func(e solve.Effect) bool { return !wanted(e) })
-	}
+	mine := slices.DeleteFunc(due, func(e solve.Effect) bool {
+		return e.Repo.Installation != q.installation || wanted != nil && !wanted(e)
+	})
 	return w.nextEffect(ctx, q, mine)
 }

@@ -87,7 +87,7 @@ func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (b
 	return view.Solve.State.Final() || view.Solve.Base.SHA != "" && view.Solve.Branch != "", nil
 }
 
-// settled is when GitHub's lists show what an earlier call of the effect made, if
+// visibleAt is when GitHub's lists show what an earlier call of the effect made, if
 // it made something; the past if there was no such call. A process that stood
 // still may have made its call long after it announced it, but not after the
 // next process began.

@@ -1,17 +1,9 @@
 package ghapp
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
-// retryMemory is what a writer knows of effects between their tries. A restart
-// forgets it, which costs requests and time, never a double.
-type retryMemory struct {
-	mu      sync.Mutex
-	effects map[string]effectMemory // by key
-}
-
+// effectMemory is what a writer knows of an effect between its tries. A restart forgets it,
+// which costs requests and time, never a double.
 type effectMemory struct {
 	failures int
 	// objects are the git objects made so far: a rate slower than a claim would make
@@ -23,31 +15,29 @@ type effectMemory struct {
 	evictions uint64
 }
 
-func newRetryMemory() *retryMemory { return &retryMemory{effects: map[string]effectMemory{}} }
-
-func (m *retryMemory) of(key string) effectMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.effects[key]
+func (w *Writer) remembered(key string) effectMemory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.memory[key]
 }
 
-func (m *retryMemory) update(key string, change func(*effectMemory)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e := m.effects[key]
+func (w *Writer) remember(key string, change func(*effectMemory)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.memory[key]
 	change(&e)
-	m.effects[key] = e
+	w.memory[key] = e
 }
 
 // forget is for an effect that was written or given up.
-func (m *retryMemory) forget(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.effects, key)
+func (w *Writer) forget(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.memory, key)
 }
 
 // waitsForPermission says whether an effect need not be tried yet.
 func (w *Writer) waitsForPermission(key string, installation int64, now time.Time) bool {
-	m := w.memory.of(key)
+	m := w.remembered(key)
 	return now.Before(m.until) && m.evictions == w.app.evicted(installation)
 }

@@ -18,7 +18,7 @@ func (t *writeTry) read(ctx context.Context, action string, do request) error {
 // object makes a git object. Nobody sees it until a branch names it, so making it
 // twice does no harm. name finds an object that an earlier try of the effect made.
 func (t *writeTry) object(ctx context.Context, name, kind string, do func(context.Context, *github.Client) (string, error)) (string, error) {
-	if sha := t.w.memory.of(t.e.Key).objects[name]; sha != "" {
+	if sha := t.w.remembered(t.e.Key).objects[name]; sha != "" {
 		return sha, nil
 	}
 	var sha string
@@ -32,7 +32,7 @@ func (t *writeTry) object(ctx context.Context, name, kind string, do func(contex
 	if sha == "" {
 		return "", malformed(kind)
 	}
-	t.w.memory.update(t.e.Key, func(m *effectMemory) {
+	t.w.remember(t.e.Key, func(m *effectMemory) {
 		if m.objects == nil {
 			m.objects = map[string]string{}
 		}
@@ -80,7 +80,7 @@ func (t *writeTry) limited(ctx context.Context, class class, action string, visi
 		last = earlier(last, sent.Add(cfg.ListLag-2*cfg.Timeout)) // or end after the time that lists may lag
 	}
 	if app.now().After(last) {
-		return &tooLateError{}
+		return errTooLate
 	}
 	t.queue.limiter.count(app.now())
 	// A shutdown does not cut the call off: its outcome would be unknown.
@@ -93,7 +93,10 @@ func (t *writeTry) waitTurn(ctx context.Context, class class, last time.Time) er
 		now := t.w.app.now()
 		at := t.queue.limiter.earliest(now, class)
 		if at.After(last) {
-			return &tooLateError{at: at}
+			if at.After(now) {
+				return &retryLaterError{after: at.Sub(now), reason: errTooLate.Error()}
+			}
+			return errTooLate
 		}
 		if !at.After(now) {
 			return context.Cause(ctx)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// backoff between tries of a write that failed without GitHub naming a time.
+	// Delays between tries of a write that failed without GitHub naming a time.
 	firstRetryDelay   = time.Second
 	longestRetryDelay = 5 * time.Minute
 	// maxTries ends a write that GitHub answers with nothing but failures: five hours.
@@ -49,13 +49,8 @@ type writeTry struct {
 	doubleChecking bool
 }
 
-// tooLateError says that too little is left of the claim for another call.
-type tooLateError struct {
-	// at is when the write rate allows the call; zero if that was not the reason.
-	at time.Time
-}
-
-func (*tooLateError) Error() string { return "the claim ends too soon for another call" }
+// errTooLate says that too little is left of the claim for another call.
+var errTooLate = errors.New("the claim ends too soon for another call")
 
 // permanentError ends an effect: writing it can never succeed. The reason may be shown.
 type permanentError struct{ reason string }
@@ -181,13 +176,13 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 		if t.repeated {
 			t.w.checkLater(t, now)
 		}
-		t.w.memory.forget(t.e.Key)
+		t.w.forget(t.e.Key)
 		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt)
 	}
 	due, reason := t.retryAt(now, err)
 	if due.IsZero() {
 		t.w.log(ctx, t.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
-		t.w.memory.forget(t.e.Key)
+		t.w.forget(t.e.Key)
 		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason)
 	}
 	if t.unknown && !t.called.IsZero() {
@@ -195,7 +190,7 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 	}
 	t.w.log(ctx, t.e).Info().Str(logkey.Reason, reason).Dur(logkey.Duration, due.Sub(now)).Msg("effect will be tried again")
 	if outcomeOf(err) == outcomePermission {
-		t.w.memory.update(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
+		t.w.remember(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
 		due = now // for the store: the permission may come earlier
 	}
 	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due.Sub(now), reason, t.unknown)
@@ -212,10 +207,6 @@ func (t *writeTry) retryAt(now time.Time, err error) (time.Time, string) {
 		return now.Add(again.after), again.reason
 	}
 	reason := Redact(err.Error())
-	var late *tooLateError
-	if errors.As(err, &late) && late.at.After(now) {
-		return late.at, reason
-	}
 	if errors.Is(err, context.Canceled) {
 		return now, reason // this process ends; the next one may begin at once
 	}
@@ -244,7 +235,7 @@ func (t *writeTry) retryAt(now time.Time, err error) (time.Time, string) {
 // delay it further.
 func (t *writeTry) countFailure() int {
 	if t.failures == 0 {
-		t.w.memory.update(t.e.Key, func(m *effectMemory) {
+		t.w.remember(t.e.Key, func(m *effectMemory) {
 			m.failures++
 			t.failures = m.failures
 		})
@@ -252,7 +243,7 @@ func (t *writeTry) countFailure() int {
 	return t.failures
 }
 
-// backoff follows the given failure, counted from 1.
+// retryDelay follows the given failure, counted from 1.
 func retryDelay(failure int) time.Duration {
 	return min(firstRetryDelay<<min(max(failure-1, 0), 20), longestRetryDelay)
 }

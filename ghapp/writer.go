@@ -42,10 +42,9 @@ type Writer struct {
 	node  string
 	began time.Time
 
-	memory *retryMemory
-
 	mu           sync.Mutex
 	queues       map[int64]*installationQueue // by installation
+	memory       map[string]effectMemory      // by the effect's key
 	doubleChecks []doubleCheck                // what was made again
 }
 
@@ -53,7 +52,7 @@ type Writer struct {
 func NewWriter(app *App, store EffectStore, cfg WriteConfig, node string) *Writer {
 	return &Writer{
 		app: app, store: store, cfg: cfg, node: node, began: app.now(),
-		queues: map[int64]*installationQueue{}, memory: newRetryMemory(),
+		queues: map[int64]*installationQueue{}, memory: map[string]effectMemory{},
 	}
 }
 
