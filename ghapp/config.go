@@ -106,9 +106,6 @@ func (c Config) Validate(report func(key, problem string)) {
 			report(u.key, problem)
 		}
 	}
-	if c.App.IntegrationID < 0 {
-		report("app.integration_id", "must be the App's id, a positive number")
-	}
 	for _, v := range []struct{ key, value string }{
 		{"app.webhook_secret_env", c.App.WebhookSecretEnv}, {"app.private_key_env", c.App.PrivateKeyEnv},
 	} {
@@ -116,42 +113,27 @@ func (c Config) Validate(report func(key, problem string)) {
 			report(v.key, "must be the name of an environment variable, not the secret itself")
 		}
 	}
-	c.Write.validate(report)
-	c.Recovery.validate(report)
-}
-
-func (c RecoveryConfig) validate(report func(key, problem string)) {
-	for _, d := range []struct {
-		key   string
-		value time.Duration
-	}{{"heal.every", c.Every}, {"heal.scan_every", c.ScanEvery}} {
-		if d.value != 0 && d.value < time.Second {
-			report(d.key, "must be 0 or at least 1s")
+	w, r := c.Write, c.Recovery
+	tooOften := func(d time.Duration) bool { return d != 0 && d < time.Second }
+	for _, rule := range []struct {
+		broken       bool
+		key, problem string
+	}{
+		{c.App.IntegrationID < 0, "app.integration_id", "must be the App's id, a positive number"},
+		{w.Timeout < time.Millisecond, "write.timeout", "must be at least 1ms"},
+		{w.Interval < 0, "write.interval", "must not be negative"},
+		{w.ProgressEvery < 0, "write.progress_every", "must not be negative"},
+		{w.PerHour < 10 || w.PerHour > 10_000_000, "write.per_hour", "must be 10 to 10000000"},
+		{w.Lease < 2*w.Timeout, "write.lease", "must be at least twice write.timeout: a call must end before its claim does"},
+		{w.ListLag < 3*w.Timeout, "write.settle",
+			"must be at least three times write.timeout: a lost call must have ended and be listed before it is looked up"},
+		{tooOften(r.Every), "heal.every", "must be 0 or at least 1s"},
+		{tooOften(r.ScanEvery), "heal.scan_every", "must be 0 or at least 1s"},
+		{r.Window < time.Minute || r.Window > maxWindow, "heal.window", "must be 1m to 72h: GitHub keeps its delivery log for three days"},
+	} {
+		if rule.broken {
+			report(rule.key, rule.problem)
 		}
-	}
-	if c.Window < time.Minute || c.Window > maxWindow {
-		report("heal.window", "must be 1m to 72h: GitHub keeps its delivery log for three days")
-	}
-}
-
-func (c WriteConfig) validate(report func(key, problem string)) {
-	if c.Timeout < time.Millisecond {
-		report("write.timeout", "must be at least 1ms")
-	}
-	if c.Interval < 0 {
-		report("write.interval", "must not be negative")
-	}
-	if c.ProgressEvery < 0 {
-		report("write.progress_every", "must not be negative")
-	}
-	if c.PerHour < 10 || c.PerHour > 10_000_000 {
-		report("write.per_hour", "must be 10 to 10000000")
-	}
-	if c.Lease < 2*c.Timeout {
-		report("write.lease", "must be at least twice write.timeout: a call must end before its claim does")
-	}
-	if c.ListLag < 3*c.Timeout {
-		report("write.settle", "must be at least three times write.timeout: a lost call must have ended and be listed before it is looked up")
 	}
 }
 
