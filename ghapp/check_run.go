@@ -95,53 +95,27 @@ func (t *writeTry) singleCheck(run checkRun) single[*github.CheckRun] {
 	}
 }
 
-func (t *writeTry) newCheck(ctx context.Context, run checkRun) (*github.CheckRun, error) {
-	repo, c := t.e.Repo, run.content
-	opts := github.CreateCheckRunOptions{
-		Name:        c.Name,
-		HeadSHA:     run.sha,
-		ExternalID:  &run.externalID,
-		Status:      optional(c.Status),
-		Conclusion:  optional(c.Conclusion),
-		StartedAt:   stamp(run.started),
-		CompletedAt: completed(c, run.ended),
-		Output:      output(c),
-		Actions:     buttons(c),
-	}
-	made, err := get(ctx, t.nonIdempotent, "make a check run",
-		func(ctx context.Context, c *github.Client) (*github.CheckRun, *github.Response, error) {
-			made, resp, err := c.Checks.CreateCheckRun(ctx, repo.Owner, repo.Name, opts)
-			return made, resp, complete(err, made.GetID() != 0, "check run")
-		})
+func (t *writeTry) newCheck(ctx context.Context, run checkRun) (made *github.CheckRun, err error) {
+	err = t.nonIdempotent(ctx, "make a check run", func(ctx context.Context, c *github.Client) (err error) {
+		made, err = t.sendCheck(ctx, c, http.MethodPost, "", run)
+		return complete(err, made.GetID() != 0, "check run")
+	})
 	t.made = made.GetID()
 	return made, err
 }
 
-func (t *writeTry) editCheck(ctx context.Context, id int64, run checkRun) (solve.Receipt, error) {
-	repo, c := t.e.Repo, run.content
-	change := checkChange{Actions: buttons(c), UpdateCheckRunOptions: github.UpdateCheckRunOptions{
-		Name:        c.Name,
-		ExternalID:  &run.externalID,
-		Status:      optional(c.Status),
-		Conclusion:  optional(c.Conclusion),
-		CompletedAt: completed(c, run.ended),
-		Output:      output(c),
-	}}
-	var edited github.CheckRun
-	err := t.idempotent(ctx, "edit the check run", func(ctx context.Context, g *github.Client) error {
-		req, err := g.NewRequest(http.MethodPatch, fmt.Sprintf("repos/%s/%s/check-runs/%d", repo.Owner, repo.Name, id), change)
-		if err != nil {
-			return err
-		}
-		_, err = g.Do(ctx, req, &edited)
+func (t *writeTry) editCheck(ctx context.Context, id int64, run checkRun) (receipt solve.Receipt, err error) {
+	run.sha, run.started = "", time.Time{} // neither changes
+	err = t.idempotent(ctx, "edit the check run", func(ctx context.Context, c *github.Client) error {
+		edited, err := t.sendCheck(ctx, c, http.MethodPatch, fmt.Sprintf("/%d", id), run)
+		receipt = checkReceipt(edited)
 		return err
 	})
 	if err != nil {
 		return solve.Receipt{}, err
 	}
-	r := checkReceipt(&edited)
-	r.ID = id
-	return r, nil
+	receipt.ID = id
+	return receipt, nil
 }
 
 // supersededTitle marks a check run that is not the one: its conclusion alone, neutral,

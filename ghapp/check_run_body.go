@@ -1,63 +1,58 @@
 package ghapp
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/go-github/v66/github"
 
-	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// checkChange is an edit of a check run that can take its buttons away: the
-// library's own leaves an empty list out, and GitHub then keeps the old ones.
-type checkChange struct {
-	github.UpdateCheckRunOptions
-	Actions []*github.CheckRunAction `json:"actions"`
+// checkBody is what GitHub is told of a check run. The library's own types leave an empty
+// list of buttons out, and GitHub then keeps the old ones.
+type checkBody struct {
+	Name        string                   `json:"name"`
+	HeadSHA     string                   `json:"head_sha,omitempty"`
+	ExternalID  string                   `json:"external_id"`
+	Status      string                   `json:"status,omitempty"`
+	Conclusion  string                   `json:"conclusion,omitempty"`
+	StartedAt   time.Time                `json:"started_at,omitzero"`
+	CompletedAt time.Time                `json:"completed_at,omitzero"`
+	Output      *github.CheckRunOutput   `json:"output"`
+	Actions     []*github.CheckRunAction `json:"actions"`
 }
 
-// buttons are never nil: an empty list takes the old ones away.
-func buttons(c report.Check) []*github.CheckRunAction {
-	out := []*github.CheckRunAction{}
-	for _, b := range c.Actions {
-		out = append(out, &github.CheckRunAction{Label: b.Label, Description: b.Description, Identifier: b.Identifier})
+// sendCheck makes a check run with POST, or edits one with PATCH.
+func (t *writeTry) sendCheck(ctx context.Context, c *github.Client, method, path string, run checkRun) (*github.CheckRun, error) {
+	body := checkBody{
+		Name: run.content.Name, HeadSHA: run.sha, ExternalID: run.externalID,
+		Status: run.content.Status, Conclusion: run.content.Conclusion,
+		StartedAt: wholeSecond(run.started),
+		Output:    &github.CheckRunOutput{Title: &run.content.Title, Summary: &run.content.Summary},
+		Actions:   []*github.CheckRunAction{},
 	}
-	return out
+	if run.content.Text != "" {
+		body.Output.Text = &run.content.Text
+	}
+	if run.content.Status == "completed" {
+		body.CompletedAt = wholeSecond(run.ended)
+	}
+	for _, b := range run.content.Actions {
+		body.Actions = append(body.Actions, &github.CheckRunAction{Label: b.Label, Description: b.Description, Identifier: b.Identifier})
+	}
+	req, err := c.NewRequest(method, fmt.Sprintf("repos/%s/%s/check-runs%s", t.e.Repo.Owner, t.e.Repo.Name, path), body)
+	if err != nil {
+		return nil, err
+	}
+	sent := &github.CheckRun{}
+	_, err = c.Do(ctx, req, sent)
+	return sent, err
 }
+
+func wholeSecond(at time.Time) time.Time { return at.UTC().Truncate(time.Second) }
 
 func checkReceipt(c *github.CheckRun) solve.Receipt {
 	return solve.Receipt{ID: c.GetID(), SHA: c.GetHeadSHA(), URL: c.GetHTMLURL()}
-}
-
-// output cuts the texts to GitHub's limits, which are bytes whatever its documentation says.
-func output(c report.Check) *github.CheckRunOutput {
-	out := &github.CheckRunOutput{
-		Title:   github.String(report.CutMarkdown(c.Title, report.MaxTitle, "")),
-		Summary: github.String(report.CutMarkdown(c.Summary, report.MaxCheck, cutNote)),
-	}
-	if c.Text != "" {
-		out.Text = github.String(report.CutMarkdown(c.Text, report.MaxCheck, cutNote))
-	}
-	return out
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func stamp(at time.Time) *github.Timestamp {
-	if at.IsZero() {
-		return nil
-	}
-	return &github.Timestamp{Time: at.UTC().Truncate(time.Second)}
-}
-
-func completed(c report.Check, at time.Time) *github.Timestamp {
-	if c.Status != "completed" {
-		return nil
-	}
-	return stamp(at)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -95,7 +96,7 @@ func (t *writeTry) championBelow(ctx context.Context, sha string) (string, error
 // refreshPull replaces our own text; one without our marker is somebody else's. The
 // champion is on the branch already, so a refusal is only logged.
 func (t *writeTry) refreshPull(ctx context.Context, pull *github.PullRequest) error {
-	body := t.pullBody()
+	body := report.PullBody(t.view)
 	if _, _, ours := solve.FindMarker(pull.GetBody()); !ours || pull.GetBody() == body {
 		return nil
 	}

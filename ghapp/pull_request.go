@@ -79,18 +79,12 @@ func (t *writeTry) findPull(ctx context.Context) (*github.PullRequest, error) {
 	return list[0], nil
 }
 
-// pullBody is the pull request's text as it is to be, with its marker.
-func (t *writeTry) pullBody() string {
-	body := report.CutMarkdown(report.PullBody(t.view), report.MaxBody, cutNote)
-	return markOf(string(t.e.Solve), t.e.Kind).on(body)
-}
-
 // openPull opens the pull request. GitHub allows one open pull request per
 // branch; its refusal of a second leads to the first.
 func (t *writeTry) openPull(ctx context.Context) (*github.PullRequest, error) {
 	s, repo := t.view.Solve, t.e.Repo
-	body := t.pullBody()
-	title := report.CutMarkdown(report.PullTitle(t.view), report.MaxTitle, "")
+	body := report.PullBody(t.view)
+	title := report.PullTitle(t.view)
 	made, err := get(ctx, t.nonIdempotent, "open the pull request",
 		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
 			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
