@@ -50,7 +50,8 @@ func noting() command.Program {
 // one ends the run as if nothing had been.
 func TestOwnerDiesAtEveryStep(t *testing.T) {
 	t.Parallel()
-	hanging := script("call; echo on; echo 1 >work.txt; exec sleep 300") // it may be ended as soon as the file is there
+	// It is ended at the first look after its call: by then its output must have left the pipe, and the edit be made.
+	hanging := script("echo on; until [ -s /workspace/agent/output.log ]; do sleep 0.02; done; echo 1 >work.txt; call; exec sleep 300")
 	for name, c := range map[string]struct {
 		program command.Program
 		change  func(*agent.Job)
