@@ -35,7 +35,7 @@ func (r *run) run(ctx context.Context) agent.Result {
 	if err != nil {
 		return r.failed(ctx, fmt.Errorf("listen for the agent: %w", err))
 	}
-	endpoint := swerex.New(r.rec.Job.Sandbox, r.secret, swerex.Options{Paths: replacedPaths()})
+	endpoint := swerex.New(r.rec.Job.Sandbox, r.secret)
 	web := &http.Server{Handler: endpoint, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {

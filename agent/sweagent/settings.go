@@ -15,19 +15,6 @@ import (
 // tokenEnv is the variable with the run's token.
 const tokenEnv = "YUDAI_RUN_TOKEN"
 
-// home is where the sandbox keeps what SWE-agent takes for granted in /root.
-const home = agent.RunDir + "/root"
-
-// replacedPaths are the paths in /root that SWE-agent and its tools have built in, and where
-// they are here: commands of a sandbox are nobody's root.
-func replacedPaths() map[string]string {
-	out := make(map[string]string)
-	for _, name := range []string{"tools", "state.json", "model.patch", "test.patch", ".swe-agent-env"} {
-		out["/root/"+name] = home + "/" + name
-	}
-	return out
-}
-
 // object is a part of a configuration file.
 type object = map[string]any
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yudai-dev/yudai/agent/swerex"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/test/localtest"
 	"github.com/yudai-dev/yudai/test/require"
@@ -50,7 +49,7 @@ func TestClient(t *testing.T) {
 			lines[i] = name + ": " + d + "\n"
 		}
 	}
-	s, address := serve(t, localtest.Open(t, sandbox.Spec{Name: "rex", Launch: true}), swerex.Options{})
+	s, address := serve(t, localtest.Open(t, sandbox.Spec{Name: "rex", Launch: true}))
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ func TestMain(m *testing.M) {
 const token = "run-token"
 
 // serve starts an endpoint in front of a machine.
-func serve(t *testing.T, box sandbox.Sandbox, o swerex.Options) (*swerex.Server, string) {
+func serve(t *testing.T, box sandbox.Sandbox) (*swerex.Server, string) {
 	t.Helper()
-	s := swerex.New(box, token, o)
+	s := swerex.New(box, token)
 	web := httptest.NewServer(s)
 	t.Cleanup(func() {
 		if err := s.Close(context.Background()); err != nil {

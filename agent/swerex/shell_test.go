@@ -14,12 +14,14 @@ import (
 	"github.com/yudai-dev/yudai/test/require"
 )
 
+var interrupt = object{"action_type": "bash_interrupt", "timeout": 0.2, "n_retry": 3}
+
 // started is an endpoint with a session, and the directory of its machine.
-func started(t *testing.T, o swerex.Options) (url string, place func(string) string) {
+func started(t *testing.T) (url string, place func(string) string) {
 	t.Helper()
 	require.Daily(t)
 	m := agenttest.Machine(t)
-	_, url = serve(t, m, o)
+	_, url = serve(t, m)
 	if _, class, message := post(t, url+"/create_session", object{}); class != "" {
 		t.Fatal(class, message)
 	}
@@ -28,7 +30,7 @@ func started(t *testing.T, o swerex.Options) (url string, place func(string) str
 
 func TestShellKeepsItsState(t *testing.T) {
 	t.Parallel()
-	url, place := started(t, swerex.Options{})
+	url, place := started(t)
 	inShell(t, url, "mkdir -p d; cd d; x=1; sleep 300 & job=$!; set -- a 'b c'; trap 'touch ../trapped' USR1; exec 7>../seven", nil)
 	out, _, _ := inShell(t, url, `pwd | grep -o 'repo/d$'; echo "$x $2 $#"; kill -0 $! && [ $! = $job ] && echo alive; kill -USR1 $$; echo seen >&7`, nil)
 	if out["output"] != "repo/d\n1 b c 2\nalive\n" || out["exit_code"] != 0.0 {
@@ -45,7 +47,7 @@ func TestShellKeepsItsState(t *testing.T) {
 // All of it comes, in however many pieces it is printed.
 func TestOutputInPieces(t *testing.T) {
 	t.Parallel()
-	url, _ := started(t, swerex.Options{})
+	url, _ := started(t)
 	out, _, _ := inShell(t, url, "for i in {1..300}; do echo $i; read -t 0.0001 <> <(:); done; seq 300000", nil)
 	text := out["output"].(string)
 	if n := strings.Count(text, "\n"); n != 300300 || !strings.HasSuffix(text, "\n300000\n") {
@@ -56,7 +58,11 @@ func TestOutputInPieces(t *testing.T) {
 // What a command prints beyond the limit is dropped, and does not fill the disk.
 func TestOutputLimit(t *testing.T) {
 	t.Parallel()
-	url, place := started(t, swerex.Options{Output: 10000})
+	require.Daily(t)
+	m := agenttest.Machine(t)
+	s, url := serve(t, m)
+	swerex.LimitOutput(s, 10000)
+	post(t, url+"/create_session", object{})
 	out, _, _ := inShell(t, url, "yes 0123456 | head -n 100000; echo end", nil)
 	text := out["output"].(string)
 	if len(text) > 10100 || !strings.HasPrefix(text, "0123456\n") || !strings.Contains(text, "longer than 10000 bytes") || strings.Contains(text, "end") {
@@ -65,10 +71,10 @@ func TestOutputLimit(t *testing.T) {
 	if _, class, _ := inShell(t, url, "yes", object{"timeout": 0.5}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
-	if info, err := os.Stat(place("/workspace/agent/rex/s1/2.out")); err != nil || info.Size() > 10<<10 {
+	if info, err := os.Stat(m.Host("/workspace/agent/rex/s1/2.out")); err != nil || info.Size() > 10<<10 {
 		t.Errorf("%v %v", info, err)
 	}
-	out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"})
+	out, class, _ := post(t, url+"/run_in_session", interrupt)
 	if class != "" || !strings.HasPrefix(out["output"].(string), "y\ny\n") {
 		t.Errorf("%s %.20v", class, out)
 	}
@@ -80,9 +86,9 @@ func TestOutputLimit(t *testing.T) {
 // A shell that ends by its command's doing says so, and another can begin.
 func TestShellEnds(t *testing.T) {
 	t.Parallel()
-	url, _ := started(t, swerex.Options{})
+	url, _ := started(t)
 	for range 2 {
-		if _, class, message := inShell(t, url, "echo before; exit 3", nil); class != "pexpect.exceptions.EOF" || !strings.Contains(message, "exit code 3") {
+		if _, class, message := inShell(t, url, "echo before; exit 3", nil); class != "swerex.exceptions.SwerexException" || !strings.Contains(message, "exit code 3") {
 			t.Errorf("%s %s", class, message)
 		}
 	}
@@ -98,20 +104,20 @@ func TestShellEnds(t *testing.T) {
 // An interrupt that comes while a command is waited for ends it for both.
 func TestInterruptWhileWaiting(t *testing.T) {
 	t.Parallel()
-	url, place := started(t, swerex.Options{})
+	url, place := started(t)
 	done := make(chan object)
 	go func() {
 		out, _, _ := inShell(t, url, "touch begun; sleep 300; echo not this", object{"timeout": nil})
 		done <- out
 	}()
 	await(t, place("/workspace/repo/begun"))
-	if out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"}); class != "" || out["exit_code"] != 0.0 {
+	if out, class, _ := post(t, url+"/run_in_session", interrupt); class != "" || out["exit_code"] != 0.0 {
 		t.Error(class, out)
 	}
 	if out := <-done; out["exit_code"] != 130.0 || out["output"] != "" {
 		t.Error(out)
 	}
-	if out, class, _ := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt"}); class != "" || out["output"] != "" {
+	if out, class, _ := post(t, url+"/run_in_session", interrupt); class != "" || out["output"] != "" {
 		t.Errorf("a free shell: %s %v", class, out)
 	}
 }
@@ -119,7 +125,7 @@ func TestInterruptWhileWaiting(t *testing.T) {
 // SWE-agent starts no interactive programs: a client that does is told that there are none.
 func TestInteractiveIsRefused(t *testing.T) {
 	t.Parallel()
-	url, _ := started(t, swerex.Options{})
+	url, _ := started(t)
 	for _, more := range []object{{"is_interactive_command": true}, {"is_interactive_quit": true}, {"expect": []string{">>> "}}} {
 		if _, class, message := inShell(t, url, "python3", more); class != "swerex.exceptions.SwerexException" || !strings.Contains(message, "no interactive commands") {
 			t.Errorf("%v: %s %s", more, class, message)
@@ -130,7 +136,7 @@ func TestInteractiveIsRefused(t *testing.T) {
 // A command that still runs is waited for before the next begins.
 func TestCommandAfterATimeout(t *testing.T) {
 	t.Parallel()
-	url, _ := started(t, swerex.Options{})
+	url, _ := started(t)
 	if _, class, _ := inShell(t, url, "sleep 0.6; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
@@ -145,12 +151,11 @@ func TestCommandAfterATimeout(t *testing.T) {
 // Paths that clients have built in are replaced where they are paths, and nowhere else.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	real := t.TempDir()
-	url, _ := started(t, swerex.Options{Paths: map[string]string{"/root/tools": real + "/tools", "/root/state.json": real + "/state.json"}})
+	url, _ := started(t)
 	script := []byte("#!/bin/sh\necho state >/root/state.json\necho /root/toolsmith /x/root/tools /root/tools. $0\n")
 	upload(t, url, "/root/tools/say", "false", script)
 	out, class, message := post(t, url+"/execute", object{"command": "chmod +x /root/tools/say; /root/tools/say; cat '/root/state.json'", "shell": true})
-	if class != "" || out["stdout"] != "/root/toolsmith /x/root/tools /root/tools. "+real+"/tools/say\nstate\n" {
+	if class != "" || out["stdout"] != "/root/toolsmith /x/root/tools /root/tools. /workspace/agent/root/tools/say\nstate\n" {
 		t.Errorf("%s %s %v", class, message, out)
 	}
 	if out, class, _ = post(t, url+"/read_file", object{"path": "/root/state.json"}); class != "" || out["content"] != "state\n" {
@@ -162,52 +167,37 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// An archive stays below its directory, whatever its names, and within its limits.
-func TestHostileArchive(t *testing.T) {
+func TestUploadedArchive(t *testing.T) {
 	t.Parallel()
-	url, place := started(t, swerex.Options{Body: 1 << 20})
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for _, name := range []string{"../up", "/abs", "a/../../b", `..\c`, "dir/", "dir/f", "."} {
-		f, err := w.Create(name)
-		if err != nil {
-			t.Fatal(err)
+	url, _ := started(t)
+	archive := func(names ...string) []byte {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for _, name := range names {
+			f, err := w.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Write([]byte("in " + name))
 		}
-		f.Write([]byte(name))
+		w.Close()
+		return b.Bytes()
 	}
-	w.Close()
-	upload(t, url, "/workspace/keep/box", "true", b.Bytes())
-	out, _, _ := post(t, url+"/execute", object{"command": "find . -type f | sort", "shell": true, "cwd": place("/workspace/keep")})
-	if out["stdout"] != "./box/abs\n./box/b\n./box/c\n./box/dir/f\n./box/up\n" {
+	if class := upload(t, url, "/workspace/keep/box", "true", archive("dir/sub/", "dir/f", "g")); class != "" {
+		t.Error(class)
+	}
+	out, _, _ := post(t, url+"/execute", object{"command": "find . | sort; cat dir/f", "shell": true, "cwd": "/workspace/keep/box"})
+	if out["stdout"] != ".\n./dir\n./dir/f\n./dir/sub\n./g\nin dir/f" {
 		t.Errorf("%q", out["stdout"])
 	}
-	for want, data := range map[string][]byte{"zipfile.BadZipFile": []byte("no zip"), "builtins.OSError": bomb(t)} {
-		if class := upload(t, url, "/workspace/keep/bad", "true", data); class != want {
-			t.Errorf("%s instead of %s", class, want)
+	for _, data := range [][]byte{[]byte("no zip"), archive("../up")} {
+		if class := upload(t, url, "/workspace/keep/bad", "true", data); class != "swerex.exceptions.SwerexException" {
+			t.Error(class)
 		}
 	}
-	if status := uploadStatus(t, url, map[string]string{"file": "x"}); status != 422 {
+	if status, _ := form(t, url, map[string]string{"target_path": "/tmp/x"}); status != 422 {
 		t.Error(status)
 	}
-	if status := uploadStatus(t, url, map[string]string{"file": "x", "target_path": "/tmp/x", "unzip": "perhaps"}); status != 422 {
-		t.Error(status)
-	}
-}
-
-// bomb is a small archive of something large.
-func bomb(t *testing.T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	f, err := w.Create("zeros")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		f.Write(make([]byte, 1<<20))
-	}
-	w.Close()
-	return b.Bytes()
 }
 
 // upload returns the class of the exception, "" if there is none.
@@ -220,12 +210,6 @@ func upload(t *testing.T, url, target, unzip string, data []byte) string {
 	e, _ := out["swerexception"].(object)
 	class, _ := e["class_path"].(string)
 	return class
-}
-
-func uploadStatus(t *testing.T, url string, fields map[string]string) int {
-	t.Helper()
-	status, _ := form(t, url, fields)
-	return status
 }
 
 func form(t *testing.T, url string, fields map[string]string) (int, object) {

@@ -195,7 +195,7 @@ func (m *Machine) Get(ctx context.Context, path string) (io.ReadCloser, error) {
 	}
 	info, err := os.Lstat(from)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrInvalid
+		err = sandbox.ErrPath
 	}
 	var data []byte
 	if err == nil {

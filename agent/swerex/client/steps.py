@@ -10,8 +10,6 @@ import json
 import logging
 import pathlib
 import sys
-import urllib.error
-import urllib.request
 
 from swerex.deployment.remote import RemoteDeployment
 from swerex.exceptions import CommandTimeoutError
@@ -38,8 +36,8 @@ def show(name, what):
     sys.stderr.write(f"{name}: {text}\n")
 
 
-async def step(name, awaitable, message=True, keep=None):
-    """Prints a result or an exception; keep names the fields that are shown."""
+async def step(name, awaitable, keep=None):
+    """Prints a result or the classes of an exception; keep names the fields that are shown."""
     try:
         got = (await awaitable).model_dump()
         if keep is not None:
@@ -47,7 +45,7 @@ async def step(name, awaitable, message=True, keep=None):
         show(name, got)
     except Exception as error:
         classes = [c.__module__ + "." + c.__name__ for c in type(error).__mro__[:3]]
-        show(name, {"raised": classes, "message": str(error) if message else ""})
+        show(name, {"raised": classes})
 
 
 class Steps:
@@ -63,43 +61,30 @@ class Steps:
 
     async def executes(self):
         await step("execute shell", self.execute("echo 'hello world'", shell=True))
-        await step("execute argv", self.execute(["echo", "-n", "a  b"]))
         await step("execute leading space", self.execute("echo '\n \nhello'", shell=True))
-        await step("execute no final newline", self.execute(["echo", "-n", "\nhello"]))
+        await step("execute no final newline", self.execute("printf '\\nhello'", shell=True))
         await step("execute exit code", self.execute("echo out; echo err >&2; exit 3", shell=True))
-        await step("execute merged", self.execute("echo out; echo err >&2; echo out", shell=True, merge_output_streams=True))
         await step("execute check", self.execute("echo it\\'s out; echo err >&2; exit 3", shell=True, check=True))
-        await step("execute check with a message", self.execute(["sh", "-c", "exit 4"], check=True, error_msg="No luck"))
-        await step("execute timeout", self.execute(["sleep", "10"], timeout=0.3))
-        await step("execute after timeout", self.execute(["echo", "ok"]))
+        await step("execute check with a message", self.execute("exit 4", shell=True, check=True, error_msg="No luck"))
+        await step("execute timeout", self.execute("sleep 10", shell=True, timeout=0.3))
+        await step("execute after timeout", self.execute("echo ok", shell=True))
         await step("execute empty", self.execute("", shell=True, check=True))
         await step("execute newline", self.execute("\n", shell=True, check=True))
-        await step("execute reads no input", self.execute(["cat"]))
-        await step("execute unknown program", self.execute(["no-such-program", "x"]))
-        await step("execute text without shell", self.execute("echo hello"))
+        await step("execute reads no input", self.execute("cat", shell=True))
         await step("execute cwd", self.execute("pwd", shell=True, cwd=THERE))
-        await step("execute cwd missing", self.execute("pwd", shell=True, cwd=THERE + "/none"))
-        await step("execute env", self.execute("echo $A; env | grep -c -v -e ^A= -e ^PATH= -e ^PWD= -e ^SHLVL= -e ^_=", shell=True, env={"A": "b c", "PATH": "/usr/bin:/bin"}))
+        await step("execute env", self.execute("echo $A", shell=True, env={"A": "b c", "PATH": "/usr/bin:/bin"}))
         await step("execute bytes", self.execute("printf 'a\\377b\\303\\244'", shell=True))
         await step("execute which", self.execute("which sh >/dev/null", shell=True, check=True, env={"PATH": "/usr/bin:/bin"}))
-        await step("execute list in a shell", self.execute(["echo $0-$1", "zero", "one"], shell=True))
 
     async def files(self):
         path = THERE + "/a/b/file.txt"
         await step("write", self.rt.write_file(WriteFileRequest(path=path, content="täst\n")))
         await step("read", self.rt.read_file(ReadFileRequest(path=path)))
         await step("read missing", self.rt.read_file(ReadFileRequest(path=THERE + "/none.txt")))
-        await step("read missing relative", self.rt.read_file(ReadFileRequest(path="non_existent.txt")))
-        await step("read directory", self.rt.read_file(ReadFileRequest(path=THERE)))
-        await step("write directory", self.rt.write_file(WriteFileRequest(path=THERE + "/a", content="x")))
         await step("overwrite", self.rt.write_file(WriteFileRequest(path=path, content="")))
         await step("read empty", self.rt.read_file(ReadFileRequest(path=path)))
         await self.execute(f"printf 'a\\r\\nb\\rc\\377d' >{THERE}/odd", shell=True)
         await step("read line ends", self.rt.read_file(ReadFileRequest(path=THERE + "/odd", encoding="utf-8", errors="backslashreplace")))
-        await step("read replaced", self.rt.read_file(ReadFileRequest(path=THERE + "/odd", errors="replace")))
-        await step("read ignored", self.rt.read_file(ReadFileRequest(path=THERE + "/odd", errors="ignore")))
-        await step("read latin", self.rt.read_file(ReadFileRequest(path=THERE + "/odd", encoding="latin-1")))
-        await step("read unknown encoding", self.rt.read_file(ReadFileRequest(path=THERE + "/odd", encoding="klingon")))
         text = "0123456789abcde\n" * (64 * 1024)
         await self.rt.write_file(WriteFileRequest(path=THERE + "/large", content=text))
         got = (await self.rt.read_file(ReadFileRequest(path=THERE + "/large"))).content
@@ -199,14 +184,6 @@ class Steps:
             show("deaf command", type(error).__name__)
 
 
-def status(path, headers, method="GET"):
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}{path}", headers=headers, method=method, data=b"{}" if method == "POST" else None)
-    try:
-        return urllib.request.urlopen(request).status
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
 async def alive(deployment):
     for _ in range(100):
         if (await deployment.is_alive()).is_alive:
@@ -226,8 +203,6 @@ async def main():
     show("wrong token", {"alive": (await wrong.is_alive()).is_alive})
     dead = RemoteRuntime(host="http://127.0.0.1", port=9, auth_token=TOKEN)
     show("nobody there", {"alive": (await dead.is_alive()).is_alive})
-    key = {"X-API-Key": TOKEN}
-    show("statuses", [status("/", key), status("/none", key), status("/execute", key), status("/execute", key, "POST"), status("/", {"X-API-Key": "wrong"})])
     await deployment.stop()
     show("end", "every step passed")
 
