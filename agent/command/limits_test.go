@@ -86,12 +86,11 @@ func TestCollectedToTheEnd(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	p := script("true")
-	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at string) ([]byte, string, error) {
-		n, _ := strconv.Atoi(at)
-		if n == 5 {
+	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at int) ([]agent.Message, int, error) {
+		if at == 5 {
 			return nil, at, nil
 		}
-		return fmt.Appendf(nil, `{"role":"assistant","content":"%d"}`+"\n", n), strconv.Itoa(n + 1), nil
+		return []agent.Message{{Role: agent.RoleAssistant, Content: strconv.Itoa(at)}}, at + 1, nil
 	}
 	w.want(w.run(p, nil), agent.ExitSubmitted)
 	if got := w.roles(); got != "start 0 1 2 3 4 exit" {

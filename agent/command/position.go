@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,10 +14,10 @@ const keyPosition = "place"
 // position is how far a transcript has come. Each line carries the one after it, so that
 // the transcript and what is known of it can never differ.
 type position struct {
-	// At is what Program.Collect was last asked for, and Lines how many of the lines it
+	// At is what Program.Collect was last asked for, and Lines how many of the messages it
 	// then returned are stored: a batch may have been torn in the middle.
-	At    string `json:"at,omitempty"`
-	Lines int    `json:"lines,omitempty"`
+	At    int `json:"at,omitempty,string"`
+	Lines int `json:"lines,omitempty"`
 	// Output is how many bytes of the program's output are stored.
 	Output int64  `json:"output,omitempty"`
 	Edits  int    `json:"edits,omitempty"`
@@ -45,85 +44,41 @@ func (r *run) restore(messages []agent.Message) {
 // write stores messages of ours, each with the position after it.
 func (r *run) write(ctx context.Context, messages ...agent.Message) error {
 	for i := range messages {
-		if messages[i].Extra == nil {
-			messages[i].Extra = map[string]any{}
-		}
-		r.position.Edits, r.position.Tree = r.rec.Progress.Edits, r.rec.Tree
-		messages[i].Extra[keyPosition] = r.position
+		r.mark(&messages[i])
 	}
 	return r.rec.Append(ctx, messages...)
 }
 
-// collect stores what the program's own files tell, each line once.
+// mark adds the position to a message.
+func (r *run) mark(m *agent.Message) {
+	if m.Extra == nil {
+		m.Extra = map[string]any{}
+	}
+	r.position.Edits, r.position.Tree = r.rec.Progress.Edits, r.rec.Tree
+	m.Extra[keyPosition] = r.position
+}
+
+// collect stores what the program's own files tell, each message once.
 func (r *run) collect(ctx context.Context) error {
-	lines, next, err := r.agent.program.Collect(ctx, r.rec.Job.Sandbox, r.position.At)
+	messages, next, err := r.agent.program.Collect(ctx, r.rec.Job.Sandbox, r.position.At)
 	if err != nil {
 		return fmt.Errorf("collect what %s did: %w", r.agent.program.Name, err)
 	}
-	r.position.Edits, r.position.Tree = r.rec.Progress.Edits, r.rec.Tree
-	was := r.position
-	var out bytes.Buffer
-	n := 0
-	for line := range bytes.Lines(lines) {
-		if n++; n > was.Lines {
-			r.position.Lines = n
-			r.appendLine(&out, line)
-		}
-	}
-	if n < was.Lines { // less than there was: it is being written anew, or comes in pieces now
-		if next != was.At {
-			r.position.At, r.position.Lines = next, was.Lines-n
+	stored := r.position.Lines
+	if len(messages) < stored { // less than there was: it is being written anew, or comes in pieces now
+		if next != r.position.At {
+			r.position.At, r.position.Lines = next, stored-len(messages)
 		}
 		return nil
 	}
-	after := was
-	after.At, after.Lines = next, 0
-	if out.Len() == 0 {
-		r.position = after
+	for i := stored; i < len(messages)-1; i++ {
+		r.position.Lines = i + 1
+		r.mark(&messages[i])
+	}
+	r.position.At, r.position.Lines = next, 0
+	if len(messages) == stored {
 		return nil
 	}
-	// The last line says that the batch is whole.
-	all := out.Bytes()
-	cut := bytes.LastIndexByte(all[:len(all)-1], '\n') + 1
-	last := bytes.Clone(all[cut:])
-	out.Truncate(cut)
-	r.position = after
-	r.appendLine(&out, last)
-	return r.rec.Save(ctx, out.Bytes())
-}
-
-// appendLine adds a line with the position after it. What is no message is left out.
-func (r *run) appendLine(out *bytes.Buffer, line []byte) {
-	var m map[string]json.RawMessage
-	extra := map[string]json.RawMessage{}
-	if json.Unmarshal(line, &m) != nil || m["role"] == nil {
-		return
-	}
-	if m["extra"] != nil && json.Unmarshal(m["extra"], &extra) != nil {
-		return
-	}
-	if extra == nil { // it said null
-		extra = map[string]json.RawMessage{}
-	}
-	at, err := json.Marshal(r.position)
-	if err != nil {
-		return
-	}
-	extra[keyPosition] = at
-	if m["extra"], err = encode(extra); err != nil {
-		return
-	}
-	if whole, err := encode(m); err == nil {
-		out.Write(whole)
-		out.WriteByte('\n')
-	}
-}
-
-// encode is JSON without the escapes of HTML.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
+	r.mark(&messages[len(messages)-1]) // says that the batch is whole
+	return r.rec.Append(ctx, messages[stored:]...)
 }

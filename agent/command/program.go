@@ -24,12 +24,11 @@ type Program struct {
 	Install agent.Installation
 	// Prepare returns what is started, and the files it needs.
 	Prepare func(t Task) (Start, error)
-	// Collect turns what the program wrote since into transcript lines (JSON lines of
-	// agent.Message, complete lines only). It is called about once a second, and at the end
-	// until it returns the at that it got; at is what it returned before, "" at first and
-	// kept across restarts. It may return a part of what there is. nil keeps the program's
-	// output.
-	Collect func(ctx context.Context, box sandbox.Sandbox, at string) (lines []byte, next string, err error)
+	// Collect turns what the program wrote since into messages. It is called about once a
+	// second, and at the end until it returns the at that it got; at is what it returned
+	// before, 0 at first, and kept across restarts. It may return a part of what there is.
+	// nil keeps the program's output.
+	Collect func(ctx context.Context, box sandbox.Sandbox, at int) (messages []agent.Message, next int, err error)
 	// Ended reads how the program ended; nil judges by the exit code alone. It is also
 	// asked after a program that was stopped (ExitCode -1): then only its Trajectory counts.
 	Ended func(ctx context.Context, box sandbox.Sandbox, e End) Outcome

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +25,7 @@ const counted = "step 1\nstep 2\nstep 3\n"
 // noting has messages of its own.
 func noting() command.Program {
 	p := script(`for i in 1 2 3 4; do call; echo '{"role":"assistant","content":"m'$i'"}' >>/workspace/agent/notes; echo $i >>work.txt; sleep 0.03; done`)
-	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at string) ([]byte, string, error) {
+	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at int) ([]agent.Message, int, error) {
 		f, err := m.Get(ctx, "/workspace/agent/notes")
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, at, nil
@@ -39,9 +38,9 @@ func noting() command.Program {
 		if err != nil {
 			return nil, at, err
 		}
-		from, _ := strconv.Atoi(at)
 		to := bytes.LastIndexByte(all, '\n') + 1
-		return all[from:to], strconv.Itoa(to), nil
+		messages, _ := agent.ReadTranscript(all[at:to])
+		return messages, to, nil
 	}
 	return p
 }
@@ -105,12 +104,12 @@ func TestTornBatch(t *testing.T) {
 	t.Parallel()
 	p := noting()
 	collect := p.Collect
-	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at string) ([]byte, string, error) {
-		lines, next, err := collect(ctx, m, at)
-		if len(lines) < 144 { // all at once, or nothing
+	p.Collect = func(ctx context.Context, m sandbox.Sandbox, at int) ([]agent.Message, int, error) {
+		messages, next, err := collect(ctx, m, at)
+		if len(messages) < 4 { // all at once, or nothing
 			return nil, at, err
 		}
-		return append([]byte("no message\n"), lines...), next, err
+		return messages, next, err
 	}
 	w := setup(t)
 	w.want(w.run(p, nil), agent.ExitSubmitted)
@@ -133,14 +132,13 @@ func TestTornBatchInPieces(t *testing.T) {
 	const all = 5
 	most := all
 	p := script("true")
-	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at string) ([]byte, string, error) {
-		from, _ := strconv.Atoi(at)
-		to := min(from+most, all)
-		var lines []byte
-		for n := from; n < to; n++ {
-			lines = fmt.Appendf(lines, `{"role":"assistant","content":"m%d"}`+"\n", n)
+	p.Collect = func(_ context.Context, _ sandbox.Sandbox, at int) ([]agent.Message, int, error) {
+		to := min(at+most, all)
+		var messages []agent.Message
+		for n := at; n < to; n++ {
+			messages = append(messages, agent.Message{Role: agent.RoleAssistant, Content: fmt.Sprintf("m%d", n)})
 		}
-		return lines, strconv.Itoa(to), nil
+		return messages, to, nil
 	}
 	w := setup(t)
 	w.want(w.run(p, nil), agent.ExitSubmitted)

@@ -1,14 +1,12 @@
 package miniswe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -55,35 +53,23 @@ func read(ctx context.Context, box sandbox.Sandbox) (*file, []byte, error) {
 	return f, data, nil
 }
 
-// collect turns messages into lines; at is how many were taken before.
-func collect(ctx context.Context, box sandbox.Sandbox, at string) ([]byte, string, error) {
+// collect returns the messages after the first taken ones.
+func collect(ctx context.Context, box sandbox.Sandbox, taken int) ([]agent.Message, int, error) {
 	f, _, err := read(ctx, box)
 	if err != nil || f == nil {
-		return nil, at, err
+		return nil, taken, err
 	}
-	taken := 0
-	if at != "" {
-		if taken, err = strconv.Atoi(at); err != nil {
-			return nil, at, fmt.Errorf("read place in trajectory: %w", err)
-		}
-	}
-	var lines bytes.Buffer
-	enc := json.NewEncoder(&lines)
-	enc.SetEscapeHTML(false)
+	var out []agent.Message
 	for ; taken < len(f.Messages); taken++ {
 		var t turn
 		if json.Unmarshal(f.Messages[taken], &t) != nil {
 			continue
 		}
-		line, ok := t.message()
-		if !ok {
-			continue
-		}
-		if err := enc.Encode(line); err != nil {
-			return nil, at, fmt.Errorf("encode message: %w", err)
+		if m, ok := t.message(); ok {
+			out = append(out, m)
 		}
 	}
-	return lines.Bytes(), strconv.Itoa(taken), nil
+	return out, taken, nil
 }
 
 // turn is a message of the file: a provider's own, of chat completions or of responses.

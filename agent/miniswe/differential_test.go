@@ -1,11 +1,11 @@
 package miniswe_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,13 +153,21 @@ func (k take) compare(t *testing.T, native []byte, m *hostmachine.Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, at, err := miniswe.Program().Collect(t.Context(), k.machine, "")
+	messages, at, err := miniswe.Program().Collect(t.Context(), k.machine, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var lines []byte
+	for _, m := range messages {
+		line, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
 	want, got, taken := decode(t, data), decode(t, native), decodeLines(t, data, lines)
-	if n := len(want.Roles); at != strconv.Itoa(n) {
-		t.Errorf("%s messages were taken of %d", at, n)
+	if n := len(want.Roles); at != n {
+		t.Errorf("%d messages were taken of %d", at, n)
 	}
 	if want.Exit != k.Exit || want.Submission != k.Submission || want.Calls != k.Calls {
 		t.Errorf("the real program ends with %q, %q after %d calls; the script expects %q, %q, %d", want.Exit, want.Submission, want.Calls, k.Exit, k.Submission, k.Calls)

@@ -37,66 +37,56 @@ tail -n "+$1" "$2" | head -n "$((lines - $1 + 1))" | cut -b "-$3"
 `
 
 // collector reads the events that a program has printed since and makes messages of
-// them, of a batch or two at once. at is the number of lines that were read.
-func collector(parse func(event []byte) []agent.Message) func(context.Context, sandbox.Sandbox, string) ([]byte, string, error) {
-	return func(ctx context.Context, box sandbox.Sandbox, at string) ([]byte, string, error) {
-		read := 0
-		if at != "" {
-			n, err := strconv.Atoi(at)
-			if err != nil {
-				return nil, at, fmt.Errorf("read place in events: %w", err)
-			}
-			read = n
-		}
-		var out bytes.Buffer
-		for out.Len() < mostBatch {
+// them, of a batch or two at once. read is the number of lines that were read.
+func collector(parse func(event []byte) []agent.Message) func(context.Context, sandbox.Sandbox, int) ([]agent.Message, int, error) {
+	return func(ctx context.Context, box sandbox.Sandbox, read int) ([]agent.Message, int, error) {
+		var out []agent.Message
+		for size := 0; size < mostBatch; {
 			ran, err := sandbox.Capture(ctx, box, sandbox.Command{
 				Argv:    []string{"sh", "-c", readEvents, "sh", strconv.Itoa(read + 1), command.OutputFile, strconv.Itoa(mostEvent)},
 				Timeout: readTime, MaxOutput: mostBatch,
 			})
 			switch {
 			case err != nil:
-				return nil, at, fmt.Errorf("read events: %w", err)
+				return nil, 0, fmt.Errorf("read events: %w", err)
 			case ran.TimedOut:
-				return nil, at, fmt.Errorf("read events: no answer within %s", readTime)
+				return nil, 0, fmt.Errorf("read events: no answer within %s", readTime)
 			}
 			n := bytes.Count(ran.Stdout, []byte("\n"))
 			if n == 0 {
 				break
 			}
 			read += n
-			for line := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
-				if err := write(&out, parse(line), line); err != nil {
-					return nil, at, err
-				}
+			size += len(ran.Stdout)
+			for event := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
+				out = append(out, shortened(parse(event), event)...)
 			}
 		}
-		return out.Bytes(), strconv.Itoa(read), nil
+		return out, read, nil
 	}
 }
 
-// write adds messages as lines. The first one has the event itself, as far as it is short.
-func write(out *bytes.Buffer, messages []agent.Message, raw []byte) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	for i, m := range messages {
+// shortened cuts the messages of an event. The first one gets the event itself, as far as it is short.
+func shortened(messages []agent.Message, event []byte) []agent.Message {
+	for i := range messages {
+		m := &messages[i]
 		m.Content = cut(m.Content)
 		for j := range m.ToolCalls {
 			m.ToolCalls[j].Arguments = cut(m.ToolCalls[j].Arguments)
 		}
-		if m.Extra == nil {
-			m.Extra = map[string]any{}
-		}
-		if i == 0 && len(raw) <= mostRaw {
-			m.Extra["event"] = json.RawMessage(raw)
-		} else if i == 0 {
-			m.Extra["event"] = string(bytes.ToValidUTF8(raw[:mostRaw], nil)) + "…"
-		}
-		if err := enc.Encode(m); err != nil {
-			return fmt.Errorf("encode message: %w", err)
-		}
 	}
-	return nil
+	if len(messages) == 0 {
+		return nil
+	}
+	if messages[0].Extra == nil {
+		messages[0].Extra = map[string]any{}
+	}
+	if len(event) <= mostRaw {
+		messages[0].Extra["event"] = json.RawMessage(bytes.Clone(event))
+	} else {
+		messages[0].Extra["event"] = string(bytes.ToValidUTF8(event[:mostRaw], nil)) + "…"
+	}
+	return messages
 }
 
 // eventsOf are the lines that are JSON objects.
