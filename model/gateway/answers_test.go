@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -267,6 +268,29 @@ func TestStreamsWithoutLastWord(t *testing.T) {
 		}
 		if call := w.books.wait(t, 1); call.Estimated != c.estimated || call.Err != nil || call.Usage.Calls != 1 {
 			t.Errorf("%q: %+v", c.stream, call)
+		}
+	}
+}
+
+// TestEstimateCountsEveryFieldOfAReply: where the provider tells no usage, all that the model
+// wrote is estimated at four bytes a token, whatever the field that it stands in.
+func TestEstimateCountsEveryFieldOfAReply(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("No. ", 10) // 10 tokens
+	for _, c := range []struct{ api, provider, format string }{
+		{agent.APIChat, model.OpenAI, `{"choices":[{"index":0,"delta":{"content":%q}}]}`},
+		{agent.APIChat, model.OpenAI, `{"choices":[{"index":0,"delta":{"refusal":%q}}]}`},
+		{agent.APIChat, model.OpenAI, `{"choices":[{"index":0,"delta":{"reasoning_content":%q,"reasoning":"No."}}]}`},
+		{agent.APIChat, model.OpenAI, `{"choices":[{"index":0,"delta":{"tool_calls":[{"function":{"arguments":%q}}]}}]}`},
+		{agent.APIChat, model.OpenAI, `{"choices":[{"index":0,"delta":{"tool_calls":[{"custom":{"input":%q}}]}}]}`},
+		{agent.APIResponses, model.OpenAI, `{"type":"response.refusal.delta","delta":%q}`},
+		{agent.APIMessages, model.Anthropic, `{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":%q}}`},
+		{agent.APIMessages, model.Anthropic, `{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":%q}}`},
+	} {
+		w := newWorld(t, c.provider, nil, stream("data: "+fmt.Sprintf(c.format, words)+"\n\n"))
+		w.ask(path(c.api), `{"model":"the-model","stream":true}`)
+		if call := w.books.wait(t, 1); !call.Estimated || call.Usage.Output != 10 {
+			t.Errorf("%s: %+v", c.format, call.Usage)
 		}
 	}
 }
