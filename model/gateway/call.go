@@ -8,6 +8,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -154,24 +156,11 @@ func (c *call) read() ([]byte, *rejection) {
 // offered says whether the model can be called by this API.
 func (c *call) offered() *rejection {
 	offers := c.up.APIs()
-	for _, api := range offers {
-		if api == c.api {
-			return nil
-		}
+	if slices.Contains(offers, c.api) {
+		return nil
 	}
-	return &rejection{http.StatusNotFound, "model", "The model " + c.session.x.Model + " is not called by " + c.api + " here, but by " + list(offers) +
-		"; where its server offers more, set apis of the model in models.models."}
-}
-
-func list(words []string) string {
-	text := ""
-	for i, w := range words {
-		if i > 0 {
-			text += ", "
-		}
-		text += w
-	}
-	return text
+	return &rejection{http.StatusNotFound, "model", "The model " + c.session.x.Model + " is not called by " + c.api + " here, but by " +
+		strings.Join(offers, ", ") + "; where its server offers more, set apis of the model in models.models."}
 }
 
 // unready answers for a model that cannot be called: it is not configured, or has no key.

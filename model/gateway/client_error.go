@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -73,38 +75,19 @@ func clientErrorOf(e *model.Error) clientError {
 
 // kind is the type of an error in the words of an API.
 func (f clientError) kind(api string) string {
-	if f.Type != "" {
-		return f.Type
-	}
-	if !anthropicStyle(api) {
-		switch {
-		case f.status == http.StatusUnauthorized:
-			return "authentication_error"
-		case f.status == http.StatusTooManyRequests:
-			return "rate_limit_error"
-		case f.status >= 500:
-			return "server_error"
-		}
-		return "invalid_request_error"
-	}
-	switch f.status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case http.StatusGatewayTimeout:
-		return "timeout_error"
+	kinds := map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusTooManyRequests: "rate_limit_error"}
+	server := "server_error"
+	if anthropicStyle(api) {
+		server = "api_error"
+		maps.Copy(kinds, map[int]string{
+			http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
+			http.StatusRequestEntityTooLarge: "request_too_large", http.StatusGatewayTimeout: "timeout_error",
+		})
 	}
 	if f.status >= 500 {
-		return "api_error"
+		return cmp.Or(f.Type, kinds[f.status], server)
 	}
-	return "invalid_request_error"
+	return cmp.Or(f.Type, kinds[f.status], "invalid_request_error")
 }
 
 // openAIError is an error in OpenAI's shape.

@@ -8,6 +8,55 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
+// event is one event of a stream of any API, as far as it matters here.
+type event struct {
+	Type    string          `json:"type"`
+	Usage   json.RawMessage `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+	Message json.RawMessage `json:"message"` // the text of an error, or a message that begins
+	Delta   json.RawMessage `json:"delta"`   // text of responses, or a delta of messages
+	Choices []struct {
+		Reason *string `json:"finish_reason"`
+		Delta  delta   `json:"delta"`
+	} `json:"choices"`
+	Response struct {
+		Usage json.RawMessage `json:"usage"`
+		Error json.RawMessage `json:"error"`
+	} `json:"response"`
+}
+
+// delta is a piece of a reply.
+type delta struct {
+	// chat
+	Content   string `json:"content"`
+	Refusal   string `json:"refusal"`
+	Reasoning string `json:"reasoning"`
+	Thoughts  string `json:"reasoning_content"` // the same under another name
+	Tools     []struct {
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+		Custom struct {
+			Input string `json:"input"`
+		} `json:"custom"`
+	} `json:"tool_calls"`
+	// messages
+	Text     string  `json:"text"`
+	JSON     string  `json:"partial_json"`
+	Thinking string  `json:"thinking"`
+	Reason   *string `json:"stop_reason"`
+}
+
+// size is how many bytes the model wrote.
+func (d delta) size() int64 {
+	n := len(d.Content) + len(d.Refusal) + max(len(d.Reasoning), len(d.Thoughts)) + len(d.Text) + len(d.JSON) + len(d.Thinking)
+	for _, t := range d.Tools {
+		n += len(t.Function.Name) + len(t.Function.Arguments) + len(t.Custom.Input)
+	}
+	return int64(n)
+}
+
 // event reads one event of a stream. It reports false for data that is no JSON object.
 func (m *meter) event(data []byte) bool {
 	m.events++
@@ -15,88 +64,44 @@ func (m *meter) event(data []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
-	switch m.api {
-	case agent.APIChat:
-		return m.chat(data)
-	case agent.APIResponses:
-		return m.responses(data)
-	}
-	return m.messages(data)
-}
-
-// last is how a chat stream ends.
-func last(data []byte) bool { return bytes.HasPrefix(data, []byte("[DONE]")) }
-
-func (m *meter) chat(data []byte) bool {
-	if last(data) {
+	if m.api != agent.APIMessages && bytes.HasPrefix(data, []byte("[DONE]")) { // some servers of responses end so, too
 		m.ended = true
 		return true
 	}
-	var e struct {
-		Usage   json.RawMessage `json:"usage"`
-		Error   json.RawMessage `json:"error"`
-		Choices []struct {
-			Reason *string `json:"finish_reason"`
-			Delta  struct {
-				Content   string `json:"content"`
-				Refusal   string `json:"refusal"`
-				Reasoning string `json:"reasoning"`
-				Thoughts  string `json:"reasoning_content"`
-				Tools     []struct {
-					Function struct {
-						Name      string `json:"name"`
-						Arguments string `json:"arguments"`
-					} `json:"function"`
-					Custom struct {
-						Input string `json:"input"`
-					} `json:"custom"`
-				} `json:"tool_calls"`
-			} `json:"delta"`
-		} `json:"choices"`
-	}
+	var e event
 	if !decode(data, &e) {
 		return false
 	}
-	if len(e.Error) > 0 && !isNull(e.Error) {
+	switch m.api {
+	case agent.APIChat:
+		m.chat(e)
+	case agent.APIResponses:
+		m.responses(e)
+	default:
+		m.messages(e)
+	}
+	return true
+}
+
+func (m *meter) chat(e event) {
+	if len(e.Error) > 0 && string(e.Error) != "null" {
 		m.failure, m.ended = message(e.Error), true
 	}
 	for _, c := range e.Choices {
 		m.begun = true
-		d := c.Delta
-		m.replyBytes += int64(len(d.Content) + len(d.Refusal) + max(len(d.Reasoning), len(d.Thoughts)))
-		for _, t := range d.Tools {
-			m.replyBytes += int64(len(t.Function.Name) + len(t.Function.Arguments) + len(t.Custom.Input))
-		}
+		m.replyBytes += c.Delta.size()
 		m.reason = m.reason || c.Reason != nil && *c.Reason != ""
 	}
 	if u := readUsage(e.Usage); u != nil {
 		m.reported = u
 		m.usageOnly = e.Choices != nil && len(e.Choices) == 0 && m.failure == ""
 	}
-	return true
 }
 
-func (m *meter) responses(data []byte) bool {
-	if last(data) { // some servers end so, whatever the API
-		m.ended = true
-		return true
-	}
-	var e struct {
-		Type     string          `json:"type"`
-		Delta    any             `json:"delta"`
-		Message  string          `json:"message"`
-		Error    json.RawMessage `json:"error"`
-		Response struct {
-			Usage json.RawMessage `json:"usage"`
-			Error json.RawMessage `json:"error"`
-		} `json:"response"`
-	}
-	if !decode(data, &e) {
-		return false
-	}
-	if text, ok := e.Delta.(string); ok {
+func (m *meter) responses(e event) {
+	if len(e.Delta) > 0 && e.Delta[0] == '"' {
 		m.begun = true
-		m.replyBytes += int64(len(text))
+		m.replyBytes += int64(len(text(e.Delta)))
 	}
 	switch e.Type {
 	case "response.completed", "response.incomplete":
@@ -104,50 +109,40 @@ func (m *meter) responses(data []byte) bool {
 	case "response.failed":
 		m.ended, m.failure = true, message(e.Response.Error)
 	case "error":
-		m.ended, m.failure = true, e.Message
-		if e.Message == "" {
+		if m.ended, m.failure = true, text(e.Message); m.failure == "" {
 			m.failure = message(e.Error)
 		}
 	}
 	if u := readUsage(e.Response.Usage); u != nil && m.ended {
 		m.reported = u
 	}
-	return true
 }
 
-func (m *meter) messages(data []byte) bool {
-	var e struct {
-		Type    string          `json:"type"`
-		Usage   json.RawMessage `json:"usage"`
-		Error   json.RawMessage `json:"error"`
-		Message struct {
-			Usage json.RawMessage `json:"usage"`
-		} `json:"message"`
-		Delta struct {
-			Text     string  `json:"text"`
-			JSON     string  `json:"partial_json"`
-			Thinking string  `json:"thinking"`
-			Reason   *string `json:"stop_reason"`
-		} `json:"delta"`
+func (m *meter) messages(e event) {
+	var begins struct {
+		Usage json.RawMessage `json:"usage"`
 	}
-	if !decode(data, &e) {
-		return false
+	var d delta
+	if len(e.Delta) > 0 {
+		decode(e.Delta, &d)
 	}
 	switch e.Type {
 	case "message_start":
-		m.begun, m.first = true, readUsage(e.Message.Usage)
+		if len(e.Message) > 0 {
+			decode(e.Message, &begins)
+		}
+		m.begun, m.first = true, readUsage(begins.Usage)
 	case "content_block_delta":
 		m.begun = true
-		m.replyBytes += int64(len(e.Delta.Text) + len(e.Delta.JSON) + len(e.Delta.Thinking))
+		m.replyBytes += d.size()
 	case "message_delta":
-		m.reason = m.reason || e.Delta.Reason != nil && *e.Delta.Reason != ""
+		m.reason = m.reason || d.Reason != nil && *d.Reason != ""
 		m.delta(readUsage(e.Usage))
 	case "message_stop":
 		m.ended = true
 	case "error":
 		m.ended, m.failure = true, message(e.Error)
 	}
-	return true
 }
 
 // delta takes the numbers at the end of a message. They are sums; what they leave out

@@ -12,18 +12,19 @@ import (
 // What follows reads JSON that is known to be valid. What is not changed stays as it was
 // sent, byte for byte.
 
-// object is a JSON object in its text.
-type object struct {
-	before, after []byte // what stands around the braces
+// container is a JSON object or array in its text.
+type container struct {
+	data          []byte // all of it, as it was sent
+	before, after []byte // up to the opening bracket, and from the closing one
 	members       []member
 	changed       bool
 }
 
-// member is one of an object's. Its text is lead, name, between, value, trail.
+// member is one of an object's members or an array's elements. Its text is lead, value, tail.
 type member struct {
-	key                              string // name, decoded
-	lead, name, between, value, tail []byte
-	dropped                          bool
+	key               string // the decoded name, which is in lead; "" in an array
+	lead, value, tail []byte
+	dropped           bool
 }
 
 // Bounds of what is taken apart, far above what agents send: it takes much more room than its text.
@@ -37,155 +38,140 @@ func newDecoder(data []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// next is the next value, which must be there, as a part of data, and the text between it
-// and the offset at.
-func next(d *jsontext.Decoder, data []byte, at int64) (value, gap []byte) {
-	value, err := d.ReadValue()
-	if err != nil {
-		panic(fmt.Sprintf("read JSON: %v", err)) // it is valid
-	}
-	end := d.InputOffset()
-	begin := end - int64(len(value))
-	return data[begin:end], data[at:begin]
-}
-
 // parseObject takes an object apart. Two members of one name are rejected: servers differ
 // in which of them they take.
-func parseObject(data []byte) (*object, *rejection) {
-	d := newDecoder(data)
-	if d.PeekKind() != '{' {
+func parseObject(data []byte) (*container, *rejection) {
+	if newDecoder(data).PeekKind() != '{' {
 		return nil, reject("", "it must be a JSON object")
 	}
-	_, _ = d.ReadToken() // peeked
-	at := d.InputOffset()
-	o := &object{before: data[:at-1]}
+	o := parse(data, mostMembers)
 	seen := map[string]bool{}
-	for d.PeekKind() == '"' {
-		var m member
-		var gap []byte
-		m.name, gap = next(d, data, at)
-		m.lead = gap
-		if n := len(o.members); n > 0 {
-			o.members[n-1].tail, m.lead, _ = bytes.Cut(gap, []byte(","))
-		}
-		m.key = text(m.name)
-		m.value, m.between = next(d, data, d.InputOffset())
-		at = d.InputOffset()
-		switch {
-		case seen[m.key]:
+	for _, m := range o.members {
+		if seen[m.key] {
 			return nil, reject(m.key, "it holds %q twice", short(m.key))
-		case len(o.members) == mostMembers:
-			return nil, reject("", "it has more than %d members", mostMembers)
 		}
 		seen[m.key] = true
-		o.members = append(o.members, m)
 	}
-	_, _ = d.ReadToken() // the closing brace
-	end := d.InputOffset()
-	if n := len(o.members); n > 0 {
-		o.members[n-1].tail = data[at : end-1]
+	if len(o.members) > mostMembers {
+		return nil, reject("", "it has more than %d members", mostMembers)
 	}
-	o.after = data[end:]
 	return o, nil
 }
 
-// find is a member that is there, nil if there is none.
-func (o *object) find(key string) *member {
-	for i := range o.members {
-		if o.members[i].key == key && !o.members[i].dropped {
-			return &o.members[i]
+// parse takes an object or array apart: all of it, or one member more than most.
+func parse(data []byte, most int) *container {
+	d := newDecoder(data)
+	open, _ := d.ReadToken()
+	at := d.InputOffset()
+	c := &container{data: data, before: data[:at]}
+	for k := d.PeekKind(); k != '}' && k != ']' && len(c.members) <= most; k = d.PeekKind() {
+		var m member
+		if open.Kind() == '{' {
+			name, _ := d.ReadValue() // peeked
+			m.key = text(name)
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			panic(fmt.Sprintf("read JSON: %v", err)) // it is valid
+		}
+		end := d.InputOffset()
+		begin := end - int64(len(value))
+		m.lead, m.value = data[at:begin], data[begin:end]
+		if n := len(c.members); n > 0 {
+			c.members[n-1].tail, m.lead, _ = bytes.Cut(m.lead, []byte(","))
+		}
+		c.members = append(c.members, m)
+		at = end
+	}
+	_, _ = d.ReadToken() // the closing bracket
+	end := d.InputOffset() - 1
+	if n := len(c.members); n > 0 {
+		c.members[n-1].tail = data[at:end]
+	}
+	c.after = data[end:]
+	return c
+}
+
+// find is a member that is there and not null, nil if there is none.
+func (c *container) find(key string) *member {
+	if m := c.named(key); m != nil && string(m.value) != "null" {
+		return m
+	}
+	return nil
+}
+
+// named is a member that is there, nil if there is none.
+func (c *container) named(key string) *member {
+	for i := range c.members {
+		if c.members[i].key == key && !c.members[i].dropped {
+			return &c.members[i]
 		}
 	}
 	return nil
 }
 
+// text is the text of a member that is a string, "" for any other.
+func (c *container) text(key string) string {
+	if m := c.named(key); m != nil {
+		return text(m.value)
+	}
+	return ""
+}
+
 // set gives a member a value, and adds it where there is none.
-func (o *object) set(key string, value any) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("no JSON for %s: %v", key, err)) // only our own plain values come here
+func (c *container) set(key string, value any) {
+	data, ok := value.([]byte)
+	if !ok {
+		data = encoded(value)
 	}
-	o.setRaw(key, data)
-}
-
-func (o *object) setRaw(key string, value []byte) {
-	m := o.find(key)
+	m := c.named(key)
 	if m == nil {
-		o.members = append(o.members, member{key: key, name: []byte(`"` + key + `"`), between: []byte(":")})
-		m = &o.members[len(o.members)-1]
-	} else if bytes.Equal(m.value, value) {
-		return
+		c.members = append(c.members, member{key: key, lead: []byte(`"` + key + `":`)})
+		m = &c.members[len(c.members)-1]
 	}
-	m.value = value
-	o.changed = true
+	c.replace(m, data)
 }
 
-// drop removes a member, and reports whether it was there.
-func (o *object) drop(key string) bool {
-	m := o.find(key)
-	if m == nil {
-		return false
+// replace gives a member a value.
+func (c *container) replace(m *member, value []byte) {
+	if !bytes.Equal(m.value, value) {
+		m.value, c.changed = value, true
 	}
-	m.dropped, o.changed = true, true
-	return true
 }
 
-// rename gives a member another name.
-func (o *object) rename(m *member, key string) {
-	m.key, m.name, o.changed = key, []byte(`"`+key+`"`), true
+// drop removes a member.
+func (c *container) drop(key string) {
+	if m := c.named(key); m != nil {
+		m.dropped, c.changed = true, true
+	}
 }
 
-// text is the object as it is now; data is what it was parsed from.
-func (o *object) text(data []byte) []byte {
-	if !o.changed {
-		return data
+// rename gives a member another name. Around the name are spaces and the colon only.
+func (c *container) rename(m *member, key string) {
+	first, last := bytes.IndexByte(m.lead, '"'), bytes.LastIndexByte(m.lead, '"')
+	m.key, m.lead, c.changed = key, slices.Concat(m.lead[:first+1], []byte(key), m.lead[last:]), true
+}
+
+// bytes is the text as it is now.
+func (c *container) bytes() []byte {
+	if !c.changed {
+		return c.data
 	}
-	out := bytes.NewBuffer(make([]byte, 0, len(data)+256))
-	out.Write(o.before)
-	out.WriteByte('{')
-	first := true
-	for _, m := range o.members {
+	out := bytes.NewBuffer(make([]byte, 0, len(c.data)+256))
+	out.Write(c.before)
+	comma := ""
+	for _, m := range c.members {
 		if m.dropped {
 			continue
 		}
-		if !first {
-			out.WriteByte(',')
-		}
-		first = false
-		for _, part := range [][]byte{m.lead, m.name, m.between, m.value, m.tail} {
+		out.WriteString(comma)
+		comma = ","
+		for _, part := range [][]byte{m.lead, m.value, m.tail} {
 			out.Write(part)
 		}
 	}
-	out.WriteByte('}')
-	out.Write(o.after)
+	out.Write(c.after)
 	return out.Bytes()
-}
-
-// elements are those of an array, with the white space around them; one more than may be
-// where it has too many.
-func elements(data []byte) (values, whole [][]byte) {
-	d := newDecoder(data)
-	_, _ = d.ReadToken() // the opening bracket
-	at := d.InputOffset()
-	for d.PeekKind() != ']' && len(values) <= mostElements {
-		value, gap := next(d, data, at)
-		at = d.InputOffset()
-		if n := len(whole); n > 0 {
-			tail, lead, _ := bytes.Cut(gap, []byte(","))
-			whole[n-1], gap = slices.Concat(whole[n-1], tail), lead
-		}
-		values, whole = append(values, value), append(whole, slices.Concat(gap, value))
-	}
-	_, _ = d.ReadToken()
-	if n := len(whole); n > 0 {
-		whole[n-1] = slices.Concat(whole[n-1], data[at:d.InputOffset()-1])
-	}
-	return values, whole
-}
-
-// array is one of elements with the white space that they had.
-func array(whole [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(whole, []byte{','})...), ']')
 }
 
 // text is a JSON string's, "" for anything else.
@@ -202,9 +188,6 @@ func text(raw []byte) string {
 	}
 	return s
 }
-
-// isNull says that a value stands for none.
-func isNull(raw []byte) bool { return string(raw) == "null" }
 
 // isEmpty says that a value is nothing: null, false, "", [] or {}.
 func isEmpty(raw []byte) bool {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -11,9 +12,9 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
-// relay passes a stream on, event by event as they come.
+// relay passes the stream of a call on, event by event as they come.
 type relay struct {
-	*call
+	call  *call
 	res   *http.Response
 	usage bool // the client asked for the usage of a chat stream
 	conn  *http.ResponseController
@@ -21,7 +22,7 @@ type relay struct {
 
 // run passes the stream on until its end.
 func (s *relay) run(ctx context.Context) {
-	s.conn = http.NewResponseController(s.w)
+	s.conn = http.NewResponseController(s.call.w)
 	stop := unblock(ctx, s.conn)
 	defer stop()
 	err := s.pass(ctx)
@@ -46,63 +47,65 @@ func unblock(ctx context.Context, conn *http.ResponseController) func() {
 
 // pass passes events on until there are no more, and returns why.
 func (s *relay) pass(ctx context.Context) error {
-	split := newSplitter(s.res.Body)
-	for {
-		e, err := split.next()
-		if err != nil && (!errors.Is(err, io.EOF) || len(e.raw) == 0) {
-			return err
-		}
-		if problem := s.one(ctx, e); problem != nil {
-			return problem
-		}
-		if !split.more() {
+	events := newSplitter(s.res.Body, func() {
+		if s.call.written {
 			_ = s.conn.Flush()
+		}
+	})
+	for {
+		event, err := events.next()
+		if err == nil {
+			err = s.one(ctx, event)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
 // one passes one event on. The last one waits until the call is settled, so that the
 // client's next call finds it booked.
-func (s *relay) one(ctx context.Context, e frame) error {
-	ended := s.meter.ended
-	if !ended && !s.meter.event(e.data) {
-		return s.up.Fail(agent.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
+func (s *relay) one(ctx context.Context, event []byte) error {
+	c := s.call
+	ended := c.meter.ended
+	if !ended && !c.meter.event(dataOf(event)) {
+		return c.up.Fail(agent.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
 	}
-	if s.meter.ended && !ended {
-		if err := s.book(ctx, s.res.StatusCode, s.failure()); err != nil {
+	if c.meter.ended && !ended {
+		if err := c.book(ctx, s.res.StatusCode, s.failure()); err != nil {
 			return errNotOpen
 		}
 	}
-	if s.meter.usageOnly && !s.usage { // it is only there because the gateway wants it
-		s.meter.usageOnly = false
+	if c.meter.usageOnly && !s.usage { // it is only there because the gateway wants it
+		c.meter.usageOnly = false
 		return nil
 	}
-	return s.give(ctx, e.raw)
+	return s.give(ctx, event)
 }
 
 // failure is the error that the stream told, nil if it told none.
 func (s *relay) failure() error {
-	if s.meter.failure == "" {
+	if s.call.meter.failure == "" {
 		return nil
 	}
-	return s.up.Fail(agent.StatusInternal, "the model failed in the middle of its answer: %s", s.up.Clean(s.meter.failure))
+	return s.call.up.Fail(agent.StatusInternal, "the model failed in the middle of its answer: %s", s.call.up.Clean(s.call.meter.failure))
 }
 
 // give writes to the client, and waits for it no longer than for the provider.
 func (s *relay) give(ctx context.Context, data []byte) error {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.g.cfg.IdleTimeout)) // not every listener has deadlines
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.call.g.cfg.IdleTimeout)) // not every listener has deadlines
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if !s.written {
-		s.written = true
-		answered(s.w.Header(), s.res.Header)
-		s.w.Header().Set("Cache-Control", "no-cache")
-		s.w.Header().Set("X-Accel-Buffering", "no") // a proxy in front must not gather events
-		s.w.WriteHeader(s.res.StatusCode)
+	if !s.call.written {
+		s.call.written = true
+		answered(s.call.w.Header(), s.res.Header)
+		s.call.w.Header().Set("Cache-Control", "no-cache")
+		s.call.w.Header().Set("X-Accel-Buffering", "no") // a proxy in front must not gather events
+		s.call.w.WriteHeader(s.res.StatusCode)
 	}
-	s.reply.add(data)
-	if _, err := s.w.Write(data); err != nil {
+	s.call.reply.add(data)
+	if _, err := s.call.w.Write(data); err != nil {
 		return errClient
 	}
 	return nil
@@ -111,18 +114,18 @@ func (s *relay) give(ctx context.Context, data []byte) error {
 // end ends the stream, whose reading or writing ended with err.
 func (s *relay) end(ctx context.Context, err error) {
 	switch {
-	case s.meter.ended && !s.open && !errors.Is(err, errNotOpen): // all that counts was said
+	case s.call.meter.ended && !s.call.open && !errors.Is(err, errNotOpen): // all that counts was said
 		return
-	case errors.Is(err, io.EOF) && s.meter.complete():
-		if s.book(ctx, s.res.StatusCode, nil) == nil {
+	case errors.Is(err, io.EOF) && s.call.meter.complete():
+		if s.call.book(ctx, s.res.StatusCode, nil) == nil {
 			return
 		}
 		err = errNotOpen
 	case errors.Is(err, io.EOF):
-		err = s.up.Fail(agent.StatusConnection, "the provider's answer broke off")
-	case errors.Is(err, errFrame):
-		err = s.up.Fail(agent.StatusBadResponse, "the stream holds an event that never ends; check base_url and provider")
+		err = s.call.up.Fail(agent.StatusConnection, "the provider's answer broke off")
+	case errors.Is(err, bufio.ErrTooLong):
+		err = s.call.up.Fail(agent.StatusBadResponse, "the stream holds an event that never ends; check base_url and provider")
 	}
-	s.broken(ctx, err)
+	s.call.broken(ctx, err)
 	_ = s.conn.Flush()
 }

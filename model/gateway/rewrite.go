@@ -25,7 +25,7 @@ type rewritten struct {
 // rewriter fits one request to the experiment and to what its model takes. What it does
 // not have to change stays byte for byte.
 type rewriter struct {
-	*object
+	o     *container
 	api   string
 	count bool // of tokens: there is no reply
 	terms model.Terms
@@ -41,7 +41,7 @@ func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *re
 	if no != nil {
 		return rewritten{}, no
 	}
-	e := &rewriter{object: o, api: api, count: count, terms: t}
+	e := &rewriter{o: o, api: api, count: count, terms: t}
 	for _, step := range []func() *rejection{
 		e.names, e.forbidden, e.content, e.strip, e.tools, e.sampling, e.stream, e.limits, e.thinking, e.effort, e.storing,
 	} {
@@ -49,15 +49,28 @@ func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *re
 			return rewritten{}, no
 		}
 	}
-	e.set("model", t.Model)
-	e.out.body = e.text(body)
+	o.set("model", t.Model)
+	e.out.body = o.bytes()
 	return e.out, nil
+}
+
+// object takes a member apart that must be an object; nil where there is none.
+func (e *rewriter) object(key string) (*member, *container, *rejection) {
+	m := e.o.find(key)
+	if m == nil {
+		return nil, nil, nil
+	}
+	o, no := parseObject(m.value)
+	if no != nil {
+		no = reject(key, "%s must be an object, with each member once", key)
+	}
+	return m, o, no
 }
 
 // names refuses members whose names servers may or may not take for others.
 func (e *rewriter) names() *rejection {
 	known := controlled(e.api, e.terms.Refused)
-	for _, m := range e.members {
+	for _, m := range e.o.members {
 		if slices.Contains(known, m.key) {
 			continue
 		}
@@ -73,16 +86,16 @@ func (e *rewriter) names() *rejection {
 // forbidden refuses what cannot be taken out without changing what is asked.
 func (e *rewriter) forbidden() *rejection {
 	for key, why := range refused(e.api) {
-		m := e.find(key)
+		m := e.o.named(key)
 		switch {
 		case m == nil:
 		case !isEmpty(m.value):
 			return reject(key, "%s: %s", key, why)
 		case anthropicStyle(e.api):
-			e.drop(key) // without its beta even an empty one is refused
+			e.o.drop(key) // without its beta even an empty one is refused
 		}
 	}
-	if m := e.find("n"); m != nil && !isNull(m.value) && string(m.value) != "1" {
+	if m := e.o.find("n"); m != nil && string(m.value) != "1" {
 		return reject("n", "n must be 1: one reply for each call")
 	}
 	return nil
@@ -90,7 +103,7 @@ func (e *rewriter) forbidden() *rejection {
 
 func (e *rewriter) content() *rejection {
 	for _, key := range []string{"messages", "input", "system"} {
-		if m := e.find(key); m != nil {
+		if m := e.o.find(key); m != nil {
 			if no := checkContent(key, m.value); no != nil {
 				return no
 			}
@@ -101,28 +114,28 @@ func (e *rewriter) content() *rejection {
 
 func (e *rewriter) strip() *rejection {
 	for _, key := range append(stripped(e.api), e.terms.Refused...) {
-		e.drop(key)
+		e.o.drop(key)
 	}
 	return nil
 }
 
-func (e *rewriter) tools() *rejection { return newToolFilter(e.api).tools(e.object) }
+func (e *rewriter) tools() *rejection { return newToolFilter(e.api).tools(e.o) }
 
 // sampling sets the experiment's temperature. Counting tokens takes none.
 func (e *rewriter) sampling() *rejection {
 	if e.terms.Temperature == nil || e.count {
-		e.drop("temperature")
+		e.o.drop("temperature")
 		return nil
 	}
-	e.setRaw("temperature", []byte(strconv.FormatFloat(*e.terms.Temperature, 'f', -1, 64)))
+	e.o.set("temperature", strconv.AppendFloat(nil, *e.terms.Temperature, 'f', -1, 64))
 	return nil
 }
 
 // stream reads whether the reply is to be streamed, and has a chat stream end with its usage.
 func (e *rewriter) stream() *rejection {
-	m := e.find("stream")
+	m := e.o.find("stream")
 	switch {
-	case m == nil || isNull(m.value) || string(m.value) == "false":
+	case m == nil || string(m.value) == "false":
 		return nil
 	case string(m.value) != "true":
 		return reject("stream", "stream must be true or false")
@@ -131,21 +144,20 @@ func (e *rewriter) stream() *rejection {
 	if e.api != agent.APIChat {
 		return nil
 	}
-	o := e.find("stream_options")
-	if o == nil || isNull(o.value) {
-		e.setRaw("stream_options", []byte(`{"include_usage":true}`))
+	o, options, no := e.object("stream_options")
+	switch {
+	case no != nil:
+		return no
+	case o == nil:
+		e.o.set("stream_options", map[string]bool{"include_usage": true})
 		return nil
-	}
-	options, no := parseObject(o.value)
-	if no != nil {
-		return reject("stream_options", "stream_options must be an object, with each member once")
 	}
 	if u := options.find("include_usage"); u != nil && string(u.value) == "true" {
 		e.out.usage = true
 		return nil
 	}
-	options.setRaw("include_usage", []byte("true"))
-	e.setRaw("stream_options", options.text(o.value))
+	options.set("include_usage", true)
+	e.o.replace(o, options.bytes())
 	return nil
 }
 
@@ -162,8 +174,8 @@ func (e *rewriter) limits() *rejection {
 	}
 	most := int64(e.terms.MaxTokens)
 	for _, key := range names {
-		m := e.find(key)
-		if m == nil || isNull(m.value) {
+		m := e.o.find(key)
+		if m == nil {
 			continue
 		}
 		n, err := strconv.ParseFloat(string(m.value), 64)
@@ -171,7 +183,7 @@ func (e *rewriter) limits() *rejection {
 			return reject(key, "%s must be a whole number, 0 or more", key)
 		}
 		if most > 0 && int64(n) > most {
-			e.set(key, most)
+			e.o.set(key, most)
 			n = float64(most)
 		}
 		e.out.reply = max(e.out.reply, int64(n)) // servers differ in which of two they take
@@ -181,7 +193,7 @@ func (e *rewriter) limits() *rejection {
 		if e.api == agent.APIChat && !e.terms.Newer { // the name that every server knows
 			key = "max_tokens"
 		}
-		e.set(key, most)
+		e.o.set(key, most)
 		e.out.reply = most
 	}
 	return nil
@@ -189,45 +201,39 @@ func (e *rewriter) limits() *rejection {
 
 // newer gives the length of the reply the one name that the model takes.
 func (e *rewriter) newer() {
-	old := e.find("max_tokens")
-	if old == nil {
-		return
+	old := e.o.named("max_tokens")
+	switch {
+	case old == nil:
+	case e.o.named("max_completion_tokens") != nil:
+		e.o.drop("max_tokens")
+	default:
+		e.o.rename(old, "max_completion_tokens")
 	}
-	if e.find("max_completion_tokens") != nil {
-		e.drop("max_tokens")
-		return
-	}
-	e.rename(old, "max_completion_tokens")
 }
 
 // thinking takes it out where the temperature excludes it, and keeps it within the reply.
 func (e *rewriter) thinking() *rejection {
-	m := e.find("thinking")
-	if !anthropicStyle(e.api) || m == nil || isNull(m.value) {
+	if !anthropicStyle(e.api) {
 		return nil
 	}
-	o, no := parseObject(m.value)
-	if no != nil {
-		return reject("thinking", "thinking must be an object, with each member once")
-	}
-	if kind := o.find("type"); kind != nil && text(kind.value) == "disabled" {
-		return nil
+	m, o, no := e.object("thinking")
+	if m == nil || no != nil || o.text("type") == "disabled" {
+		return no
 	}
 	const least = 1024 // the API's
 	room := e.out.reply - 1
-	budget := o.find("budget_tokens")
 	over := false
-	if budget != nil && e.terms.MaxTokens > 0 && e.out.reply > 0 {
+	if budget := o.find("budget_tokens"); budget != nil && e.terms.MaxTokens > 0 && e.out.reply > 0 {
 		n, err := strconv.ParseFloat(string(budget.value), 64)
 		over = err == nil && n > float64(room)
 	}
 	switch {
 	case !e.terms.Thinks, over && room < least:
-		e.drop("thinking")
-		e.drop("context_management") // it can name thoughts, and is refused where there are none
+		e.o.drop("thinking")
+		e.o.drop("context_management") // it can name thoughts, and is refused where there are none
 	case over:
 		o.set("budget_tokens", room)
-		e.setRaw("thinking", o.text(m.value))
+		e.o.replace(m, o.bytes())
 	}
 	return nil
 }
@@ -235,25 +241,24 @@ func (e *rewriter) thinking() *rejection {
 // effort sets the reasoning effort where the model's setting, or the model, fixes it.
 func (e *rewriter) effort() *rejection {
 	effort := e.terms.Effort
-	if effort == "" && e.find("tools") != nil {
+	if effort == "" && e.o.find("tools") != nil {
 		effort = e.terms.EffortWithTools
 	}
 	switch {
 	case effort == "":
 	case e.api == agent.APIChat:
-		e.set("reasoning_effort", effort)
+		e.o.set("reasoning_effort", effort)
 	case e.api == agent.APIResponses:
-		m := e.find("reasoning")
-		if m == nil || isNull(m.value) {
-			e.set("reasoning", map[string]string{"effort": effort})
+		m, o, no := e.object("reasoning")
+		if no != nil {
+			return no
+		}
+		if m == nil {
+			e.o.set("reasoning", map[string]string{"effort": effort})
 			return nil
 		}
-		o, no := parseObject(m.value)
-		if no != nil {
-			return reject("reasoning", "reasoning must be an object, with each member once")
-		}
 		o.set("effort", effort)
-		e.setRaw("reasoning", o.text(m.value))
+		e.o.replace(m, o.bytes())
 	}
 	return nil
 }
@@ -270,22 +275,22 @@ func (e *rewriter) storing() *rejection {
 	if e.api != agent.APIResponses {
 		return nil
 	}
-	m := e.find("store")
+	m := e.o.find("store")
 	asked := m == nil || string(m.value) != "false"
-	e.setRaw("store", []byte("false"))
+	e.o.set("store", false)
 	if !asked && !slices.Contains(e.terms.Refused, "reasoning") {
 		return nil
 	}
 	var include []json.RawMessage
-	if in := e.find("include"); in != nil && (len(in.value) > longestInclude || json.Unmarshal(in.value, &include) != nil) {
+	if in := e.o.find("include"); in != nil && (len(in.value) > longestInclude || json.Unmarshal(in.value, &include) != nil) {
 		return reject("include", "include must be a list, and no longer than %d KiB", longestInclude>>10)
 	}
 	has := func(r json.RawMessage) bool { return text(r) == thoughts }
 	switch {
 	case e.terms.Encrypted && !slices.ContainsFunc(include, has):
-		e.set("include", append(include, json.RawMessage(`"`+thoughts+`"`)))
+		e.o.set("include", append(include, json.RawMessage(`"`+thoughts+`"`)))
 	case slices.Contains(e.terms.Refused, "reasoning") && slices.ContainsFunc(include, has):
-		e.set("include", slices.DeleteFunc(include, has))
+		e.o.set("include", slices.DeleteFunc(include, has))
 	}
 	return nil
 }

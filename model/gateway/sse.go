@@ -1,153 +1,114 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
 )
 
-// frame is one event of a stream.
-type frame struct {
-	raw  []byte // as it came, the empty line included; good until the next one
-	data []byte // the lines of data, joined
-}
-
-// errFrame says that an event has no end.
-var errFrame = errors.New("event too long")
-
 const (
-	smallFrame = 8 << 10
-	maxFrame   = 16 << 20
+	smallEvent = 8 << 10
+	maxEvent   = 16 << 20
 )
 
 // splitter cuts a stream into events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 type splitter struct {
-	r          io.Reader
-	buf        []byte
-	begin, end int // what was read and not given out
-	err        error
+	scan   *bufio.Scanner
+	body   io.Reader
+	wait   func() // called before the splitter waits for more
+	looked int    // bytes in which no event ends
+	broken error  // why no more can be read, nil at the end
 }
 
-func newSplitter(r io.Reader) *splitter { return &splitter{r: r, buf: make([]byte, smallFrame)} }
+func newSplitter(body io.Reader, wait func()) *splitter {
+	s := &splitter{body: body, wait: wait}
+	s.scan = bufio.NewScanner(s)
+	s.scan.Buffer(make([]byte, smallEvent), maxEvent)
+	s.scan.Split(s.split)
+	return s
+}
 
-// next returns the next event. With an error it returns what came after the last one.
-func (s *splitter) next() (frame, error) {
-	looked := 0
+// next returns the next event as it came, with the empty line at its end; it is good until the
+// following call. At the end, what comes after the last empty line is an event, too, and then
+// io.EOF comes. The error is bufio.ErrTooLong for an event that never ends.
+func (s *splitter) next() ([]byte, error) {
+	if s.scan.Scan() {
+		return s.scan.Bytes(), nil
+	}
+	if err := s.scan.Err(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
+}
+
+// Read reads more of the stream, for the scanner.
+func (s *splitter) Read(p []byte) (int, error) {
+	s.wait()
+	n, err := s.body.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.broken = err
+	}
+	return n, err
+}
+
+// split implements [bufio.SplitFunc].
+func (s *splitter) split(data []byte, all bool) (int, []byte, error) {
+	n := eventEnd(data, s.looked, all)
+	if n == 0 && all && s.broken == nil {
+		n = len(data)
+	}
+	if n > 0 {
+		s.looked = 0
+		return n, data[:n], nil
+	}
+	s.looked = max(len(data)-3, 0) // an end needs what stands before it
+	return 0, nil, nil
+}
+
+// eventEnd is where the first event ends that has an empty line after it, 0 if none does.
+// Lines end with LF, CRLF or CR.
+func eventEnd(b []byte, from int, all bool) int {
 	for {
-		if n := frameEnd(s.buf[s.begin:s.end], looked, s.err != nil); n > 0 {
-			raw := s.buf[s.begin : s.begin+n]
-			s.begin += n
-			return frame{raw, dataOf(raw)}, nil
-		}
-		if s.err != nil {
-			raw := s.buf[s.begin:s.end]
-			s.begin = s.end
-			return frame{raw, dataOf(raw)}, s.err
-		}
-		// An end needs what stands before it: the last three bytes are looked at again.
-		looked = max(s.end-s.begin-3, 0)
-		if err := s.room(); err != nil {
-			return frame{}, err
-		}
-		n, err := s.r.Read(s.buf[s.end:])
-		s.end += n
-		s.err = err
-	}
-}
-
-// more reports whether another whole event is there already.
-func (s *splitter) more() bool { return frameEnd(s.buf[s.begin:s.end], 0, s.err != nil) > 0 }
-
-// room makes some for the next read.
-func (s *splitter) room() error {
-	if s.begin == s.end {
-		s.begin, s.end = 0, 0
-		if len(s.buf) > 16*smallFrame { // one long event need not cost memory for ever
-			s.buf = make([]byte, smallFrame)
-		}
-	}
-	if s.end < len(s.buf) {
-		return nil
-	}
-	if s.begin > 0 {
-		s.end = copy(s.buf, s.buf[s.begin:s.end])
-		s.begin = 0
-		return nil
-	}
-	if len(s.buf) >= maxFrame {
-		return errFrame
-	}
-	bigger := make([]byte, 2*len(s.buf))
-	s.end = copy(bigger, s.buf[:s.end])
-	s.buf = bigger
-	return nil
-}
-
-// frameEnd is where the first event ends that has an empty line after it, 0 if none
-// does. Lines end with LF, CRLF or CR; a CR at the very end may be half of a CRLF.
-func frameEnd(b []byte, from int, all bool) int {
-	for i := from; i < len(b); {
-		n := bytes.IndexAny(b[i:], "\r\n")
+		n := bytes.IndexAny(b[from:], "\r\n")
 		if n < 0 {
 			return 0
 		}
-		first, ok := lineEnd(b, i+n, all)
-		if !ok {
+		next := lineEnd(b, from+n, all)
+		switch {
+		case next == 0 || next == len(b):
 			return 0
+		case b[next] == '\n' || b[next] == '\r':
+			return lineEnd(b, next, all)
 		}
-		if first == len(b) {
-			return 0
-		}
-		if b[first] == '\n' || b[first] == '\r' {
-			end, ok := lineEnd(b, first, all)
-			if !ok {
-				return 0
-			}
-			return end
-		}
-		i = first
+		from = next
+	}
+}
+
+// lineEnd is where the line end is over that begins at i. It is 0 for a CR at the very end,
+// which may be half of a CRLF unless that is all.
+func lineEnd(b []byte, i int, all bool) int {
+	switch {
+	case b[i] == '\n':
+		return i + 1
+	case i+1 < len(b) && b[i+1] == '\n':
+		return i + 2
+	case i+1 < len(b) || all:
+		return i + 1
 	}
 	return 0
 }
 
-// lineEnd is where the line end is over that begins at i.
-func lineEnd(b []byte, i int, all bool) (int, bool) {
-	if b[i] == '\n' {
-		return i + 1, true
-	}
-	if i+1 == len(b) {
-		return i + 1, all
-	}
-	if b[i+1] == '\n' {
-		return i + 2, true
-	}
-	return i + 1, true
-}
-
 // dataOf joins the lines of data of an event.
-func dataOf(raw []byte) []byte {
-	var out []byte
-	lines := 0
-	for len(raw) > 0 {
-		line := raw
-		if n := bytes.IndexAny(raw, "\r\n"); n >= 0 {
-			line, raw = raw[:n], raw[n+1:]
-		} else {
-			raw = nil
+func dataOf(event []byte) []byte {
+	var lines [][]byte
+	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			lines = append(lines, bytes.TrimPrefix(value, []byte(" ")))
 		}
-		value, ok := bytes.CutPrefix(line, []byte("data:"))
-		if !ok {
-			continue
-		}
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch lines++; lines {
-		case 1:
-			out = value
-			continue
-		case 2:
-			out = bytes.Clone(out) // it is still the stream's
-		}
-		out = append(append(out, '\n'), value...)
 	}
-	return out
+	if len(lines) == 1 {
+		return lines[0]
+	}
+	return bytes.Join(lines, []byte("\n"))
 }

@@ -32,14 +32,8 @@ type toolFilter struct {
 }
 
 func newToolFilter(api string) *toolFilter {
-	f := &toolFilter{api: api, clients: messagesTools}
-	switch api {
-	case agent.APIChat:
-		f.clients = chatTools
-	case agent.APIResponses:
-		f.clients = responsesTools
-	}
-	return f
+	clients := map[string]*regexp.Regexp{agent.APIChat: chatTools, agent.APIResponses: responsesTools, agent.APIMessages: messagesTools}
+	return &toolFilter{api: api, clients: clients[api]}
 }
 
 // runsThere says that a tool runs at the provider. Anthropic's computer tools have dates,
@@ -49,9 +43,9 @@ func (f *toolFilter) runsThere(kind string) bool {
 }
 
 // tools takes the hosted tools out of the member tools and all that goes with them.
-func (f *toolFilter) tools(o *object) *rejection {
+func (f *toolFilter) tools(o *container) *rejection {
 	m := o.find("tools")
-	if m == nil || isNull(m.value) {
+	if m == nil {
 		return nil
 	}
 	kept, no := f.list(m.value, 1)
@@ -64,8 +58,8 @@ func (f *toolFilter) tools(o *object) *rejection {
 		o.drop("parallel_tool_calls")
 		return nil
 	}
-	o.setRaw("tools", kept)
-	if c := o.find("tool_choice"); c != nil && f.chosen(c.value, 1) {
+	o.replace(m, kept)
+	if c := o.named("tool_choice"); c != nil && f.chosen(c.value, 1) {
 		o.drop("tool_choice")
 	}
 	return nil
@@ -76,30 +70,23 @@ func (f *toolFilter) list(data []byte, depth int) ([]byte, *rejection) {
 	if data[0] != '[' {
 		return nil, reject("tools", "tools must be a list")
 	}
-	var kept [][]byte
-	changed := false
-	values, whole := elements(data)
-	if len(values) > mostElements || depth > deepest {
+	all := parse(data, mostElements)
+	if len(all.members) > mostElements || depth > deepest {
 		return nil, reject("tools", "it has more than %d tools, or groups of them more than %d deep", mostElements, deepest)
 	}
-	for i, v := range values {
-		text, no := f.one(v, depth)
+	for i := range all.members {
+		m := &all.members[i]
+		text, no := f.one(m.value, depth)
 		if no != nil {
 			return nil, no
 		}
-		switch {
-		case text == nil:
-			changed = true
-		case len(text) != len(v):
-			kept, changed = append(kept, text), true
-		default:
-			kept = append(kept, whole[i])
+		if text == nil {
+			m.dropped, all.changed = true, true
+			continue
 		}
+		all.replace(m, text)
 	}
-	if !changed {
-		return data, nil
-	}
-	return array(kept), nil
+	return all.bytes(), nil
 }
 
 // one is a tool as it may stay, nil if it may not.
@@ -113,16 +100,10 @@ func (f *toolFilter) one(data []byte, depth int) ([]byte, *rejection) {
 			return nil, reject("tools", "a tool has a member %q; write type", short(m.key))
 		}
 	}
-	kind, name := "", ""
-	if m := o.find("type"); m != nil {
-		kind = text(m.value)
-	}
-	if m := o.find("name"); m != nil {
-		name = text(m.value)
-	}
+	kind := o.text("type")
 	switch {
 	case f.runsThere(kind), kind == "shell" && !local(o):
-		f.stripped = append(f.stripped, kind, name)
+		f.stripped = append(f.stripped, kind, o.text("name"))
 		return nil, nil
 	case !f.clients.MatchString(kind):
 		return nil, reject("tools", "it has a tool of type %q, which is not known to run at the agent", short(kind))
@@ -130,29 +111,25 @@ func (f *toolFilter) one(data []byte, depth int) ([]byte, *rejection) {
 		return data, nil
 	}
 	inner := o.find("tools")
-	if inner == nil || isNull(inner.value) {
+	if inner == nil {
 		return data, nil
 	}
 	kept, no := f.list(inner.value, depth+1)
 	if no != nil {
 		return nil, no
 	}
-	o.setRaw("tools", kept)
-	return o.text(data), nil
+	o.replace(inner, kept)
+	return o.bytes(), nil
 }
 
 // local says that a shell runs at the agent, not in a container of the provider's.
-func local(o *object) bool {
+func local(o *container) bool {
 	m := o.find("environment")
-	if m == nil || isNull(m.value) {
+	if m == nil {
 		return true
 	}
 	e, no := parseObject(m.value)
-	if no != nil {
-		return false
-	}
-	kind := e.find("type")
-	return kind != nil && text(kind.value) == "local"
+	return no == nil && e.text("type") == "local"
 }
 
 // chosen says that a choice of tools names one that was taken out, or is too deep to say.
@@ -160,23 +137,20 @@ func (f *toolFilter) chosen(data []byte, depth int) bool {
 	if depth > deepest {
 		return true
 	}
-	if data[0] == '[' {
-		values, _ := elements(data)
-		return slices.ContainsFunc(values, func(v []byte) bool { return f.chosen(v, depth+1) })
-	}
-	o, no := parseObject(data)
-	if no != nil {
+	if data[0] != '[' && data[0] != '{' {
 		return false
 	}
-	for _, m := range o.members {
+	isStripped := func(m member) bool {
 		switch {
-		case m.key == "tools" && f.chosen(m.value, depth):
-			return true
+		case m.key == "tools":
+			return f.chosen(m.value, depth)
+		case m.key == "":
+			return f.chosen(m.value, depth+1)
 		case m.key == "type" || m.key == "name":
-			if s := text(m.value); s != "" && slices.Contains(f.stripped, s) {
-				return true
-			}
+			s := text(m.value)
+			return s != "" && slices.Contains(f.stripped, s)
 		}
+		return false
 	}
-	return false
+	return slices.ContainsFunc(parse(data, mostElements).members, isStripped)
 }
