@@ -26,8 +26,8 @@ type handle struct {
 	driver *Driver
 	id     string // the container's
 	name   string
-	token  string         // of this owner
-	proxy  *egress.Server // nil without an allow-list
+	token  string        // of this owner
+	proxy  *egress.Proxy // nil without an allow-list
 
 	ending sync.Mutex // held by Close and Freeze
 	ended  bool       // the container is gone, or another handle's

@@ -3,6 +3,7 @@
 package drivers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,33 +121,29 @@ func New(c Config, log zerolog.Logger) (sandbox.Driver, error) {
 }
 
 // open makes one driver.
-func (c Config) open(name string, log zerolog.Logger) (sandbox.Driver, error) {
-	d, err := c.make(name, log)
+func (c Config) open(name string, log zerolog.Logger) (d sandbox.Driver, err error) {
+	var book *records.Book
+	if name != "local" && slices.Contains(Names(), name) {
+		if book, err = records.Open(c.Records, name); err != nil {
+			return nil, fmt.Errorf("sandbox.records: %w", err)
+		}
+	}
+	switch name {
+	case "local":
+		d, err = made(local.New(c.Local, log))
+	case "docker":
+		d, err = made(docker.New(c.Docker, book, log))
+	case "e2b":
+		d, err = made(e2b.New(c.E2B, book, log))
+	case "prime":
+		d, err = made(prime.New(c.Prime, book, log))
+	default:
+		err = errors.New(unknown(name))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make sandbox driver %s: %w", name, err)
 	}
 	return d, nil
-}
-
-func (c Config) make(name string, log zerolog.Logger) (sandbox.Driver, error) {
-	if name == "local" {
-		return made(local.New(c.Local, log))
-	}
-	if !slices.Contains(Names(), name) {
-		return nil, errors.New(unknown(name))
-	}
-	book, err := records.Open(c.Records, name)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox.records: %w", err)
-	}
-	switch name {
-	case "docker":
-		return made(docker.New(c.Docker, book, log))
-	case "e2b":
-		return made(e2b.New(c.E2B, book, log))
-	default:
-		return made(prime.New(c.Prime, book, log))
-	}
 }
 
 // made keeps a nil pointer from becoming a driver.
@@ -155,4 +152,21 @@ func made[D sandbox.Driver](d D, err error) (sandbox.Driver, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Stage must be the first thing a program that opens sandboxes does: where a driver
+// started it as its helper, for the inside of a sandbox, it does not return.
+func Stage() { local.Stage() }
+
+// Build makes what sandboxes of a driver start from, at its provider, and shows
+// what happens, line by line. It returns the lines of config.yml that use it.
+func Build(ctx context.Context, c Config, name string, show func(line string)) (settings string, err error) {
+	switch name {
+	case "e2b":
+		return "sandbox:\n  driver: e2b\n  e2b:\n    template: " + c.E2B.Template + "\n", e2b.Build(ctx, c.E2B, show)
+	case "docker":
+		return "", errors.New(`nothing to build for driver "docker": build its image with make docker-image, ` +
+			"which calls docker build on sandbox/docker/image")
+	}
+	return "", fmt.Errorf("nothing to build for driver %q: there is something to build for e2b only", name)
 }

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/unixsock"
 )
 
 // Resolver finds addresses; net.Resolver is one.
@@ -40,11 +42,10 @@ type Options struct {
 
 // Proxy is one allow-list being served.
 type Proxy struct {
-	allow    []string
-	private  []netip.Prefix
-	resolver Resolver
-	dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	server   *http.Server
+	options Options // complete
+	server  *http.Server
+	done    chan struct{} // closed when it serves no more
+	ended   error         // why, before Close
 
 	mu      sync.Mutex
 	refused []string
@@ -55,31 +56,41 @@ type Proxy struct {
 // maxRefused bounds what is remembered of refused hosts.
 const maxRefused = 100
 
-// New returns a proxy; Serve starts it.
-func New(o Options) *Proxy {
-	p := &Proxy{private: o.AllowPrivate, resolver: o.Resolver, dial: o.Dial, tunnels: make(map[net.Conn]struct{})}
+// Listen serves a proxy on a unix socket in an existing directory, which is to be shown inside
+// one sandbox. The directory is opened to everybody who can see it: its parent is to be
+// private. The socket of a dead owner is replaced.
+func Listen(dir string, o Options) (*Proxy, error) {
+	l, err := unixsock.Listen(dir)
+	if err != nil {
+		return nil, fmt.Errorf("serve proxy: %w", err)
+	}
+	return Serve(l, o), nil
+}
+
+// Serve serves a proxy on a listener until Close.
+func Serve(l net.Listener, o Options) *Proxy {
+	p := &Proxy{options: o, done: make(chan struct{}), tunnels: make(map[net.Conn]struct{})}
+	p.options.Allow = nil
 	for _, a := range o.Allow {
-		p.allow = append(p.allow, canonical(a))
+		p.options.Allow = append(p.options.Allow, canonical(a))
 	}
-	if p.resolver == nil {
-		p.resolver = net.DefaultResolver
+	if o.Resolver == nil {
+		p.options.Resolver = net.DefaultResolver
 	}
-	if p.dial == nil {
-		p.dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
+	if o.Dial == nil {
+		p.options.Dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
 	}
 	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10}
+	go func() {
+		defer close(p.done)
+		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			p.ended = fmt.Errorf("serve egress proxy: %w", err)
+		}
+	}()
 	return p
 }
 
-// Serve answers connections until Close; it returns nil then.
-func (p *Proxy) Serve(l net.Listener) error {
-	if err := p.server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve egress proxy: %w", err)
-	}
-	return nil
-}
-
-// Close ends all connections, tunnels included. It may be called twice.
+// Close ends all connections, tunnels included, and waits for the server. It may be called twice.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -87,10 +98,12 @@ func (p *Proxy) Close() error {
 		_ = c.Close()
 	}
 	p.mu.Unlock()
-	if err := p.server.Close(); err != nil {
-		return fmt.Errorf("close egress proxy: %w", err)
+	err := p.server.Close()
+	<-p.done
+	if err != nil {
+		err = fmt.Errorf("close egress proxy: %w", err)
 	}
-	return nil
+	return errors.Join(err, p.ended)
 }
 
 // Refused lists what was asked for and refused, each host once, in order.
@@ -121,18 +134,12 @@ func canonical(host string) string { return strings.TrimSuffix(strings.ToLower(h
 // allowed reports whether a host is on the list.
 func (p *Proxy) allowed(host string) bool {
 	host = canonical(host)
-	for _, a := range p.allow {
+	return slices.ContainsFunc(p.options.Allow, func(a string) bool {
 		if rest, ok := strings.CutPrefix(a, "*"); ok && strings.HasPrefix(rest, ".") {
-			if strings.HasSuffix(host, rest) && len(host) > len(rest) {
-				return true
-			}
-			continue
+			return strings.HasSuffix(host, rest) && len(host) > len(rest)
 		}
-		if host == a {
-			return true
-		}
-	}
-	return false
+		return host == a
+	})
 }
 
 // connect opens a connection to an allowed host.
@@ -147,7 +154,7 @@ func (p *Proxy) connect(ctx context.Context, address string) (net.Conn, error) {
 	if port != "80" && port != "443" {
 		return nil, p.refuse(host, "only the ports 80 and 443 are open")
 	}
-	addrs, err := p.resolver.LookupNetIP(ctx, "ip", canonical(host))
+	addrs, err := p.options.Resolver.LookupNetIP(ctx, "ip", canonical(host))
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", host, err)
 	}
@@ -156,7 +163,7 @@ func (p *Proxy) connect(ctx context.Context, address string) (net.Conn, error) {
 		if !p.open(a) {
 			continue
 		}
-		c, err := p.dial(ctx, "tcp", net.JoinHostPort(a.Unmap().String(), port))
+		c, err := p.options.Dial(ctx, "tcp", net.JoinHostPort(a.Unmap().String(), port))
 		if err == nil {
 			return c, nil
 		}
@@ -171,26 +178,14 @@ func (p *Proxy) connect(ctx context.Context, address string) (net.Conn, error) {
 // open reports whether an address may be dialled.
 func (p *Proxy) open(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
-	for _, r := range p.private {
-		if r.Contains(a) {
-			return true
-		}
-	}
-	return Public(a)
+	return slices.ContainsFunc(p.options.AllowPrivate, func(r netip.Prefix) bool { return r.Contains(a) }) || Public(a)
 }
 
 // Public reports whether an address may be dialled where no range was opened.
 func Public(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
-		return false
-	}
-	for _, r := range closedRanges() {
-		if r.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return a.IsGlobalUnicast() && !a.IsPrivate() &&
+		!slices.ContainsFunc(closedRanges(), func(r netip.Prefix) bool { return r.Contains(a) })
 }
 
 // closedRanges are the special-purpose addresses (IANA registries, RFC 6890 and
@@ -206,4 +201,27 @@ func closedRanges() []netip.Prefix {
 		out = append(out, netip.MustParsePrefix(s))
 	}
 	return out
+}
+
+// CheckAllow refuses entries of an allow-list that are not host names.
+func CheckAllow(allow []string) error {
+	for _, h := range allow {
+		if h == "" || slices.Contains([]string{"*", "*."}, h) || net.ParseIP(h) != nil {
+			return fmt.Errorf("network allow-list: %q is not a host name like proxy.golang.org or *.example.org", h)
+		}
+	}
+	return nil
+}
+
+// Ranges reads address ranges like 10.1.0.0/16.
+func Ranges(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range texts {
+		r, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an address range like 10.1.0.0/16", s)
+		}
+		out = append(out, r)
+	}
+	return out, nil
 }

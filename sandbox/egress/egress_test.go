@@ -68,19 +68,14 @@ func setup(t *testing.T, table map[string][]string, o egress.Options) *world {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, to)
 	}
-	w.proxy = egress.New(o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.addr = l.Addr().String()
-	done := make(chan error, 1)
-	go func() { done <- w.proxy.Serve(l) }()
+	w.proxy = egress.Serve(l, o)
 	t.Cleanup(func() {
 		if err := w.proxy.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})

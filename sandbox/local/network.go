@@ -12,7 +12,7 @@ import (
 // egressServer is the proxy of one sandbox, on a unix socket in a directory of
 // its own that is shown inside.
 type egressServer struct {
-	proxy *egress.Server
+	proxy *egress.Proxy
 	dir   string
 	stays bool // the directory is shown as long as the sandbox lives, whoever owns it
 	ended func(error)
