@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -11,38 +10,32 @@ import (
 // each running solve, unless as many runs work as the process may have; what waits in
 // the queue and what is over costs nothing.
 func (s *Store) Admit(ctx context.Context, node string, caps solve.Caps) ([]solve.Run, error) {
-	var admitted []solve.Run
-	err := s.update(ctx, "admit", func(t *tx) (err error) {
-		admitted = nil
+	return write(ctx, s, "admit", func(t *tx) (admitted []solve.Run, err error) {
 		now := s.cfg.Now()
 		if err := t.mustLive(node, now); err != nil {
-			return err
+			return nil, err
 		}
-		all, bySolve, err := t.working()
-		if err != nil || caps.Process > 0 && all >= caps.Process {
-			return err
+		all, bySolve := t.working()
+		if caps.Process > 0 && all >= caps.Process {
+			return nil, nil
 		}
 		list, err := t.loads(bySolve)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := solve.NextAdmission(list, caps, now); i >= 0; i = solve.NextAdmission(list, caps, now) {
 			l := &list[i]
 			after, err := solve.Admit(reader{t, now}, l.ID, l.N, node, now)
-			if err != nil {
-				return err
+			if err == nil {
+				err = t.write(after, now)
 			}
-			if err := t.write(after, now); err != nil {
-				return err
+			if err != nil {
+				return nil, err
 			}
 			admitted = append(admitted, after.Run)
 			l.Active++
 			t.nextQueued(l)
 		}
-		return nil
+		return admitted, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("admit runs: %w", err)
-	}
-	return admitted, nil
 }

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -15,10 +14,7 @@ func (s *Store) Apply(ctx context.Context, c solve.Change) (solve.Solve, solve.R
 	after, err := s.transition(ctx, string(solve.NameOf(c.Event)), func(r reader) (*solve.Transition, error) {
 		return solve.Apply(r, c, r.at)
 	})
-	if err != nil {
-		return solve.Solve{}, solve.Run{}, fmt.Errorf("apply %s: %w", solve.NameOf(c.Event), err)
-	}
-	return after.Solve, after.Run, nil
+	return after.Solve, after.Run, err
 }
 
 // RequestCancel notes that a person wants the solve stopped. What nobody works on
@@ -27,24 +23,19 @@ func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) 
 	after, err := s.transition(ctx, "ask-cancel", func(r reader) (*solve.Transition, error) {
 		return solve.Cancel(r, id, by, why, r.at)
 	})
-	if err != nil {
-		return solve.Solve{}, fmt.Errorf("ask for cancel: %w", err)
-	}
-	return after.Solve, nil
+	return after.Solve, err
 }
 
 // transition writes what a rule returns.
-func (s *Store) transition(
-	ctx context.Context, op string, rule func(reader) (*solve.Transition, error),
-) (after *solve.Transition, err error) {
-	err = s.update(ctx, op, func(t *tx) (err error) {
+func (s *Store) transition(ctx context.Context, op string, rule func(reader) (*solve.Transition, error)) (solve.Transition, error) {
+	return write(ctx, s, op, func(t *tx) (solve.Transition, error) {
 		at := s.cfg.Now()
-		if after, err = rule(reader{t, at}); err != nil {
-			return err
+		after, err := rule(reader{t, at})
+		if err != nil {
+			return solve.Transition{}, err
 		}
-		return t.write(after, at)
+		return *after, t.write(after, at)
 	})
-	return after, err
 }
 
 // at is the time of a change: the caller's, else the clock's.

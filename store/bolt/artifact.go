@@ -23,7 +23,7 @@ func (s *Store) artifactPath(id solve.ID, name string) (string, error) {
 func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error {
 	path, err := s.artifactPath(id, name)
 	if err == nil {
-		err = s.view(ctx, func(t *tx) error { return t.mustExist(id) })
+		_, err = read(ctx, s, func(t *tx) (bool, error) { return true, t.mustExist(id) })
 	}
 	if err == nil {
 		err = durable.MakeDirs(filepath.Dir(path))

@@ -38,12 +38,11 @@ func (s *Store) backup(ctx context.Context, out *tar.Writer) error {
 	if err := putFile(out, name+noteSuffix, now, int64(len(note)), strings.NewReader(note)); err != nil {
 		return err
 	}
-	err := s.view(ctx, func(t *tx) error {
+	_, err := read(ctx, s, func(t *tx) (int64, error) {
 		if err := out.WriteHeader(fileHeader(name, now, t.b.Size())); err != nil {
-			return err
+			return 0, err
 		}
-		_, err := t.b.WriteTo(out)
-		return err
+		return t.b.WriteTo(out)
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"os"
 	"path/filepath"
 	"sync"
@@ -40,7 +41,8 @@ type Store struct {
 
 	writer   writer
 	watchers watchers
-	steps    keyedLocks // one writer at a time per transcript
+	steps    [1024]sync.Mutex // one writer at a time per transcript: the lock of its name's hash
+	seed     maphash.Seed
 
 	closing  sync.Once
 	closeErr error
@@ -72,7 +74,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, dir: filepath.Dir(path), db: db}
+	s := newStore(cfg, db)
 	defer func() {
 		if err != nil {
 			_ = s.Close()
@@ -94,6 +96,13 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	return s, nil
+}
+
+func newStore(cfg Config, db *bbolt.DB) *Store {
+	return &Store{
+		cfg: cfg, dir: filepath.Dir(cfg.Path), db: db,
+		writer: writer{turn: make(chan struct{}, 1)}, seed: maphash.MakeSeed(),
+	}
 }
 
 // openFile opens the database and makes its name durable.
@@ -174,6 +183,15 @@ func rewrite(db *bbolt.DB, path string) (*bbolt.DB, error) {
 		return db, fmt.Errorf("compact store %s: %w", path, err)
 	}
 	return openFile(path)
+}
+
+// Bytes is the size of the database's file.
+func (s *Store) Bytes() (int64, error) {
+	info, err := os.Stat(s.cfg.Path)
+	if err != nil {
+		return 0, fmt.Errorf("look at the store's file: %w", err)
+	}
+	return info.Size(), nil
 }
 
 // Close waits for writes under way and releases the file. Safe to call twice.

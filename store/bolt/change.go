@@ -22,18 +22,13 @@ func (r reader) Alive(node string) bool                    { return r.mustLive(n
 // Unfinished implements [solve.Reader].
 func (r reader) Unfinished(id solve.ID, most int) (n int) {
 	for _, b := range []bucket{queued, active} {
-		// the function never fails
-		_ = r.scan(b, key(nil).text(string(id)), func(_, _ []byte) (bool, error) {
-			n++
-			return n < most, nil
-		})
+		for range r.scan(b, key(nil).text(string(id))) {
+			if n++; n >= most {
+				return n
+			}
+		}
 	}
 	return n
-}
-
-// fence refuses a writer who is not the record's living owner.
-func (t *tx) fence(l solve.Lease, token uint64, at time.Time) error {
-	return solve.Fence(l, trusted(token), reader{t, at}.Alive)
 }
 
 // trusted is the token that is checked: none with the mutation that leaves the check out.
@@ -56,11 +51,10 @@ func (t *tx) write(all *solve.Transition, at time.Time) error {
 		}
 	}
 	for _, e := range all.Entries {
-		data, err := encode("event", entryRecord{V: recordVersion, Entry: e})
-		if err != nil {
+		k := key(nil).text(string(e.Solve)).num(e.Seq)
+		if err := t.putRecord(events, k, "event", entryRecord{V: recordVersion, Entry: e}); err != nil {
 			return err
 		}
-		t.put(events, key(nil).text(string(e.Solve)).num(e.Seq), data)
 	}
 	if len(all.Entries) > 0 {
 		t.put(sequences, []byte(s.ID), key(nil).num(s.Seq))

@@ -21,8 +21,6 @@ type deliveryRecord struct {
 	Packed   bool      `json:"packed,omitempty"` // the payload is compressed (S2, one block)
 }
 
-func (r *deliveryRecord) version() int { return r.V }
-
 // guidKey is a delivery's key. GitHub's GUIDs are UUIDs of version 1, which
 // begin with the fastest changing digits of the time. Written from the slowest
 // on, deliveries of one commit stand side by side: one page to write, not one each.
@@ -67,22 +65,20 @@ func deliveryRow(d solve.Delivery) ([]byte, error) {
 // Delivery returns a delivery as it came, for replay and diagnosis;
 // [solve.ErrNotFound] if it never came or is no longer kept.
 func (s *Store) Delivery(ctx context.Context, guid string) (solve.Delivery, error) {
-	var row []byte
-	err := s.view(ctx, func(t *tx) error {
+	row, err := read(ctx, s, func(t *tx) ([]byte, error) {
 		k := guidKey(guid)
-		at := t.get(deliveries, k)
-		row = bytes.Clone(t.get(payloads, append(bytes.Clone(at), k...)))
-		return nil
+		row := t.get(payloads, append(bytes.Clone(t.get(deliveries, k)), k...))
+		if row == nil {
+			return nil, fmt.Errorf("delivery %q: %w", guid, solve.ErrNotFound)
+		}
+		return bytes.Clone(row), nil
 	})
-	if err == nil && row == nil {
-		err = solve.ErrNotFound
-	}
 	if err != nil {
-		return solve.Delivery{}, fmt.Errorf("delivery %q: %w", guid, err)
+		return solve.Delivery{}, err
 	}
 	line, payload, _ := bytes.Cut(row, []byte("\n"))
-	var r deliveryRecord
-	if err := decode("delivery "+guid, line, &r); err != nil {
+	r, err := decode[deliveryRecord]("delivery "+guid, line)
+	if err != nil {
 		return solve.Delivery{}, err
 	}
 	if r.Packed {
@@ -91,4 +87,33 @@ func (s *Store) Delivery(ctx context.Context, guid string) (solve.Delivery, erro
 		}
 	}
 	return solve.Delivery{GUID: r.GUID, Event: r.Event, Action: r.Action, Payload: payload, Received: r.Received}, nil
+}
+
+// UnknownDeliveries returns those of the GUIDs that were never stored, or are no
+// longer kept, in the order given.
+func (s *Store) UnknownDeliveries(ctx context.Context, guids []string) ([]string, error) {
+	return read(ctx, s, func(t *tx) (unknown []string, _ error) {
+		for _, guid := range guids {
+			if t.get(deliveries, guidKey(guid)) == nil {
+				unknown = append(unknown, guid)
+			}
+		}
+		return unknown, nil
+	})
+}
+
+// healed is the name in bucket meta of the time until when deliveries were looked for.
+const healed = "healed"
+
+// Healed is until when missed deliveries have been looked for; zero if they never were.
+func (s *Store) Healed(ctx context.Context) (time.Time, error) {
+	return read(ctx, s, func(t *tx) (time.Time, error) { return timeOf(num(t.get(meta, []byte(healed)))), nil })
+}
+
+// SetHealed notes until when missed deliveries have been looked for.
+func (s *Store) SetHealed(ctx context.Context, at time.Time) error {
+	return s.update(ctx, "healed", func(t *tx) error {
+		t.put(meta, []byte(healed), key(nil).time(at))
+		return nil
+	})
 }

@@ -11,21 +11,15 @@ import (
 )
 
 func (t *tx) effect(k string) (effectRecord, error) {
-	var r effectRecord
 	data := t.get(effects, []byte(k))
 	if data == nil {
-		return r, fmt.Errorf("effect %q: %w", k, solve.ErrNotFound)
+		return effectRecord{}, fmt.Errorf("effect %q: %w", k, solve.ErrNotFound)
 	}
-	return r, decode("effect "+k, data, &r)
+	return decode[effectRecord]("effect "+k, data)
 }
 
 // putEffect writes an effect and its place in the queue. old is nil for a new one.
 func (t *tx) putEffect(old *effectRecord, r effectRecord) error {
-	data, err := encode("effect "+r.Key, r)
-	if err != nil {
-		return err
-	}
-	t.put(effects, []byte(r.Key), data)
 	if old != nil {
 		if k := dueKey(old.Effect); k != nil {
 			t.del(effectDue, k)
@@ -34,7 +28,7 @@ func (t *tx) putEffect(old *effectRecord, r effectRecord) error {
 	if k := dueKey(r.Effect); k != nil {
 		t.put(effectDue, k, []byte(r.Key))
 	}
-	return nil
+	return t.putRecord(effects, []byte(r.Key), "effect "+r.Key, r)
 }
 
 // dueKey is nil for an effect that nobody needs to look at.
@@ -84,50 +78,50 @@ func (t *tx) nextOrder() (uint64, error) {
 
 // DueEffects returns what is to be written now, by installation, priority, age.
 func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
-	var list []effectRecord
-	now := stamp(s.cfg.Now())
-	err := s.view(ctx, func(t *tx) error {
-		return t.scan(effectDue, nil, func(k, v []byte) (bool, error) {
-			if num(k) > now {
-				return false, nil
+	list, err := read(ctx, s, func(t *tx) (list []effectRecord, err error) {
+		now := stamp(s.cfg.Now())
+		for at, k := range t.scan(effectDue, nil) {
+			if num(at) > now {
+				break
 			}
-			r, err := t.effect(string(v))
+			r, err := t.effect(string(k))
+			if err != nil {
+				return nil, err
+			}
 			list = append(list, r)
-			return true, err
-		})
+		}
+		return list, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list due effects: %w", err)
-	}
 	slices.SortFunc(list, func(a, b effectRecord) int {
 		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
 			cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Order, b.Order))
 	})
-	out := make([]solve.Effect, 0, len(list))
-	for _, r := range list {
-		out = append(out, r.Effect)
+	return nouns(list), err
+}
+
+func nouns(list []effectRecord) []solve.Effect {
+	out := make([]solve.Effect, len(list))
+	for i, r := range list {
+		out[i] = r.Effect
 	}
-	return out, nil
+	return out
 }
 
 // changeEffect lets fn change an effect at the engine's time.
 func (s *Store) changeEffect(
 	ctx context.Context, op, k string, fn func(read reader, e solve.Effect) (solve.Effect, error),
-) (after solve.Effect, err error) {
-	err = s.update(ctx, op, func(t *tx) error {
+) (solve.Effect, error) {
+	return write(ctx, s, op, func(t *tx) (solve.Effect, error) {
 		old, err := t.effect(k)
 		if err != nil {
-			return err
+			return solve.Effect{}, err
 		}
-		if after, err = fn(reader{t, s.cfg.Now()}, old.Effect); err != nil {
-			return err
+		after, err := fn(reader{t, s.cfg.Now()}, old.Effect)
+		if err != nil {
+			return solve.Effect{}, err
 		}
-		return t.putEffect(&old, effectRecord{Effect: after, Order: old.Order})
+		return after, t.putEffect(&old, effectRecord{after, old.Order})
 	})
-	if err != nil {
-		return solve.Effect{}, fmt.Errorf("%s: %w", op, err)
-	}
-	return after, nil
 }
 
 // ClaimEffect gives a due effect to the node for the time ttl.
@@ -182,47 +176,47 @@ func (s *Store) KillEffect(ctx context.Context, k string, token uint64, reason s
 // WithdrawEffect ends a write that nobody has begun: pending, and its call never
 // made. It returns false, and changes nothing, for one that is being written,
 // whose outcome is unknown, or that is over.
-func (s *Store) WithdrawEffect(ctx context.Context, k, reason string) (done bool, err error) {
-	err = s.update(ctx, "withdraw-effect", func(t *tx) error {
+func (s *Store) WithdrawEffect(ctx context.Context, k, reason string) (bool, error) {
+	return write(ctx, s, "withdraw-effect", func(t *tx) (bool, error) {
+		old, err := t.effect(k)
+		if err != nil {
+			return false, err
+		}
+		after, done := old.Withdraw(reason, s.cfg.Now())
+		if !done {
+			return false, nil
+		}
+		return true, t.putEffect(&old, effectRecord{after, old.Order})
+	})
+}
+
+// RenewEffect asks for a newer version of a level-triggered effect. One of another
+// kind, or dead, is left alone; [solve.ErrNotFound] if there is none.
+func (s *Store) RenewEffect(ctx context.Context, k string) error {
+	return s.update(ctx, "renew-effect", func(t *tx) error {
 		old, err := t.effect(k)
 		if err != nil {
 			return err
 		}
-		r := old
-		if r.Effect, done = old.Withdraw(reason, s.cfg.Now()); !done {
-			return nil
-		}
-		return t.putEffect(&old, r)
+		return t.want(old.Effect, s.cfg.Now())
 	})
-	if err != nil {
-		return false, fmt.Errorf("withdraw-effect: %w", err)
-	}
-	return done, nil
 }
 
 // Effect returns one effect; [solve.ErrNotFound] if there is none.
 func (s *Store) Effect(ctx context.Context, k string) (solve.Effect, error) {
-	var r effectRecord
-	err := s.view(ctx, func(t *tx) (err error) {
-		r, err = t.effect(k)
-		return err
-	})
+	r, err := read(ctx, s, func(t *tx) (effectRecord, error) { return t.effect(k) })
 	return r.Effect, err
 }
 
 // SolveEffects are all effects of one solve, by key.
 func (s *Store) SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error) {
-	var out []solve.Effect
-	err := s.view(ctx, func(t *tx) error {
-		return t.scan(effects, []byte(string(id)+"/"), func(k, v []byte) (bool, error) {
-			var r effectRecord
-			err := decode("effect "+string(k), v, &r)
-			out = append(out, r.Effect)
-			return true, err
-		})
+	return s.effectsWith(ctx, string(id)+"/")
+}
+
+// effectsWith are the effects whose keys begin with the prefix.
+func (s *Store) effectsWith(ctx context.Context, prefix string) ([]solve.Effect, error) {
+	list, err := read(ctx, s, func(t *tx) ([]effectRecord, error) {
+		return decodeAll[effectRecord](t, "effect "+prefix, effects, []byte(prefix))
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list effects of solve %s: %w", id, err)
-	}
-	return out, nil
+	return nouns(list), err
 }

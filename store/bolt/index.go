@@ -48,15 +48,14 @@ func (t *tx) indexRun(r solve.Run) {
 
 // begunSolves are the live solves that left the queue or have an owner.
 func (t *tx) begunSolves() (out []solve.Brief, err error) {
-	err = t.scan(begun, nil, func(_, v []byte) (bool, error) {
+	for _, v := range t.scan(begun, nil) {
 		var b solve.Brief
 		if err := json.Unmarshal(v, &b); err != nil {
-			return false, fmt.Errorf("read index entry: %w", err)
+			return nil, fmt.Errorf("read index entry: %w", err)
 		}
 		out = append(out, b)
-		return true, nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // queueHeads are the oldest waiting solves, one of each repository.
@@ -92,21 +91,21 @@ func (t *tx) loads(working map[solve.ID]int) ([]solve.Load, error) {
 // nextQueued finds the first queued run of a solve.
 func (t *tx) nextQueued(l *solve.Load) {
 	l.Wave, l.N = 0, 0
-	if k, _ := t.first(queued, key(nil).text(string(l.ID))); k != nil {
+	for k := range t.scan(queued, key(nil).text(string(l.ID))) {
 		at := int(binary.BigEndian.Uint32(k[len(k)-4:]))
 		l.Wave, l.N = at>>waveBits, at&solve.MaxRun
+		return
 	}
 }
 
 // working counts the runs at work of each solve.
-func (t *tx) working() (all int, bySolve map[solve.ID]int, err error) {
+func (t *tx) working() (all int, bySolve map[solve.ID]int) {
 	bySolve = map[solve.ID]int{}
-	err = t.scan(active, nil, func(k, _ []byte) (bool, error) {
+	for k := range t.scan(active, nil) {
 		all++
 		bySolve[solveOf(k)]++
-		return true, nil
-	})
-	return all, bySolve, err
+	}
+	return all, bySolve
 }
 
 // solveOf is the solve of a run's key.

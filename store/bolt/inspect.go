@@ -42,36 +42,22 @@ func Inspect(path string) (_ *Store, err error) {
 		_ = db.Close()
 		return nil, err
 	}
-	return &Store{cfg: Config{Path: path, Now: time.Now}, dir: filepath.Dir(path), db: db}, nil
+	return newStore(Config{Path: path, Now: time.Now}, db), nil
 }
 
 // Solves returns every solve, ended ones too, by ID.
-func (s *Store) Solves(ctx context.Context) (out []solve.Solve, err error) {
-	err = s.view(ctx, func(t *tx) error {
-		return t.scan(solves, nil, func(k, v []byte) (bool, error) {
+func (s *Store) Solves(ctx context.Context) ([]solve.Solve, error) {
+	return read(ctx, s, func(t *tx) (out []solve.Solve, err error) {
+		for k, v := range t.scan(solves, nil) {
 			one, err := t.decodeSolve(solve.ID(k), v)
+			if err != nil {
+				return nil, err
+			}
 			out = append(out, one)
-			return true, err
-		})
+		}
+		return out, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list solves: %w", err)
-	}
-	return out, nil
 }
 
 // Effects returns every effect, those of asks too, by key.
-func (s *Store) Effects(ctx context.Context) (out []solve.Effect, err error) {
-	err = s.view(ctx, func(t *tx) error {
-		return t.scan(effects, nil, func(k, v []byte) (bool, error) {
-			var r effectRecord
-			err := decode("effect "+string(k), v, &r)
-			out = append(out, r.Effect)
-			return true, err
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list effects: %w", err)
-	}
-	return out, nil
-}
+func (s *Store) Effects(ctx context.Context) ([]solve.Effect, error) { return s.effectsWith(ctx, "") }

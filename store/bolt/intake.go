@@ -11,7 +11,7 @@ import (
 
 // Accept stores a delivery and what follows from it. Payloads are keyed by their
 // time, so that a commit of many deliveries is mostly one piece of the file.
-func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error) {
+func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	if err := checkGUID(d.GUID); err != nil {
 		return false, fmt.Errorf("accept: %w", err)
 	}
@@ -26,38 +26,18 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 		return false, err
 	}
 	k, at := guidKey(d.GUID), key(nil).time(d.Received)
-	err = s.update(ctx, "accept", func(t *tx) error {
-		accepted = false
+	return write(ctx, s, "accept", func(t *tx) (bool, error) {
 		if t.get(deliveries, k) != nil {
-			return nil
+			return false, nil
 		}
 		t.put(deliveries, k, at)
 		t.put(payloads, append(bytes.Clone(at), k...), row)
-		accepted = true
-		return t.grant(d, w)
+		a, err := solve.Grant(d, w, t.insert)
+		if err == nil && a != nil {
+			err = t.putRecord(asks, []byte(a.ID), "ask "+a.ID, askRecord{V: recordVersion, Command: *a})
+		}
+		return true, err
 	})
-	if err != nil {
-		return false, fmt.Errorf("accept delivery %s: %w", d.GUID, err)
-	}
-	return accepted, nil
-}
-
-// grant stores what a delivery asks for.
-func (t *tx) grant(d solve.Delivery, w solve.Intent) error {
-	a, err := solve.Grant(d, w, t.insert)
-	if err != nil || a == nil {
-		return err
-	}
-	return t.ask(*a)
-}
-
-func (t *tx) ask(a solve.Command) error {
-	data, err := encode("ask "+a.ID, askRecord{V: recordVersion, Command: a})
-	if err != nil {
-		return err
-	}
-	t.put(asks, []byte(a.ID), data)
-	return nil
 }
 
 // Create stores a queued solve, or returns the one that stands for the same wish.
@@ -66,14 +46,11 @@ func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, 
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
 	}
 	n.Created = s.at(n.Created)
-	err = s.update(ctx, "create", func(t *tx) error {
+	stored, err = write(ctx, s, "create", func(t *tx) (stored solve.Solve, err error) {
 		stored, created, err = t.insert(n)
-		return err
+		return stored, err
 	})
-	if err != nil {
-		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", n.ID, err)
-	}
-	return stored, created, nil
+	return stored, created && err == nil, err
 }
 
 // insert stores a new solve, unless its trigger key is known or the issue has a
@@ -104,40 +81,27 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 }
 
 // Commands returns the unanswered asks, oldest first.
-func (s *Store) Commands(ctx context.Context) ([]solve.Command, error) {
-	var out []solve.Command
-	err := s.view(ctx, func(t *tx) error {
-		return t.scan(asks, nil, func(k, v []byte) (bool, error) {
-			var r askRecord
-			err := decode("ask "+string(k), v, &r)
-			out = append(out, r.Command)
-			return true, err
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list asks: %w", err)
+func (s *Store) Commands(ctx context.Context) (out []solve.Command, err error) {
+	list, err := read(ctx, s, func(t *tx) ([]askRecord, error) { return decodeAll[askRecord](t, "ask", asks, nil) })
+	for _, r := range list {
+		out = append(out, r.Command)
 	}
 	slices.SortStableFunc(out, func(a, b solve.Command) int { return a.At.Compare(b.At) })
-	return out, nil
+	return out, err
 }
 
 // Answer removes an ask and queues its effects.
 func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
-	now := s.cfg.Now()
-	err := s.update(ctx, "answer", func(t *tx) error {
+	return s.update(ctx, "answer", func(t *tx) error {
 		if t.get(asks, []byte(askID)) == nil {
 			return nil
 		}
 		t.del(asks, []byte(askID))
 		for _, e := range list {
-			if err := t.want(e, now); err != nil {
+			if err := t.want(e, s.cfg.Now()); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("answer ask %s: %w", askID, err)
-	}
-	return nil
 }

@@ -1,9 +1,9 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,93 +16,65 @@ const pruneBatch = 500
 // transcripts and artifacts of ended solves. Solves, runs, events and effects stay;
 // what they spent is kept at hand for a week.
 func (s *Store) Prune(ctx context.Context, now time.Time) error {
-	if err := s.pruneDeliveries(ctx, now.Add(-s.cfg.KeepDeliveries)); err != nil {
-		return fmt.Errorf("prune deliveries: %w", err)
-	}
-	if err := s.pruneFiles(ctx, now.Add(-s.cfg.KeepLogs)); err != nil {
-		return fmt.Errorf("prune transcripts and artifacts: %w", err)
-	}
-	if err := s.pruneSpent(ctx, now.Add(-keepSpent)); err != nil {
-		return fmt.Errorf("prune what was spent: %w", err)
+	for _, one := range []pruning{
+		{"prune-deliveries", payloads, s.cfg.KeepDeliveries, s.pruneNoFiles, func(t *tx, k []byte, _ string) { t.del(deliveries, k[8:]) }},
+		{"prune-files", ended, s.cfg.KeepLogs, s.pruneFiles, func(t *tx, _ []byte, id string) {
+			for _, k := range t.keys(segments, key(nil).text(id)) {
+				t.del(segments, k)
+			}
+			t.del(restored, []byte(id))
+		}},
+		{"prune-spent", spent, keepSpent, s.pruneNoFiles, func(*tx, []byte, string) {}},
+	} {
+		for rows := pruneBatch; rows == pruneBatch; {
+			var err error
+			if rows, err = s.pruneSome(ctx, one, now.Add(-one.keep)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// old returns up to pruneBatch keys and values of a bucket that begins with a time before the given one.
-func (t *tx) old(b bucket, before time.Time) (keys [][]byte, values []string, err error) {
-	err = t.scan(b, nil, func(k, v []byte) (bool, error) {
-		if num(k) >= stamp(before) || len(keys) == pruneBatch {
-			return false, nil
-		}
-		keys, values = append(keys, append([]byte(nil), k...)), append(values, string(v))
-		return true, nil
-	})
-	return keys, values, err
+// pruning removes the old rows of a bucket whose keys begin with a time.
+type pruning struct {
+	op     string
+	bucket bucket
+	keep   time.Duration
+	files  func(value string) error            // removes what a row has outside the database
+	rest   func(t *tx, k []byte, value string) // removes what it has in other buckets
 }
 
-func (s *Store) pruneDeliveries(ctx context.Context, before time.Time) error {
-	for {
-		var keys [][]byte
-		err := s.update(ctx, "prune-deliveries", func(t *tx) (err error) {
-			if keys, _, err = t.old(payloads, before); err != nil {
-				return err
-			}
-			for _, k := range keys {
-				t.del(payloads, k)
-				t.del(deliveries, k[8:])
-			}
-			return nil
-		})
-		if err != nil || len(keys) < pruneBatch {
-			return err
-		}
-	}
-}
-
-// pruneFiles removes the files first: a crash in between only repeats it.
-func (s *Store) pruneFiles(ctx context.Context, before time.Time) error {
-	for {
-		var keys [][]byte
-		var ids []string
-		err := s.view(ctx, func(t *tx) (err error) {
-			keys, ids, err = t.old(ended, before)
-			return err
-		})
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		for _, id := range ids {
-			err = errors.Join(os.RemoveAll(filepath.Join(s.dir, "transcripts", id)),
-				os.RemoveAll(filepath.Join(s.dir, "artifacts", id)))
-			if err != nil {
-				return err
-			}
-		}
-		err = s.update(ctx, "prune-files", func(t *tx) error {
-			for i, k := range keys {
-				if err := t.forgetSegments(ids[i]); err != nil {
-					return err
-				}
-				t.del(ended, k)
-				t.del(restored, []byte(ids[i]))
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// forgetSegments removes the index of a solve's transcripts.
-func (t *tx) forgetSegments(id string) error {
+// pruneSome removes the oldest rows, files first: a crash in between only repeats that.
+func (s *Store) pruneSome(ctx context.Context, p pruning, before time.Time) (rows int, err error) {
 	var keys [][]byte
-	err := t.scan(segments, key(nil).text(id), func(k, _ []byte) (bool, error) {
-		keys = append(keys, append([]byte(nil), k...))
-		return true, nil
+	var values []string
+	_, err = read(ctx, s, func(t *tx) (none struct{}, _ error) {
+		for k, v := range t.scan(p.bucket, nil) {
+			if num(k) >= stamp(before) || len(keys) == pruneBatch {
+				break
+			}
+			keys, values = append(keys, bytes.Clone(k)), append(values, string(v))
+		}
+		return none, nil
 	})
-	for _, k := range keys {
-		t.del(segments, k)
+	for _, v := range values {
+		err = errors.Join(err, p.files(v))
 	}
-	return err
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	return len(keys), s.update(ctx, p.op, func(t *tx) error {
+		for i, k := range keys {
+			p.rest(t, k, values[i])
+			t.del(p.bucket, k)
+		}
+		return nil
+	})
 }
+
+func (s *Store) pruneFiles(id string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(s.dir, "transcripts", id)), os.RemoveAll(filepath.Join(s.dir, "artifacts", id)))
+}
+
+func (s *Store) pruneNoFiles(string) error { return nil }

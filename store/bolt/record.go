@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -27,22 +28,11 @@ type (
 	}
 )
 
-func (r *entryRecord) version() int  { return r.V }
-func (r *askRecord) version() int    { return r.V }
-func (r *effectRecord) version() int { return r.V }
-
-type solveRecord struct{ solve.Solve }
-type runRecord struct{ solve.Run }
-
-func (r *solveRecord) version() int { return r.V }
-func (r *runRecord) version() int   { return r.V }
-
-type versioned interface{ version() int }
-
-// decode reads a record and refuses one that a newer yudai wrote.
-func decode(what string, data []byte, into versioned) error {
-	err := json.Unmarshal(data, into)
-	v := into.version()
+// decode reads a record, whose field V is its version, and refuses one that a newer yudai wrote.
+func decode[T any](what string, data []byte) (T, error) {
+	var record, none T
+	err := json.Unmarshal(data, &record)
+	v := int(reflect.ValueOf(record).FieldByName("V").Int())
 	if err != nil {
 		// A newer version may have changed a type: say that rather than the symptom.
 		var only struct {
@@ -54,13 +44,35 @@ func decode(what string, data []byte, into versioned) error {
 	}
 	switch {
 	case v > recordVersion:
-		return fmt.Errorf("read %s: record version %d, this yudai knows up to %d: use a newer yudai", what, v, recordVersion)
+		return none, fmt.Errorf("read %s: record version %d, this yudai knows up to %d: use a newer yudai", what, v, recordVersion)
 	case err != nil:
-		return fmt.Errorf("read %s: %w", what, err)
+		return none, fmt.Errorf("read %s: %w", what, err)
 	case v < 1:
-		return fmt.Errorf("read %s: record without a version", what)
+		return none, fmt.Errorf("read %s: record without a version", what)
 	}
-	return nil
+	return record, nil
+}
+
+// decodeAll reads the records whose keys begin with the prefix.
+func decodeAll[T any](t *tx, what string, b bucket, prefix []byte) ([]T, error) {
+	var out []T
+	for _, v := range t.scan(b, prefix) {
+		one, err := decode[T](what, v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// putRecord writes a record in its stored form.
+func (t *tx) putRecord(b bucket, k []byte, what string, record any) error {
+	data, err := encode(what, record)
+	if err == nil {
+		t.put(b, k, data)
+	}
+	return err
 }
 
 func encode(what string, record any) ([]byte, error) {
@@ -80,12 +92,21 @@ func (t *tx) solve(id solve.ID) (solve.Solve, error) {
 }
 
 func (t *tx) decodeSolve(id solve.ID, data []byte) (solve.Solve, error) {
-	var r solveRecord
-	if err := decode("solve "+string(id), data, &r); err != nil {
-		return solve.Solve{}, err
+	s, err := decode[solve.Solve]("solve "+string(id), data)
+	s.Seq = num(t.get(sequences, []byte(id)))
+	return s, err
+}
+
+// liveSolves are those in no final state.
+func (t *tx) liveSolves() (out []solve.Solve, err error) {
+	for _, id := range t.scan(liveIssue, nil) {
+		s, err := t.solve(solve.ID(id))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
 	}
-	r.Seq = num(t.get(sequences, []byte(id)))
-	return r.Solve, nil
+	return out, nil
 }
 
 // encodeSolve leaves the event number out: it is kept beside the record, so that
@@ -100,34 +121,15 @@ func (t *tx) oneRun(id solve.ID, n int) (solve.Run, error) {
 	if data == nil {
 		return solve.Run{}, fmt.Errorf("run %d of solve %q: %w", n, id, solve.ErrNotFound)
 	}
-	return decodeRun(id, data)
-}
-
-func decodeRun(id solve.ID, data []byte) (solve.Run, error) {
-	var r runRecord
-	if err := decode("run of solve "+string(id), data, &r); err != nil {
-		return solve.Run{}, err
-	}
-	return r.Run, nil
+	return decode[solve.Run]("run of solve "+string(id), data)
 }
 
 func (t *tx) runsOf(id solve.ID) ([]solve.Run, error) {
-	var out []solve.Run
-	err := t.scan(runs, key(nil).text(string(id)), func(_, v []byte) (bool, error) {
-		r, err := decodeRun(id, v)
-		out = append(out, r)
-		return true, err
-	})
-	return out, err
+	return decodeAll[solve.Run](t, "run of solve "+string(id), runs, key(nil).text(string(id)))
 }
 
 // putRun writes a run and its index entries.
 func (t *tx) putRun(r solve.Run) error {
-	data, err := encode(fmt.Sprintf("run %d of solve %s", r.N, r.Solve), r)
-	if err != nil {
-		return err
-	}
-	t.put(runs, runKey(r.Solve, r.N), data)
 	t.indexRun(r)
-	return nil
+	return t.putRecord(runs, runKey(r.Solve, r.N), fmt.Sprintf("run %d of solve %s", r.N, r.Solve), r)
 }

@@ -38,23 +38,15 @@ func (s *Store) wakeRestored() error {
 }
 
 func (t *tx) wakeRestored(at time.Time) error {
-	var owners, waiting []string
-	collect := func(into *[]string, fromKey bool) func(k, v []byte) (bool, error) {
-		return func(k, v []byte) (bool, error) {
-			if fromKey {
-				v = k
-			}
-			*into = append(*into, string(v))
-			return true, nil
-		}
+	for _, id := range t.scan(liveIssue, nil) {
+		t.put(restored, id, key(nil).time(at))
 	}
-	err := errors.Join(t.scan(liveIssue, nil, collect(&owners, false)), t.scan(asks, nil, collect(&owners, true)),
-		t.scan(effectDue, nil, collect(&waiting, false)))
-	if err != nil {
-		return err
+	for id := range t.scan(asks, nil) {
+		t.put(restored, id, key(nil).time(at))
 	}
-	for _, id := range owners {
-		t.put(restored, []byte(id), key(nil).time(at))
+	var waiting []string
+	for _, k := range t.scan(effectDue, nil) {
+		waiting = append(waiting, string(k))
 	}
 	for _, k := range waiting {
 		old, err := t.effect(k)

@@ -10,7 +10,6 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/yudai-dev/yudai/internal/durable"
-	"github.com/yudai-dev/yudai/solve"
 )
 
 // bucket names one sorted map of the file. Records first, then indexes: an
@@ -94,23 +93,13 @@ func simpleIndexes(b *bbolt.Tx) error {
 	}
 	t := &tx{b: b}
 	return t.run(func(t *tx) error {
-		var ids []solve.ID
-		err := t.scan(liveIssue, nil, func(_, v []byte) (bool, error) {
-			ids = append(ids, solve.ID(v))
-			return true, nil
-		})
-		for _, id := range ids {
-			s, failed := t.solve(id)
-			list, unread := t.runsOf(id)
-			if err = errors.Join(err, failed, unread); err != nil {
-				return err
-			}
+		live, err := t.liveSolves()
+		for _, s := range live {
+			list, unread := t.runsOf(s.ID)
 			for _, r := range list {
 				t.indexRun(r)
 			}
-			if err = t.index(&s); err != nil {
-				return err
-			}
+			err = errors.Join(err, unread, t.index(&s))
 		}
 		return err
 	})

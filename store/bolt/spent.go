@@ -44,44 +44,42 @@ func bookAll(b *bbolt.Tx) error {
 	t := &tx{b: b}
 	return t.run(func(t *tx) error {
 		since := time.Now().Add(-keepSpent)
-		return t.scan(solves, nil, func(k, v []byte) (bool, error) {
+		for k, v := range t.scan(solves, nil) {
 			s, err := t.decodeSolve(solve.ID(k), v)
-			if err != nil || s.Started.Before(since) {
-				return true, err
+			if err == nil && !s.Started.Before(since) {
+				err = t.book(&s)
 			}
-			return true, t.book(&s)
-		})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 // Spent tells what the solves that were started since then cost, oldest first. It
 // reaches a week back. The cost is that of one small row for each ended solve, and
 // of reading the live ones.
-func (s *Store) Spent(ctx context.Context, since time.Time) (out []solve.Spending, err error) {
-	err = s.view(ctx, func(t *tx) error {
-		return t.scanFrom(spent, nil, key(nil).time(since), func(k, v []byte) (bool, error) {
+func (s *Store) Spent(ctx context.Context, since time.Time) ([]solve.Spending, error) {
+	return read(ctx, s, func(t *tx) (out []solve.Spending, err error) {
+		for k, v := range t.scanFrom(spent, nil, key(nil).time(since)) {
 			if len(k) < 9 || len(v) < 16 {
-				return false, fmt.Errorf("row %x of what was spent is damaged", k)
+				return nil, fmt.Errorf("row %x of what was spent is damaged", k)
 			}
 			one := solve.Spending{
 				Solve: solve.ID(k[8 : len(k)-1]), Started: timeOf(num(k)),
 				Repo: int64(num(v)), Installation: int64(num(v[8:])),
 			}
-			var err error
 			if len(v) >= 24 {
 				one.Cost = solve.Money(num(v[16:]))
 				one.Reserved = one.Cost
-			} else {
-				err = t.spending(&one)
+			} else if err := t.spending(&one); err != nil {
+				return nil, err
 			}
 			out = append(out, one)
-			return true, err
-		})
+		}
+		return out, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what was spent: %w", err)
-	}
-	return out, nil
 }
 
 // spending reads what a live solve has cost so far and may still cost.
@@ -96,22 +94,4 @@ func (t *tx) spending(one *solve.Spending) error {
 	}
 	one.Reserved = max(one.Cost, s.Reserve())
 	return nil
-}
-
-func (s *Store) pruneSpent(ctx context.Context, before time.Time) error {
-	for {
-		var keys [][]byte
-		err := s.update(ctx, "prune-spent", func(t *tx) (err error) {
-			if keys, _, err = t.old(spent, before); err != nil {
-				return err
-			}
-			for _, k := range keys {
-				t.del(spent, k)
-			}
-			return nil
-		})
-		if err != nil || len(keys) < pruneBatch {
-			return err
-		}
-	}
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"hash/maphash"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,13 +52,13 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 		return fmt.Errorf("no token: %w", solve.ErrLeaseLost)
 	}
 	g := segment{id: id, n: n, token: token}
-	defer s.steps.lock(string(key(runKey(id, n)).num(token)))()
-	var old uint64
-	err := s.view(ctx, func(t *tx) error {
+	lock := &s.steps[maphash.Bytes(s.seed, runKey(id, n).num(token))%uint64(len(s.steps))]
+	lock.Lock()
+	defer lock.Unlock()
+	old, err := read(ctx, s, func(t *tx) (uint64, error) {
 		r, err := t.ownRun(id, n, token, at)
 		g.attempt = r.Attempt
-		old = num(t.get(segments, g.key()))
-		return err
+		return num(t.get(segments, g.key())), err
 	})
 	if err != nil {
 		return err
@@ -90,7 +89,7 @@ func (t *tx) ownRun(id solve.ID, n int, token uint64, at time.Time) (solve.Run, 
 	if err != nil {
 		return r, err
 	}
-	return r, t.fence(r.Lease, token, at)
+	return r, solve.Fence(r.Lease, trusted(token), reader{t, at}.Alive)
 }
 
 // appendDurably writes data at an offset, cuts the file behind it, and syncs.
@@ -125,89 +124,35 @@ func appendDurably(path string, offset int64, data []byte) (err error) {
 // Transcript returns the committed bytes of the run's present attempt, owner after owner.
 func (s *Store) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error) {
 	type part struct {
-		segment
-		size int64
+		path string
+		size uint64
 	}
-	var parts []part
-	err := s.view(ctx, func(t *tx) error {
+	parts, err := read(ctx, s, func(t *tx) (parts []part, err error) {
 		r, err := t.oneRun(id, n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		prefix := attemptKey(id, n, r.Attempt)
-		return t.scan(segments, prefix, func(k, v []byte) (bool, error) {
-			parts = append(parts, part{segment{id, n, r.Attempt, num(k[len(prefix):])}, int64(num(v))})
-			return true, nil
-		})
+		for k, size := range t.scan(segments, prefix) {
+			parts = append(parts, part{segment{id, n, r.Attempt, num(k[len(prefix):])}.path(s.dir), num(size)})
+		}
+		return parts, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
 	var out []byte
 	for _, p := range parts {
-		data, err := readPart(p.path(s.dir), p.size)
-		if errors.Is(err, os.ErrNotExist) {
-			err = solve.ErrNotFound // pruned
+		data, failed := os.ReadFile(p.path)
+		if errors.Is(failed, os.ErrNotExist) {
+			failed = solve.ErrNotFound // pruned
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read transcript of run %d of solve %s: %w", n, id, err)
+		if failed == nil && uint64(len(data)) < p.size {
+			failed = fmt.Errorf("%s has %d bytes, the store counts %d", filepath.Base(p.path), len(data), p.size)
 		}
-		out = append(out, data...)
+		if err = errors.Join(err, failed); err == nil {
+			out = append(out, data[:p.size]...)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read transcript of run %d of solve %s: %w", n, id, err)
 	}
 	return out, nil
-}
-
-func readPart(path string, size int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if size < 0 || info.Size() < size {
-		return nil, fmt.Errorf("%s has %d bytes, the store counts %d", filepath.Base(path), info.Size(), size)
-	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, err
-	}
-	return data, nil
-}
-
-// keyedLocks lets one caller at a time into what a name stands for.
-type keyedLocks struct {
-	mu   sync.Mutex
-	held map[string]*keyedLock
-}
-
-type keyedLock struct {
-	sync.Mutex
-	users int
-}
-
-// lock returns the function that unlocks.
-func (l *keyedLocks) lock(name string) func() {
-	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[string]*keyedLock{}
-	}
-	one := l.held[name]
-	if one == nil {
-		one = &keyedLock{}
-		l.held[name] = one
-	}
-	one.users++
-	l.mu.Unlock()
-	one.Lock()
-	return func() {
-		one.Unlock()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if one.users--; one.users == 0 {
-			delete(l.held, name)
-		}
-	}
 }

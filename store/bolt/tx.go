@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"fmt"
+	"iter"
 
 	bbolt "go.etcd.io/bbolt"
 )
@@ -67,30 +68,28 @@ func (t *tx) set(b bucket, k, v []byte) {
 	}
 }
 
-// scan calls fn for each key with the prefix, in order, until it says stop. fn
-// must not write to the bucket.
-func (t *tx) scan(b bucket, prefix []byte, fn func(k, v []byte) (more bool, err error)) error {
-	return t.scanFrom(b, prefix, prefix, fn)
+// scan yields the keys with the prefix, in order. The loop must not write to the bucket.
+func (t *tx) scan(b bucket, prefix []byte) iter.Seq2[[]byte, []byte] {
+	return t.scanFrom(b, prefix, prefix)
 }
 
 // scanFrom is scan from a key on.
-func (t *tx) scanFrom(b bucket, prefix, from []byte, fn func(k, v []byte) (more bool, err error)) error {
-	c := t.bucket(b).Cursor()
-	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
-		t.ops++
-		more, err := fn(k, v)
-		if err != nil || !more {
-			return err
+func (t *tx) scanFrom(b bucket, prefix, from []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := t.bucket(b).Cursor()
+		for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, prefix); k, v = c.Next() {
+			t.ops++
+			if !yield(k, v) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
-// first returns the first key with the prefix, nil if there is none.
-func (t *tx) first(b bucket, prefix []byte) (k, v []byte) {
-	k, v = t.bucket(b).Cursor().Seek(prefix)
-	if k == nil || !bytes.HasPrefix(k, prefix) {
-		return nil, nil
+// keys are the keys with the prefix.
+func (t *tx) keys(b bucket, prefix []byte) (out [][]byte) {
+	for k := range t.scan(b, prefix) {
+		out = append(out, bytes.Clone(k))
 	}
-	return k, v
+	return out
 }
