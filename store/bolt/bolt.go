@@ -68,7 +68,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 	}
 	cfg.Path = path
 	if err := durable.MakeDirs(filepath.Dir(path)); err != nil {
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
 	db, err := openFile(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func newStore(cfg Config, db *bbolt.DB) *Store {
 // openFile opens the database and makes its name durable.
 func openFile(path string) (db *bbolt.DB, err error) {
 	if err := checkFile(path); err != nil {
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
 	// bbolt panics on some damaged files.
 	broken := guard(func() error {
@@ -120,14 +120,14 @@ func openFile(path string) (db *bbolt.DB, err error) {
 		return nil
 	})
 	if broken != nil {
-		return nil, refusal(path, fmt.Errorf("%w: %w", errDamaged, broken))
+		return nil, openError(path, fmt.Errorf("%w: %w", errDamaged, broken))
 	}
 	if err != nil {
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
 	if err := errors.Join(checkSize(db), durable.Sync(filepath.Dir(path))); err != nil {
 		_ = db.Close()
-		return nil, refusal(path, err)
+		return nil, openError(path, err)
 	}
 	return db, nil
 }

@@ -49,8 +49,8 @@ func hasFiles(dir string) bool {
 	return false
 }
 
-// refusal says why a store cannot be opened, and what to do about it.
-func refusal(path string, err error) error {
+// openError says why a store cannot be opened, and what to do about it.
+func openError(path string, err error) error {
 	const elsewhere = "or let store.path name another file"
 	advice := "mend that, " + elsewhere
 	switch {
