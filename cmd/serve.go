@@ -27,9 +27,6 @@ func newServe(s streams) *cobra.Command {
 			if cfg.Bare(os.Getenv) {
 				return runSetup(c.Context(), s, cfg, server.Where{})
 			}
-			if cfg.Bare(os.Getenv) {
-				return runSetup(c.Context(), s, cfg, server.Where{})
-			}
 			log := logger(s)
 			srv, err := server.New(c.Context(), cfg, server.Options{Getenv: os.Getenv, Log: log})
 			if err != nil {

@@ -99,10 +99,10 @@ func TestDoctorReadsTheStanding(t *testing.T) {
 	w.must(err)
 	w.awaitCheck("Everything fits")
 	file := filepath.Join(w.dir, "config.yml")
-	w.must(os.WriteFile(file, []byte(fmt.Sprintf("store: {path: %s}\nsandbox: {driver: local}\n", w.cfg.Store.Path)), 0o600))
+	w.must(os.WriteFile(file, []byte(fmt.Sprintf("store: {path: %s}\nsandbox: {driver: docker, docker: {host: \"unix:///nowhere\"}}\n", w.cfg.Store.Path)), 0o600))
 	diagnose := func() string {
 		out := ""
-		for f := range server.NewDoctor(file, noEnv).CheckGitHub(t.Context()) {
+		for f := range server.NewDoctor(file, noEnv).Check(t.Context()) {
 			out += fmt.Sprintf("%d %s: %s > %s\n", f.Level, f.What, f.Text, f.Fix)
 		}
 		return out

@@ -189,14 +189,6 @@ func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
 // Addr is where the server listens, host:port.
 func (s *Server) Addr() string { return s.front.listener.Addr().String() }
 
-// MetricsAddr is where the metrics are served if they have an address of their own, else "".
-func (s *Server) MetricsAddr() string {
-	if s.scraped == nil {
-		return ""
-	}
-	return s.scraped.Addr().String()
-}
-
 // Run serves until ctx ends: then the intake stops, the workers stop where
 // their stored state lets the next process go on, and the store is closed.
 func (s *Server) Run(ctx context.Context) error {

@@ -52,9 +52,6 @@ func (d *Doctor) Check(ctx context.Context) iter.Seq[Finding] {
 	return inTurn(ctx, d.git, d.config, d.sandbox, d.models, d.agents, d.gateway, d.files, d.github)
 }
 
-// CheckGitHub yields what Check finds of GitHub alone.
-func (d *Doctor) CheckGitHub(ctx context.Context) iter.Seq[Finding] { return inTurn(ctx, d.github) }
-
 // inTurn makes a check when the findings of the one before were taken.
 func inTurn(ctx context.Context, checks ...func(context.Context) []Finding) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {

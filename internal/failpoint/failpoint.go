@@ -8,18 +8,11 @@
 //
 // With the tag the environment decides:
 //
-//	YUDAI_FAILPOINT        name=action@nth, the nth time that the point is hit; @nth may be left out for the first
+//	YUDAI_FAILPOINT        name=action@nth, the nth time that the point is hit
 //	YUDAI_FAILPOINT_STALL  how long the action stall lasts, such as 3s
 //	YUDAI_FAILPOINT_LOG    a file that gets a line name@nth for every hit
 //	YUDAI_MUTATION         one mutation, by name
 package failpoint
-
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-)
 
 // Action is what happens at a point.
 type Action string
@@ -50,39 +43,3 @@ const (
 	// SweepBeforeList reads the live runs from the store before it lists the sandboxes.
 	SweepBeforeList Mutation = "sweep-before-list"
 )
-
-// Mutations lists all of them.
-func Mutations() []Mutation {
-	return []Mutation{AnswerBeforeCommit, NoLookup, NoSettle, NoTokenCheck, SweepBeforeList}
-}
-
-// Spec is one point and what happens there.
-type Spec struct {
-	Name   string
-	Action Action
-	Nth    int // from 1
-}
-
-// String is the form that [Parse] reads.
-func (s Spec) String() string { return fmt.Sprintf("%s=%s@%d", s.Name, s.Action, s.Nth) }
-
-// Parse reads name=action@nth.
-func Parse(text string) (Spec, error) {
-	name, rest, found := strings.Cut(text, "=")
-	action, nth, counted := strings.Cut(rest, "@")
-	s := Spec{Name: name, Action: Action(action), Nth: 1}
-	if counted {
-		n, err := strconv.Atoi(nth)
-		if err != nil || n < 1 {
-			return Spec{}, fmt.Errorf("failpoint %q: %q is not a count from 1", text, nth)
-		}
-		s.Nth = n
-	}
-	if !found || name == "" {
-		return Spec{}, fmt.Errorf("failpoint %q: want name=action@nth", text)
-	}
-	if !slices.Contains([]Action{Kill, Stop, Stall}, s.Action) {
-		return Spec{}, fmt.Errorf("failpoint %q: %q is not an action; use kill, stop or stall", text, action)
-	}
-	return s, nil
-}

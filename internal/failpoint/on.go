@@ -5,6 +5,7 @@ package failpoint
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,9 +17,11 @@ const Enabled = true
 
 // point is what the environment asked for, and how often each name was hit.
 type point struct {
-	spec  Spec
-	stall time.Duration
-	log   *os.File
+	name   string
+	action Action
+	nth    int // from 1
+	stall  time.Duration
+	log    *os.File
 
 	mu   sync.Mutex
 	hits map[string]int
@@ -36,8 +39,11 @@ func load(getenv func(string) string) (*point, error) {
 	p := &point{hits: map[string]int{}}
 	var err error
 	if text := getenv("YUDAI_FAILPOINT"); text != "" {
-		if p.spec, err = Parse(text); err != nil {
-			return nil, err
+		name, rest, _ := strings.Cut(text, "=")
+		action, nth, _ := strings.Cut(rest, "@")
+		p.name, p.action = name, Action(action)
+		if p.nth, err = strconv.Atoi(nth); err != nil {
+			return nil, fmt.Errorf("YUDAI_FAILPOINT: %w", err)
 		}
 	}
 	if text := getenv("YUDAI_FAILPOINT_STALL"); text != "" {
@@ -56,7 +62,7 @@ func load(getenv func(string) string) (*point, error) {
 // Hit marks a point. Its name is the parts, joined by dots.
 func Hit(parts ...string) {
 	p := environment()
-	if p.log == nil && p.spec.Name == "" {
+	if p.log == nil && p.name == "" {
 		return
 	}
 	if p.due(strings.Join(parts, ".")) {
@@ -73,11 +79,11 @@ func (p *point) due(name string) bool {
 	if p.log != nil {
 		fmt.Fprintf(p.log, "%s@%d\n", name, n)
 	}
-	return name == p.spec.Name && n == p.spec.Nth
+	return name == p.name && n == p.nth
 }
 
 func (p *point) act() {
-	switch p.spec.Action {
+	switch p.action {
 	case Kill:
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way

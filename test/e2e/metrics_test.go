@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -122,11 +123,23 @@ func TestMetricsOfASolve(t *testing.T) {
 	stop()
 
 	// With an address of their own they are not on the public one.
-	w.cfg.Server.MetricsAddress = "127.0.0.1:0"
+	own := freeAddress(t)
+	w.cfg.Server.MetricsAddress = own
 	srv, _ = w.serve()
-	w.numbers(srv.MetricsAddr())
-	w.poll(10*time.Second, func() bool { status, _ := w.page(srv.MetricsAddr(), "/readyz"); return status == http.StatusOK })
+	w.numbers(own)
+	w.poll(10*time.Second, func() bool { status, _ := w.page(own, "/readyz"); return status == http.StatusOK })
 	if status, _ := w.page(srv.Addr(), "/metrics"); status != http.StatusNotFound {
 		t.Errorf("the public /metrics answers %d", status)
 	}
+}
+
+// freeAddress is an address on this machine at which nothing listens now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

@@ -164,7 +164,7 @@ func TestProviderAnswersByWhatItIsAsked(t *testing.T) {
 
 func TestEveryMutationHasATrap(t *testing.T) {
 	t.Parallel()
-	for _, m := range failpoint.Mutations() {
+	for _, m := range mutations() {
 		if trap := traps()[m]; len(trap.points) == 0 || trap.proof == "" {
 			t.Errorf("%s has none", m)
 		}

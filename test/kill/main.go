@@ -66,8 +66,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if m := failpoint.Mutation(o.mutation); m != "" && m != allMutations && !slices.Contains(failpoint.Mutations(), m) {
-		return o, fmt.Errorf("unknown mutation %q: use all, or one of %v", m, failpoint.Mutations())
+	if m := failpoint.Mutation(o.mutation); m != "" && m != allMutations && !slices.Contains(mutations(), m) {
+		return o, fmt.Errorf("unknown mutation %q: use all, or one of %v", m, mutations())
 	}
 	if f.NArg() > 0 || o.points < 1 || o.parallel < 1 {
 		return o, fmt.Errorf("kill takes flags only, and -n and -j of at least 1")

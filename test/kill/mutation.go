@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type trap struct {
 	// a machine too busy, does not count.
 	proof string
 }
+
+// mutations lists the faults that a campaign must notice.
+func mutations() []failpoint.Mutation { return slices.Sorted(maps.Keys(traps())) }
 
 // traps are as small as they can be: one crash at the place where the promise
 // is kept, under the conditions that it is for.
@@ -90,7 +94,7 @@ func (c *campaign) mutated(ctx context.Context, m failpoint.Mutation) (caught bo
 // and the same points without it, which must pass. failed says that it was not so.
 func (c *campaign) mutations(ctx context.Context) (failed bool, err error) {
 	var missed []failpoint.Mutation
-	for _, m := range failpoint.Mutations() {
+	for _, m := range mutations() {
 		caught, err := c.mutated(ctx, m)
 		if err != nil {
 			return true, err

@@ -33,7 +33,7 @@ const restarted = "restart"
 type point struct {
 	scene   string
 	restart bool
-	spec    failpoint.Spec
+	spec    spec
 }
 
 // String is the point as -only takes it: scene:name=action@nth, scene+restart:name=action@nth.
@@ -46,14 +46,14 @@ func (p point) String() string {
 }
 
 func parsePoint(text string) (point, error) {
-	where, spec, _ := strings.Cut(text, ":")
+	where, what, _ := strings.Cut(text, ":")
 	scene, more, plus := strings.Cut(where, "+")
 	p := point{scene: scene, restart: more == restarted}
 	if !slices.Contains(scenes(), scene) || plus != p.restart {
 		return p, fmt.Errorf("point %q: want %s (and +%s), a colon, name=action@nth", text, strings.Join(scenes(), ", "), restarted)
 	}
 	var err error
-	p.spec, err = failpoint.Parse(spec)
+	p.spec, err = parseSpec(what)
 	return p, err
 }
 
@@ -77,7 +77,7 @@ func names(recorded []recording) []string {
 	var out []string
 	for _, r := range recorded {
 		for name, n := range r.hits {
-			p := point{scene: r.scene, restart: r.restart, spec: failpoint.Spec{Name: name, Action: failpoint.Kill, Nth: n}}
+			p := point{scene: r.scene, restart: r.restart, spec: spec{Name: name, Action: failpoint.Kill, Nth: n}}
 			out = append(out, p.String())
 		}
 	}
@@ -137,7 +137,7 @@ func (s *sampler) named(name string) {
 	var p point
 	for range 20 {
 		r := s.places[name][s.dice.IntN(len(s.places[name]))]
-		p = point{scene: r.scene, restart: r.restart, spec: failpoint.Spec{Name: name, Action: s.action(), Nth: 1 + s.dice.IntN(r.hits[name])}}
+		p = point{scene: r.scene, restart: r.restart, spec: spec{Name: name, Action: s.action(), Nth: 1 + s.dice.IntN(r.hits[name])}}
 		if !s.drawn[p.String()] {
 			break
 		}
@@ -151,7 +151,7 @@ func (s *sampler) moment(recorded []recording) {
 	if s.dice.IntN(4) == 0 {
 		action = failpoint.Stop
 	}
-	s.add(point{scene: r.scene, spec: failpoint.Spec{Name: moment, Action: action, Nth: 1 + s.dice.IntN(max(int(r.took.Milliseconds()), 1))}})
+	s.add(point{scene: r.scene, spec: spec{Name: moment, Action: action, Nth: 1 + s.dice.IntN(max(int(r.took.Milliseconds()), 1))}})
 }
 
 func (s *sampler) add(p point) {

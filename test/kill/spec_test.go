@@ -1,4 +1,4 @@
-package failpoint_test
+package main
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
-func TestParse(t *testing.T) {
+func TestParseSpec(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]failpoint.Spec{
+	for text, want := range map[string]spec{
 		"store.accept.before=kill@2":   {Name: "store.accept.before", Action: failpoint.Kill, Nth: 2},
 		"sandbox.open.after=stop":      {Name: "sandbox.open.after", Action: failpoint.Stop, Nth: 1},
 		"github.GET.app.before=stall@": {},
@@ -19,15 +19,15 @@ func TestParse(t *testing.T) {
 		"a":                            {},
 		"":                             {},
 	} {
-		got, err := failpoint.Parse(text)
+		got, err := parseSpec(text)
 		if got != want || (err == nil) != (want.Nth > 0) {
-			t.Errorf("Parse(%q) = %+v, %v", text, got, err)
+			t.Errorf("parseSpec(%q) = %+v, %v", text, got, err)
 		}
 		if err != nil {
 			continue
 		}
-		if again, err := failpoint.Parse(got.String()); again != got || err != nil {
-			t.Errorf("Parse(%q) = %+v, %v: not what was printed", got, again, err)
+		if again, err := parseSpec(got.String()); again != got || err != nil {
+			t.Errorf("parseSpec(%q) = %+v, %v: not what was printed", got, again, err)
 		}
 	}
 }
