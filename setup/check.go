@@ -14,6 +14,9 @@ import (
 	"github.com/yudai-dev/yudai/handlers"
 )
 
+// pingEvent is the first event that GitHub sends.
+const pingEvent = "ping"
+
 // checkTime bounds the questions of one look at GitHub.
 const checkTime = 15 * time.Second
 
@@ -40,30 +43,16 @@ func (s *Setup) hook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no secret", http.StatusServiceUnavailable)
 		return
 	}
-	out := &statusKeeper{ResponseWriter: w}
-	intake.ServeHTTP(out, r)
-	if out.status == 0 || out.status == http.StatusOK { // a ping, which the dispatcher answers itself
-		s.arrived()
-	}
+	intake.ServeHTTP(w, r)
 }
 
-// statusKeeper remembers the status of an answer.
-type statusKeeper struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader passes the status on.
-func (k *statusKeeper) WriteHeader(status int) {
-	k.status = status
-	k.ResponseWriter.WriteHeader(status)
-}
-
-// notServing refuses every event, so that GitHub lists it as failed and it is delivered later.
+// notServing refuses every event but the ping, so that GitHub lists it as failed and it is
+// delivered later.
 type notServing struct{ s *Setup }
 
 // Handles names the events.
-func (notServing) Handles() (events []string) {
+func (notServing) Handles() []string {
+	events := []string{pingEvent}
 	for _, h := range handlers.New(handlers.Options{}) {
 		events = append(events, h.Handles()...)
 	}
@@ -71,15 +60,14 @@ func (notServing) Handles() (events []string) {
 }
 
 // Handle is called after the signature was found right.
-func (n notServing) Handle(context.Context, string, string, []byte) error {
-	n.s.arrived()
+func (n notServing) Handle(_ context.Context, event, _ string, _ []byte) error {
+	n.s.mu.Lock()
+	n.s.delivery.seen = time.Now()
+	n.s.mu.Unlock()
+	if event == pingEvent {
+		return nil
+	}
 	return errSetup
-}
-
-func (s *Setup) arrived() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delivery.seen = time.Now()
 }
 
 // check is the last page: the App as GitHub has it, looked at anew each time.
@@ -181,7 +169,7 @@ func (s *Setup) testDelivery(ctx context.Context, app *ghapp.App) Finding {
 func (s *Setup) askAgain(ctx context.Context, app *ghapp.App, all []ghapp.HookDelivery) error {
 	pick := all[0]
 	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].Event == "ping" {
+		if all[i].Event == pingEvent {
 			pick = all[i]
 		}
 	}
