@@ -5,7 +5,7 @@
 // sweeps leftovers. A [Sandbox] runs commands, takes files in and hands files
 // out, and closes. What only some drivers can do is a small interface of its
 // own that a driver or sandbox may satisfy: [Forker], [Egress], [Stamper],
-// [Refuser], [Placed], [Launcher]. What a driver cannot promise is declared in its [Traits];
+// [Refuser], [Placed], [Launcher]; [As] finds those of a sandbox. What a driver cannot promise is declared in its [Traits];
 // no caller branches on a name.
 //
 // The promises below are checked by package sandboxtest, which every driver passes.
@@ -118,6 +118,22 @@ type Sandbox interface {
 	// Close kills what runs and removes the sandbox. Safe to call twice, and
 	// with a context that is already cancelled.
 	Close(ctx context.Context) error
+}
+
+// As finds what a sandbox may also be ([Egress], [Stamper], [Refuser], [Placed],
+// [Launcher]). Of a sandbox with a method Unwrap it looks at what is inside, too.
+func As[T any](sb Sandbox) (T, bool) {
+	for {
+		if found, ok := sb.(T); ok {
+			return found, true
+		}
+		wrapper, ok := sb.(interface{ Unwrap() Sandbox })
+		if !ok {
+			var none T
+			return none, false
+		}
+		sb = wrapper.Unwrap()
+	}
 }
 
 // Egress is what a Sandbox may also be: what it may reach can change while it lives.
@@ -322,7 +338,7 @@ type Traits struct {
 // Launching is the sandbox's ability to launch a program. The error wraps
 // errors.ErrUnsupported where it has none.
 func Launching(sb Sandbox) (Launcher, error) {
-	if l, ok := sb.(Launcher); ok {
+	if l, ok := As[Launcher](sb); ok {
 		return l, nil
 	}
 	return nil, fmt.Errorf("launch in sandbox %s: %w", sb.Name(), errors.ErrUnsupported)

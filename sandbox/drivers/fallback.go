@@ -124,7 +124,7 @@ func (f *fallback) Check(ctx context.Context) error {
 // Freeze makes the base where the sandbox is.
 func (f *fallback) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error) {
 	d := f.first
-	if p, ok := sb.(sandbox.Placed); ok && p.Place().Driver == f.second.Traits().Name {
+	if p, ok := sandbox.As[sandbox.Placed](sb); ok && p.Place().Driver == f.second.Traits().Name {
 		d = f.second
 	}
 	forker, ok := d.(sandbox.Forker)

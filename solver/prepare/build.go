@@ -166,7 +166,7 @@ func (b *build) next(ctx context.Context, sb sandbox.Sandbox, spec sandbox.Spec,
 // its work needs. Nothing of the agent's and no test ever runs before.
 func (b *build) isolate(ctx context.Context, sb sandbox.Sandbox, work sandbox.Network) error {
 	err := errors.ErrUnsupported
-	if e, ok := sb.(sandbox.Egress); ok {
+	if e, ok := sandbox.As[sandbox.Egress](sb); ok {
 		err = e.Restrict(ctx, work)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {

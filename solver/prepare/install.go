@@ -70,7 +70,7 @@ const maxClosed = 5
 // setting that opens each kind; "" if there were none. only says that the repository
 // itself named all hosts that may be reached.
 func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
-	r, ok := sb.(sandbox.Refuser)
+	r, ok := sandbox.As[sandbox.Refuser](sb)
 	if !ok {
 		return ""
 	}
@@ -101,7 +101,7 @@ func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 
 // opensPrivate says what opens private addresses, as far as that can be set.
 func opensPrivate(sb sandbox.Sandbox) string {
-	if p, ok := sb.(sandbox.Placed); ok {
+	if p, ok := sandbox.As[sandbox.Placed](sb); ok {
 		return fmt.Sprintf("sandbox.%s.allow_private can allow that", p.Place().Driver)
 	}
 	return "the sandbox driver keeps those closed"

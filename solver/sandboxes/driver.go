@@ -36,7 +36,7 @@ func Forks(d sandbox.Driver) bool {
 
 // PlaceOf is where a sandbox is: of several drivers that stand for one, the right one.
 func PlaceOf(d sandbox.Driver, sb sandbox.Sandbox) sandbox.Place {
-	if p, ok := sb.(sandbox.Placed); ok {
+	if p, ok := sandbox.As[sandbox.Placed](sb); ok {
 		return p.Place()
 	}
 	return sandbox.Place{Driver: d.Traits().Name}

@@ -111,7 +111,7 @@ func NewWatcher(sb sandbox.Sandbox) *Watcher { return &Watcher{sb: sb} }
 
 // Fingerprint is [Fingerprint], without looking again while the sandbox's stamp is the same.
 func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
-	stamper, ok := w.sb.(sandbox.Stamper)
+	stamper, ok := sandbox.As[sandbox.Stamper](w.sb)
 	if !ok {
 		return Fingerprint(ctx, w.sb)
 	}
