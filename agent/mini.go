@@ -21,6 +21,9 @@ type ModeSetter interface {
 // History is append-only and every message is stored as soon as it exists, so
 // that another process can go on after a crash. Safe for concurrent use.
 type Mini struct {
+	// Queried is told of every model call; nil is nobody.
+	Queried func(model string, used solve.Usage, err error)
+
 	cfg     Config
 	parser  parser
 	prompts prompts
@@ -78,6 +81,9 @@ func (m *Mini) Run(ctx context.Context, j Job) Result {
 func (r *run) step(ctx context.Context) *ending {
 	r.progress.Steps++
 	reply, err := r.model.Query(ctx, r.history)
+	if r.mini.Queried != nil {
+		r.mini.Queried(r.model.Name(), reply.Usage, err)
+	}
 	if ctx.Err() != nil && err != nil {
 		return contextEnding(ctx)
 	}

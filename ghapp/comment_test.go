@@ -2,6 +2,7 @@ package ghapp_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,9 +61,20 @@ func TestReactionGoesToTheTriggerOnce(t *testing.T) {
 		gone := onComment
 		gone.Key, gone.CommentID = "d/react", 999999
 		w.store.want(onIssue, onComment, again, gone)
-		stop := w.write("node-1")
+		var mu sync.Mutex
+		counted := map[string]int{}
+		writer := w.newWriter("node-1")
+		writer.Counted = func(kind solve.EffectKind, outcome string) {
+			mu.Lock()
+			defer mu.Unlock()
+			counted[string(kind)+" "+outcome]++
+		}
+		stop := w.runWriter(writer)
 		w.settle()
 		stop()
+		if counted["react written"] != 3 || counted["react refused"] != 1 {
+			t.Errorf("counted %v", counted)
+		}
 		api := w.api()
 		issue, _, err := api.Reactions.ListIssueReactions(t.Context(), "octo", "hello", w.issue, nil)
 		must(t, err)

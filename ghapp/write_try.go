@@ -177,13 +177,13 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 			t.w.checkLater(t, now)
 		}
 		t.w.forget(t.e.Key)
-		return store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt)
+		return t.counted("written", store.FinishEffect(ctx, t.e.Key, t.e.Token, t.e.Wanted, receipt))
 	}
 	due, reason := t.retryAt(now, err)
 	if due.IsZero() {
 		t.w.log(ctx, t.e).Warn().Str(logkey.Reason, reason).Msg("effect given up")
 		t.w.forget(t.e.Key)
-		return store.KillEffect(ctx, t.e.Key, t.e.Token, reason)
+		return t.counted("refused", store.KillEffect(ctx, t.e.Key, t.e.Token, reason))
 	}
 	if t.unknown && !t.called.IsZero() {
 		due = later(due, t.called.Add(t.w.cfg.ListLag)) // lists count from the end of the call
@@ -193,7 +193,15 @@ func (t *writeTry) store(ctx context.Context, receipt solve.Receipt, err error) 
 		t.w.remember(t.e.Key, func(m *effectMemory) { m.until, m.evictions = due, t.evictions })
 		due = now // for the store: the permission may come earlier
 	}
-	return store.RetryEffect(ctx, t.e.Key, t.e.Token, due.Sub(now), reason, t.unknown)
+	return t.counted("later", store.RetryEffect(ctx, t.e.Key, t.e.Token, due.Sub(now), reason, t.unknown))
+}
+
+// counted reports an outcome that was stored.
+func (t *writeTry) counted(outcome string, err error) error {
+	if err == nil && t.w.Counted != nil {
+		t.w.Counted(t.e.Kind, outcome)
+	}
+	return err
 }
 
 // retryAt decides when to try again; the zero time is never.

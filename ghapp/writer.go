@@ -36,6 +36,10 @@ type EffectStore interface {
 // Writer makes the visible writes: one at a time per installation, in order of
 // priority, paced, and never twice.
 type Writer struct {
+	// Counted is told of every write that was "written", "refused", or has to be tried
+	// again "later"; nil is nobody.
+	Counted func(kind solve.EffectKind, outcome string)
+
 	app   *App
 	store EffectStore
 	cfg   WriteConfig

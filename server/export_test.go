@@ -10,13 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
 )
 
@@ -26,7 +24,7 @@ func TokenSetting(l Listen) string { return l.tokenSetting() }
 // MetricNames are the names of all metrics of ours.
 func MetricNames() []string {
 	m := newMetrics()
-	m.add(&stateMetrics{})
+	m.add(newStateMetrics(nil, nil, nil))
 	ch := make(chan *prometheus.Desc)
 	go func() {
 		defer close(ch)
@@ -52,28 +50,24 @@ func NewMetered() Metered { return Metered{newMetrics()} }
 // Handler is what is scraped.
 func (c Metered) Handler() http.Handler { return c.m.handler(zerolog.Nop()) }
 
-// Intake, Accepter, Driver, Models and GitHub wrap parts.
+// Intake, Accepter, Driver and GitHub wrap parts; the others are told what happens.
 func (c Metered) Intake(hook http.Handler, events []githubapp.EventHandler) http.Handler {
 	return c.m.intake(hook, events)
 }
-func (c Metered) Accepter(next handlers.Accepter) handlers.Accepter { return c.m.accepter(next) }
+func (c Metered) Accepter(next handlers.Accepter) handlers.Accepter {
+	return countingAccepter{next, c.m}
+}
 func (c Metered) Driver(next sandbox.Driver) sandbox.Driver         { return c.m.driver(next) }
-func (c Metered) Models(next solver.Models) solver.Models           { return c.m.models(next) }
-func (c Metered) Gateway(one gateway.Count)                         { c.m.gateway(one) }
-func (c Metered) GitHub(next http.RoundTripper) http.RoundTripper   { return c.m.github(next) }
-func (c Metered) Ledger(s *bolt.Store) solver.Store                 { return ledger{s, c.m} }
-func (c Metered) Outbox(s *bolt.Store) ghapp.EffectStore            { return outbox{s, c.m} }
+func (c Metered) Queried(model string, used solve.Usage, err error) { c.m.queried(model, used, err) }
+func (c Metered) Gateway(one gateway.Count)                         { c.m.relayed(one) }
+func (c Metered) GitHub(next http.RoundTripper) http.RoundTripper   { return c.m.transport(next) }
+func (c Metered) Ended(s solve.Solve, runs []solve.Run)             { c.m.ended(s, runs) }
+func (c Metered) Written(kind solve.EffectKind, outcome string)     { c.m.written(kind, outcome) }
 
 // Watch reads states, too.
 func (c Metered) Watch(s *bolt.Store, left map[int64]int, writes map[int64]float64) {
-	c.m.add(&stateMetrics{store: s, app: fixedLeft(left), writer: fixedBudget(writes)})
+	c.m.add(newStateMetrics(s, func() map[int64]int { return left }, func() map[int64]float64 { return writes }))
 }
-
-type fixedLeft map[int64]int
-type fixedBudget map[int64]float64
-
-func (f fixedLeft) RequestsLeft() map[int64]int     { return f }
-func (f fixedBudget) WritesLeft() map[int64]float64 { return f }
 
 // Readiness is the handler of /readyz.
 func Readiness(store interface {

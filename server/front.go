@@ -29,11 +29,15 @@ func listen(ctx context.Context, address string) (*front, error) {
 		return nil, fmt.Errorf("listen on server.address: %w", err)
 	}
 	f := &front{listener: l, ended: make(chan struct{})}
-	f.web = &http.Server{
-		Handler: f, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, ErrorLog: nil,
-	}
+	f.web = newWebServer(f)
 	return f, nil
+}
+
+// newWebServer is a web server with limits of time.
+func newWebServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}
 }
 
 // ServeHTTP answers with the present handler.

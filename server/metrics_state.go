@@ -3,180 +3,152 @@ package server
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/bolt"
 )
-
-// censusAge is how long what was read of the store is shown again: several
-// scrapers cost it no more than one.
-const censusAge = 3 * time.Second
-
-// stateSource is what [stateMetrics] reads of the store.
-type stateSource interface {
-	LiveSolves(ctx context.Context) ([]solve.Solve, error)
-	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
-	Commands(ctx context.Context) ([]solve.Command, error)
-	Bytes() (int64, error)
-	Commits() int64
-}
-
-// requestLimits tells how many requests each installation has left.
-type requestLimits interface {
-	RequestsLeft() map[int64]int
-}
-
-// writeLimits tells how many writes each installation has left.
-type writeLimits interface {
-	WritesLeft() map[int64]float64
-}
 
 // stateMetrics are read when somebody looks.
 type stateMetrics struct {
-	store  stateSource
-	app    requestLimits
-	writer writeLimits
+	store        *bolt.Store
+	requestsLeft func() map[int64]int     // by installation
+	writesLeft   func() map[int64]float64 // by installation
+	descs        map[string]*prometheus.Desc
 
-	mu     sync.Mutex
-	census census
+	mu      sync.Mutex
+	read    time.Time // when the store was read
+	ofStore []prometheus.Metric
 }
 
-// census is how many stand where.
-type census struct {
-	at           time.Time
-	solves       map[solve.State]int
-	runs         map[solve.RunState]int
-	oldestSolve  time.Time // that waits
-	oldestAsk    time.Time
-	storeBytes   int64
-	storeCommits int64
-}
+// storeAge is how long what was read of the store is shown again: several
+// scrapers cost it no more than one.
+const storeAge = 3 * time.Second
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("yudai_"+name, help, labels, nil)
-}
-
-// stateDescs names the metrics that are read, in one place.
-type stateDescs struct {
-	solves, runs, oldestSolve, oldestAsk, bytes, commits, writesLeft, requestsLeft *prometheus.Desc
-}
-
-func newStateDescs() stateDescs {
-	return stateDescs{
-		solves:       desc("solves", "Live solves by state.", "state"),
-		runs:         desc("runs", "Unfinished runs by state.", "state"),
-		oldestSolve:  desc("oldest_waiting_solve_seconds", "Age of the oldest solve that waits for a worker, 0 if none does."),
-		oldestAsk:    desc("oldest_unanswered_ask_seconds", "Age of the oldest command or button that was not answered yet, 0 if there is none."),
-		bytes:        desc("store_bytes", "Size of the database's file."),
-		commits:      desc("store_commits_total", "Transactions made durable."),
-		writesLeft:   desc("github_writes_left", "Visible writes that could be made at once under the hour's budget, by installation.", "installation"),
-		requestsLeft: desc("github_requests_left", "Requests of the hour that GitHub says are left, by installation; app is the App itself.", "installation"),
+func newStateMetrics(store *bolt.Store, requestsLeft func() map[int64]int, writesLeft func() map[int64]float64) *stateMetrics {
+	s := &stateMetrics{store: store, requestsLeft: requestsLeft, writesLeft: writesLeft, descs: map[string]*prometheus.Desc{}}
+	desc := func(name, help string, labels ...string) {
+		s.descs[name] = prometheus.NewDesc("yudai_"+name, help, labels, nil)
 	}
+	desc("solves", "Live solves by state.", "state")
+	desc("runs", "Unfinished runs by state.", "state")
+	desc("oldest_waiting_solve_seconds", "Age of the oldest solve that waits for a worker, 0 if none does.")
+	desc("oldest_unanswered_ask_seconds", "Age of the oldest command or button that was not answered yet, 0 if there is none.")
+	desc("store_bytes", "Size of the database's file.")
+	desc("store_commits_total", "Transactions made durable.")
+	desc("github_writes_left", "Visible writes that could be made at once under the hour's budget, by installation.", "installation")
+	desc("github_requests_left", "Requests of the hour that GitHub says are left, by installation; app is the App itself.", "installation")
+	return s
 }
 
 // Describe implements [prometheus.Collector].
 func (s *stateMetrics) Describe(ch chan<- *prometheus.Desc) {
-	d := newStateDescs()
-	for _, one := range []*prometheus.Desc{d.solves, d.runs, d.oldestSolve, d.oldestAsk, d.bytes, d.commits, d.writesLeft, d.requestsLeft} {
-		ch <- one
+	for _, d := range s.descs {
+		ch <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
 func (s *stateMetrics) Collect(ch chan<- prometheus.Metric) {
-	d, now := newStateDescs(), time.Now()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	for id, n := range s.writesLeft() {
+		ch <- s.metric("github_writes_left", n, strconv.FormatInt(id, 10))
 	}
-	for id, n := range s.writer.WritesLeft() {
-		gauge(d.writesLeft, n, strconv.FormatInt(id, 10))
-	}
-	for id, n := range s.app.RequestsLeft() {
-		name := strconv.FormatInt(id, 10)
-		if id == 0 {
-			name = "app"
+	for id, n := range s.requestsLeft() {
+		installation := "app"
+		if id != 0 {
+			installation = strconv.FormatInt(id, 10)
 		}
-		gauge(d.requestsLeft, float64(n), name)
+		ch <- s.metric("github_requests_left", float64(n), installation)
 	}
-	c, err := s.count(now)
+	found, err := s.fromStore()
 	if err != nil {
-		ch <- prometheus.NewInvalidMetric(d.solves, err)
-		return
+		ch <- prometheus.NewInvalidMetric(s.descs["solves"], err)
 	}
-	for _, state := range solve.States() {
-		if !state.Final() {
-			gauge(d.solves, float64(c.solves[state]), string(state))
-		}
+	for _, m := range found {
+		ch <- m
 	}
-	for _, state := range solve.RunStates() {
-		if !state.Final() {
-			gauge(d.runs, float64(c.runs[state]), string(state))
-		}
-	}
-	gauge(d.oldestSolve, age(c.oldestSolve, now))
-	gauge(d.oldestAsk, age(c.oldestAsk, now))
-	gauge(d.bytes, float64(c.storeBytes))
-	ch <- prometheus.MustNewConstMetric(d.commits, prometheus.CounterValue, float64(c.storeCommits))
 }
 
-// age is how long ago it was, 0 if it never was.
-func age(t, now time.Time) float64 {
-	if t.IsZero() {
-		return 0
+// metric is one value. The names of counters end with _total.
+func (s *stateMetrics) metric(name string, value float64, labels ...string) prometheus.Metric {
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(name, "_total") {
+		kind = prometheus.CounterValue
 	}
-	return max(0, now.Sub(t).Seconds())
+	return prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)
 }
 
-// count reads the store, unless it was read a moment ago.
-func (s *stateMetrics) count(now time.Time) (census, error) {
+// fromStore reads the store, unless it was read a moment ago.
+func (s *stateMetrics) fromStore() ([]prometheus.Metric, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.census.at) < censusAge {
-		return s.census, nil
+	now := time.Now()
+	if now.Sub(s.read) < storeAge {
+		return s.ofStore, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c, err := s.read(ctx)
+	states, err := s.countStates(ctx, now)
 	if err != nil {
-		return census{}, err
+		return nil, err
 	}
-	c.at = now
-	s.census = c
-	return c, nil
+	commands, err := s.store.Commands(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unanswered := 0.0
+	if len(commands) > 0 {
+		unanswered = age(commands[0].At, now)
+	}
+	size, err := s.store.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	s.read, s.ofStore = now, append(states,
+		s.metric("oldest_unanswered_ask_seconds", unanswered),
+		s.metric("store_bytes", float64(size)), s.metric("store_commits_total", float64(s.store.Commits())))
+	return s.ofStore, nil
 }
 
-func (s *stateMetrics) read(ctx context.Context) (census, error) {
-	c := census{solves: map[solve.State]int{}, runs: map[solve.RunState]int{}, storeCommits: s.store.Commits()}
+// countStates counts the live solves and their runs by state.
+func (s *stateMetrics) countStates(ctx context.Context, now time.Time) (out []prometheus.Metric, err error) {
 	live, err := s.store.LiveSolves(ctx)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	for _, one := range live { // the oldest is first
-		c.solves[one.State]++
-		if one.Waiting() && c.oldestSolve.IsZero() {
-			c.oldestSolve = one.Created
+	solves, runs, waits := map[solve.State]int{}, map[solve.RunState]int{}, 0.0
+	for _, one := range live {
+		solves[one.State]++
+		if one.Waiting() {
+			waits = max(waits, age(one.Created, now))
 		}
 		if one.State != solve.StateRunning {
 			continue
 		}
-		runs, err := s.store.Runs(ctx, one.ID)
+		ofSolve, err := s.store.Runs(ctx, one.ID)
 		if err != nil {
-			return c, err
+			return nil, err
 		}
-		for _, r := range runs {
-			c.runs[r.State]++
+		for _, r := range ofSolve {
+			runs[r.State]++
 		}
 	}
-	asks, err := s.store.Commands(ctx)
-	if err != nil {
-		return c, err
+	for _, state := range solve.States() {
+		if !state.Final() {
+			out = append(out, s.metric("solves", float64(solves[state]), string(state)))
+		}
 	}
-	if len(asks) > 0 {
-		c.oldestAsk = asks[0].At
+	for _, state := range solve.RunStates() {
+		if !state.Final() {
+			out = append(out, s.metric("runs", float64(runs[state]), string(state)))
+		}
 	}
-	c.storeBytes, err = s.store.Bytes()
-	return c, err
+	return append(out, s.metric("oldest_waiting_solve_seconds", waits)), nil
 }
+
+// age is how many seconds ago it was.
+func age(t, now time.Time) float64 { return max(0, now.Sub(t).Seconds()) }

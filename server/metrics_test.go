@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +24,6 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
@@ -120,10 +118,11 @@ func TestDeliveriesAreCounted(t *testing.T) {
 	}
 }
 
-// openStore is an empty one with a living node.
-func openStore(t *testing.T) *bolt.Store {
+// openStore is an empty one with a living node, which reports the ends of solves.
+func openStore(t *testing.T, m server.Metered) *bolt.Store {
 	t.Helper()
 	cfg := bolt.DefaultConfig()
+	cfg.Ended = m.Ended
 	cfg.Path = filepath.Join(t.TempDir(), "yudai.db")
 	s, err := bolt.Open(cfg)
 	if err == nil {
@@ -139,8 +138,8 @@ func openStore(t *testing.T) *bolt.Store {
 // TestStatesAreCounted: live ones are read, ended ones counted once.
 func TestStatesAreCounted(t *testing.T) {
 	t.Parallel()
-	m, s := server.NewMetered(), openStore(t)
-	ledger := m.Ledger(s)
+	m := server.NewMetered()
+	s := openStore(t, m)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -155,7 +154,7 @@ func TestStatesAreCounted(t *testing.T) {
 	}
 	apply := func(c solve.Change) {
 		t.Helper()
-		_, _, err := ledger.Apply(t.Context(), c)
+		_, _, err := s.Apply(t.Context(), c)
 		must(err)
 	}
 	for _, id := range []solve.ID{"runs", "ends"} {
@@ -167,7 +166,7 @@ func TestStatesAreCounted(t *testing.T) {
 	apply(solve.Change{Solve: "ends", Run: 1, Event: solve.Aborted{}})
 	apply(solve.Change{Solve: "ends", Event: solve.Aborted{}})
 	for range 2 {
-		_, err := ledger.RequestCancel(t.Context(), "stopped", "me", "")
+		_, err := s.RequestCancel(t.Context(), "stopped", "me", "")
 		must(err)
 	}
 	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp, At: time.Now().Add(-time.Hour)}})
@@ -227,16 +226,16 @@ func TestSandboxesAreCounted(t *testing.T) {
 		return sb
 	}
 	a, b, c := open("a"), open("b"), open("c")
-	if _, ok := b.(sandbox.Stamper); !ok {
+	if _, ok := sandbox.As[sandbox.Stamper](b); !ok {
 		t.Error("a counted sandbox has no stamp any more")
 	}
-	if p, ok := b.(sandbox.Placed); !ok || p.Place().ID != "fake-b" {
+	if p, ok := sandbox.As[sandbox.Placed](b); !ok || p.Place().ID != "fake-b" {
 		t.Error("a counted sandbox does not tell any more where it is")
 	}
-	if e, ok := b.(sandbox.Egress); !ok || e.Restrict(t.Context(), sandbox.Network{}) != nil {
+	if e, ok := sandbox.As[sandbox.Egress](b); !ok || e.Restrict(t.Context(), sandbox.Network{}) != nil {
 		t.Error("the network of a counted sandbox cannot be restricted any more")
 	}
-	l, ok := b.(sandbox.Launcher)
+	l, ok := sandbox.As[sandbox.Launcher](b)
 	if !ok || l.Launch(t.Context(), sandbox.Command{Shell: "x"}) != nil || l.Halt(t.Context()) != nil {
 		t.Error("a counted sandbox launches no programs any more")
 	}
@@ -277,34 +276,26 @@ type talker struct {
 }
 
 func (m talker) Name() string                   { return m.name }
-func (m talker) InMode(mode string) agent.Model { return talker{m.name + mode, m.err} }
+func (m talker) InMode(string) agent.Model      { return m }
 func (m talker) Query(context.Context, []agent.Message) (agent.Reply, error) {
 	return agent.Reply{Usage: solve.Usage{Calls: 1, Input: 100, CachedRead: 30, Output: 7, Cost: 250_000}}, m.err
-}
-
-type talkers struct{ solver.Models }
-
-func (talkers) Open(name string, _ solve.Experiment) (agent.Model, error) {
-	if name == "dumb" {
-		return talker{name, errors.New("no")}, nil
-	}
-	return talker{name: name}, nil
 }
 
 func TestModelsAreCounted(t *testing.T) {
 	t.Parallel()
 	m := server.NewMetered()
-	models := m.Models(talkers{})
-	for _, name := range []string{"good", "good", "dumb"} {
-		one, err := models.Open(name, solve.Experiment{})
+	for _, one := range []talker{{name: "good"}, {name: "good"}, {"dumb", errors.New("no")}} {
+		mini := agent.NewMini(agent.DefaultConfig())
+		mini.Queried = m.Queried
+		sb, err := fakesandbox.New(nil).Open(t.Context(), sandbox.Spec{Name: "y-test"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		moder, ok := one.(agent.ModeSetter)
-		if !ok {
-			t.Fatal("a counted model has no modes any more")
-		}
-		_, _ = moder.InMode("").Query(t.Context(), nil)
+		mini.Run(t.Context(), agent.Job{
+			Task: "x", Model: one, Sandbox: sb, Limits: solve.Limits{RunSteps: 1},
+			Tree: func(context.Context) (string, error) { return "", nil },
+			Save: func(context.Context, []byte, solve.Progress) error { return nil },
+		})
 	}
 	want := map[string]string{
 		`model_calls_total{model="good",result="answered"}`: "2", `model_calls_total{model="dumb",result="failed"}`: "1",
@@ -340,7 +331,7 @@ func TestGatewayIsCounted(t *testing.T) {
 
 func TestRequestsAndWritesAreCounted(t *testing.T) {
 	t.Parallel()
-	m, s := server.NewMetered(), openStore(t)
+	m := server.NewMetered()
 	codes := []int{200, 201, 304, 404, 503}
 	next := m.GitHub(tripper(func(*http.Request) (*http.Response, error) {
 		if len(codes) == 0 {
@@ -355,48 +346,14 @@ func TestRequestsAndWritesAreCounted(t *testing.T) {
 			_ = res.Body.Close()
 		}
 	}
-	writes(t, m, s)
+	m.Written(solve.EffectReact, "written")
 	want := map[string]string{
 		`github_requests_total{class="2xx"}`: "2", `github_requests_total{class="3xx"}`: "1", `github_requests_total{class="4xx"}`: "1",
 		`github_requests_total{class="5xx"}`: "1", `github_requests_total{class="error"}`: "1",
-		`github_writes_total{kind="react",outcome="written"}`:     "1",
-		`github_writes_total{kind="run_check",outcome="refused"}`: "1",
-		`github_writes_total{kind="reply",outcome="later"}`:       "1",
+		`github_writes_total{kind="react",outcome="written"}`: "1",
 	}
 	if diff := cmp.Diff(want, scrape(t, m)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// writes has one effect of each outcome.
-func writes(t *testing.T, m server.Metered, s *bolt.Store) {
-	t.Helper()
-	_, err := s.Accept(t.Context(), solve.Delivery{GUID: "g"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp}})
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(err)
-	keys := map[string]solve.EffectKind{"g/react": solve.EffectReact, "solve/run_check/11": solve.EffectRun, "refused/1/2/alice/reply": solve.EffectReply}
-	var list []solve.Effect
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		list = append(list, solve.Effect{V: 1, Key: key, Kind: keys[key], State: solve.EffectPending, Wanted: 1})
-	}
-	must(s.Answer(t.Context(), "g", list))
-	box := m.Outbox(s)
-	for key := range keys {
-		e, err := box.ClaimEffect(t.Context(), key, "n", time.Minute)
-		must(err)
-		switch e.Kind {
-		case solve.EffectReact:
-			must(box.FinishEffect(t.Context(), key, e.Token, e.Wanted, solve.Receipt{}))
-		case solve.EffectRun:
-			must(box.KillEffect(t.Context(), key, e.Token, "no"))
-		default:
-			must(box.RetryEffect(t.Context(), key, e.Token, 0, "later", false))
-		}
 	}
 }
 

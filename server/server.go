@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
@@ -55,9 +56,10 @@ type Server struct {
 	reconciler *reconcile.Reconciler
 	metrics    *metrics
 	ready      *readiness
-	scraped    net.Listener // of server.metrics_address; nil if there is none
-	front      *front
-	handler    http.Handler
+	// metricsListener is that of server.metrics_address; nil if there is none.
+	metricsListener net.Listener
+	front           *front
+	handler         http.Handler
 }
 
 // Stage must be the first thing a program that opens sandboxes does: a process
@@ -94,14 +96,15 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err != nil {
 		return err
 	}
-	if s.gateway, err = gateway.New(s.cfg.Gateway, models, s.cfg.Server.PublicURL, s.log, gateway.WithCounter(s.metrics.gateway)); err != nil {
+	if s.gateway, err = gateway.New(s.cfg.Gateway, models, s.cfg.Server.PublicURL, s.log, gateway.WithCounter(s.metrics.relayed)); err != nil {
 		return err
 	}
 	s.warnOf(models)
+	s.cfg.Store.Ended = s.metrics.ended
 	if s.store, err = bolt.Open(s.cfg.Store); err != nil {
 		return fmt.Errorf("store.path: %w", err)
 	}
-	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: s.metrics.github(opts.Transport)})
+	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: s.metrics.transport(opts.Transport)})
 	if err != nil {
 		return err
 	}
@@ -117,15 +120,20 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := s.cfg.app().ForgetAnswer(); err != nil {
 		return err
 	}
+	mini := agent.NewMini(s.cfg.Agent)
+	mini.Queried = s.metrics.queried
+	agents := s.cfg.agents()
+	agents["mini"] = mini
 	node := xid.New().String()
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
-		Store: ledger{s.store, s.metrics}, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: s.cfg.agents(), Models: s.metrics.models(models), Gateway: s.gateway, Node: node, Log: s.log,
+		Store: s.store, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
+		Agents: agents, Models: models, Gateway: s.gateway, Node: node, Log: s.log,
 	})
-	s.writer = ghapp.NewWriter(app, outbox{s.store, s.metrics}, s.cfg.GitHub.Write, node)
+	s.writer = ghapp.NewWriter(app, s.store, s.cfg.GitHub.Write, node)
+	s.writer.Counted = s.metrics.written
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
 		return handlers.New(handlers.Options{
-			Accepter: s.metrics.accepter(store), Bot: who.Bot, AppID: who.ID, Evict: app.Evict,
+			Accepter: countingAccepter{store, s.metrics}, Bot: who.Bot, AppID: who.ID, Evict: app.Evict,
 			Labels: s.cfg.labels(), LabelPrefix: s.cfg.labelPrefix(),
 			ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
 		})
@@ -135,12 +143,12 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		Handlers: events, Labels: s.cfg.labels(), Branch: s.cfg.Solver.Branch,
 	}
 	s.ready = &readiness{store: s.store, engine: s.engine}
-	s.metrics.add(&stateMetrics{store: s.store, app: app, writer: s.writer})
+	s.metrics.add(newStateMetrics(s.store, app.RequestsLeft, s.writer.WritesLeft))
 	if s.handler, err = s.routes(events(s.store), secrets, app, opts.Getenv); err != nil {
 		return err
 	}
 	if a := s.cfg.Server.MetricsAddress; a != "" {
-		if s.scraped, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
+		if s.metricsListener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
 			return fmt.Errorf("listen on server.metrics_address: %w", err)
 		}
 	}
@@ -239,8 +247,8 @@ func (s *Server) close() {
 	if s.front != nil {
 		s.front.close()
 	}
-	if s.scraped != nil {
-		_ = s.scraped.Close()
+	if s.metricsListener != nil {
+		_ = s.metricsListener.Close()
 	}
 	if s.gateway != nil { // calls that are under way are settled in the store
 		_ = s.gateway.Close()

@@ -28,7 +28,7 @@ func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) 
 
 // transition writes what a rule returns.
 func (s *Store) transition(ctx context.Context, op string, rule func(reader) (*solve.Transition, error)) (solve.Transition, error) {
-	return write(ctx, s, op, func(t *tx) (solve.Transition, error) {
+	after, err := write(ctx, s, op, func(t *tx) (solve.Transition, error) {
 		at := s.cfg.Now()
 		after, err := rule(reader{t, at})
 		if err != nil {
@@ -36,6 +36,11 @@ func (s *Store) transition(ctx context.Context, op string, rule func(reader) (*s
 		}
 		return *after, t.write(after, at)
 	})
+	if err == nil && s.cfg.Ended != nil && after.Solve.State.Final() && len(after.Entries) > 0 {
+		runs, _ := s.Runs(ctx, after.Solve.ID) // who reads them next is told why they cannot be read
+		s.cfg.Ended(after.Solve, runs)
+	}
+	return after, err
 }
 
 // at is the time of a change: the caller's, else the clock's.

@@ -1,6 +1,10 @@
 package bolt
 
-import "time"
+import (
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
 
 // Config is the section `store` of the configuration.
 type Config struct {
@@ -16,6 +20,8 @@ type Config struct {
 
 	// Now is the clock where a method has no time of its own; nil is time.Now.
 	Now func() time.Time `yaml:"-"`
+	// Ended is told of every solve that ended, once, with its runs; nil is nobody.
+	Ended func(s solve.Solve, runs []solve.Run) `yaml:"-"`
 }
 
 const day = 24 * time.Hour
