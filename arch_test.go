@@ -28,7 +28,7 @@ const module = "github.com/yudai-dev/yudai"
 // may also import forEveryone.
 var mayImport = map[string][]string{
 	".":          {"cmd"},
-	"cmd":        {"server", "setup", "solve", "report", "internal/durable", "internal/githubsim"},
+	"cmd":        {"server", "setup", "handlers", "solve", "report", "git", "sandbox/drivers", "internal/durable", "internal/githubsim"},
 	"server":     {"handlers", "server/api", "reconcile", "setup", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"reconcile":  {"handlers", "solve", "ghapp"},
 	"setup":      {"handlers", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,38 +14,32 @@ import (
 )
 
 func newBackup(s streams) *cobra.Command {
-	path, url := "", ""
+	url := ""
 	c := &cobra.Command{
 		Use: "backup FILE.tar", Short: "Back up the store, of a running server too", Args: wants(1, "one file to write"),
 		Long: "Write a tar with a consistent copy of the database, the transcripts and the artifacts.\n" +
 			"A running server is asked for it (GET /admin/backup, with the API token); if none answers,\n" +
 			"the files are read. To restore it: stop the server, unpack the tar into an empty directory,\n" +
 			"let store.path name the database in it, start. See docs/operations.md.",
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := server.Load(path, os.Getenv)
-			if err != nil {
-				return exitError{exitUsage, err}
-			}
-			if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
-				return exitError{exitUsage, fmt.Errorf("%s is there already: name a new file", args[0])}
-			}
-			from, size := "", int64(0)
-			err = durable.Write(args[0], func(f *os.File) error {
-				if from, err = server.Backup(c.Context(), cfg, url, os.Getenv, f); err != nil {
-					return err
-				}
-				info, err := f.Stat()
-				size = info.Size()
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(s.out, "%s: %d bytes, from %s\n", args[0], size, from)
-			return nil
-		},
 	}
-	c.Flags().StringVarP(&path, "config", "c", "", "configuration file, as of `serve`")
 	c.Flags().StringVar(&url, "url", "", "where the server is (default: server.address)")
-	return c
+	return withConfig(c, func(ctx context.Context, cfg server.Config, args []string) error {
+		if _, err := os.Lstat(args[0]); !errors.Is(err, fs.ErrNotExist) {
+			return usage(fmt.Errorf("%s is there already: name a new file", args[0]))
+		}
+		from, size := "", int64(0)
+		err := durable.Write(args[0], func(f *os.File) (err error) {
+			if from, err = server.Backup(ctx, cfg, url, os.Getenv, f); err != nil {
+				return err
+			}
+			info, err := f.Stat()
+			size = info.Size()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "%s: %d bytes, from %s\n", args[0], size, from)
+		return nil
+	})
 }

@@ -15,7 +15,7 @@ func newConfig(s streams) *cobra.Command {
 		Use: "config --defaults", Short: "Print every key of the configuration with its default and its meaning", Args: wants(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if !defaults {
-				return exitError{exitUsage, errors.New("config needs --defaults; `yudai doctor` checks a configuration")}
+				return usage(errors.New("config needs --defaults; `yudai doctor` checks a configuration"))
 			}
 			_, err := io.WriteString(s.out, server.DefaultsYAML)
 			return err

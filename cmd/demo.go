@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/yudai-dev/yudai/report"
@@ -43,67 +42,62 @@ func newDemo(s streams) *cobra.Command {
 		Long: "Run the main job on this machine, with nothing to set up: an emulated GitHub, the embedded store,\n" +
 			"the local sandbox, a sample Go repository with a real bug, and five scripted models that behave\n" +
 			"differently. With OPENAI_API_KEY or ANTHROPIC_API_KEY set, --model NAME uses a real model instead.",
-		RunE: func(c *cobra.Command, _ []string) error { return d.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := d.config()
+			if err != nil {
+				return usage(err)
+			}
+			job := func(r *rig) error { return d.run(c.Context(), r, cfg) }
+			return runRig(c.Context(), kindDemo, cfg, job, func(*rig) string { return "nothing of the demo is left on this machine" })
+		},
 	}
 	c.Flags().StringVar(&d.model, "model", "", "use this real model from the configuration instead of the scripted ones")
 	c.Flags().BoolVar(&d.keep, "keep", false, "leave yudai and the emulator's pages running until interrupted")
 	return c
 }
 
+// demo is one `yudai demo`.
 type demo struct {
 	streams
 	model string
 	keep  bool
 }
 
-func (d *demo) run(ctx context.Context) error {
-	cfg, err := d.config()
+// config is the built-in configuration, or with a real model the one in this directory.
+func (d *demo) config() (server.Config, error) {
+	if d.model == "" {
+		return server.Default(), nil
+	}
+	cfg, err := server.Load("", os.Getenv)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return cfg, err
 	}
-	space, err := openWorkspace(ctx, kindDemo, cfg)
-	if err != nil {
-		return err
-	}
-	err = d.play(ctx, space.path, cfg)
-	if closed := space.close(ctx, false); closed != nil {
-		return errors.Join(err, closed)
-	}
-	if ctx.Err() != nil && err != nil {
-		return stopped("nothing of the demo is left on this machine")
-	}
-	return err
+	cfg.Solver.Defaults.Models = []string{d.model}
+	cfg.Solver.Defaults.Temps = []float64{0.2, 0.8}
+	var wrong []error
+	cfg.CheckRequest(solve.Request{Models: []string{d.model}}, false, os.Getenv, func(_, problem string) {
+		wrong = append(wrong, fmt.Errorf("--model: %s", problem))
+	})
+	return cfg, errors.Join(wrong...)
 }
 
-// play does the job with everything below dir, and leaves no process.
-func (d *demo) play(ctx context.Context, dir string, cfg server.Config) (err error) {
+func (d *demo) run(ctx context.Context, r *rig, cfg server.Config) error {
 	if d.model == "" {
-		if err := d.scripted(dir, &cfg); err != nil {
+		if err := useSampleScript(r.dir, &cfg); err != nil {
 			return err
 		}
 	}
-	log, file, err := quiet(dir)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	r, err := newRig(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	v, err := d.solve(ctx, r, cfg, log)
+	v, err := d.solve(ctx, r, cfg)
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(d.err, "the end of the log:\n%s\n", tail(file.Name(), 4<<10))
+		fmt.Fprintf(d.err, "the end of the log:\n%s\n", tail(r.log.Name(), 4<<10))
 	}
 	if err != nil {
 		return err
 	}
-	if err := d.report(r, v); err != nil {
-		return err
-	}
+	d.report(v)
 	if d.keep {
-		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at http://%s.\nComment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.Addr())
+		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at http://%s.\n"+
+			"Comment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.Addr())
 		<-ctx.Done()
 	}
 	return d.expected(v)
@@ -119,90 +113,67 @@ func tail(name string, most int) []byte {
 	return text
 }
 
-// config is the built-in configuration, or with a real model the one in this directory.
-func (d *demo) config() (server.Config, error) {
-	if d.model != "" {
-		cfg, err := server.Load("", os.Getenv)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Solver.Defaults.Models = []string{d.model}
-		cfg.Solver.Defaults.Temps = []float64{0.2, 0.8}
-		var wrong []error
-		cfg.CheckRequest(solve.Request{Models: []string{d.model}}, false, os.Getenv, func(_, problem string) {
-			wrong = append(wrong, fmt.Errorf("--model: %s", problem))
-		})
-		return cfg, errors.Join(wrong...)
-	}
-	return server.Default(), nil
-}
-
-// scripted has the demo's models play their file.
-func (d *demo) scripted(dir string, cfg *server.Config) error {
+// useSampleScript has the demo's models play their file.
+func useSampleScript(dir string, cfg *server.Config) error {
 	script := filepath.Join(dir, "script.yml")
 	if err := os.WriteFile(script, sampleScript, 0o600); err != nil {
 		return err
 	}
-	names := strings.Split(demoModels, ",")
-	cfg.SetScripted(script, names)
+	cfg.SetScripted(script, strings.Split(demoModels, ","))
 	cfg.Solver.Defaults.Temps = []float64{0.2}
-	cfg.Solver.Limits.RunSteps = 8
-	cfg.Solver.Limits.Parallel = 3
+	cfg.Solver.Limits.RunSteps, cfg.Solver.Limits.Parallel = 8, 3
 	return nil
 }
 
-func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config, log zerolog.Logger) (report.View, error) {
-	archive := txtar.Parse(sampleRepo)
+// solve makes the repository and its issue, puts the label on, and follows the solve.
+func (d *demo) solve(ctx context.Context, r *rig, cfg server.Config) (v report.View, err error) {
 	files := map[string]string{}
-	for _, f := range archive.Files {
+	for _, f := range txtar.Parse(sampleRepo).Files {
 		files[f.Name] = string(f.Data)
 	}
-	repo, err := r.hub.CreateRepo(rigOwner, demoRepo, files)
+	repo, err := r.hub.CreateRepo(rigUser, demoRepo, files)
 	if err != nil {
-		return report.View{}, err
+		return v, err
 	}
 	title, body, _ := strings.Cut(sampleIssue, "\n")
 	issue, err := r.hub.OpenIssue(repo.FullName(), rigUser, title, strings.TrimSpace(body))
 	if err != nil {
-		return report.View{}, err
+		return v, err
 	}
 	began := time.Now()
-	if err := r.start(ctx, cfg, demoRepo, os.Getenv, log); err != nil {
-		return report.View{}, err
+	if err := r.start(ctx, cfg, demoRepo); err != nil {
+		return v, err
 	}
 	t := r.srv.Traits()
-	fmt.Fprintf(d.out, "GitHub (emulated) at %s, yudai at http://%s\n", r.url, r.srv.Addr())
 	how, _, _ := strings.Cut(t.Isolation, ":")
+	fmt.Fprintf(d.out, "GitHub (emulated) at %s, yudai at http://%s\n", r.url, r.srv.Addr())
 	fmt.Fprintf(d.out, "sandbox: %s (%s), fork by %s\n", t.Name, how, t.ForkHow)
 	for _, note := range t.Notes {
 		fmt.Fprintf(d.out, "note: %s\n", note)
 	}
 	fmt.Fprintf(d.out, "issue #%d %q gets the label yudai:solve\n\n", issue, title)
 	if err := r.hub.Label(repo.FullName(), issue, rigUser, cfg.Server.Label); err != nil {
-		return report.View{}, err
+		return v, err
 	}
 	return r.follow(ctx, repo.ID, issue, newProgress(d.out, began))
 }
 
 // report prints the pull request, the scorecard and why the champion won.
-func (d *demo) report(r *rig, v report.View) error {
+func (d *demo) report(v report.View) {
 	if v.Solve.Pull == nil {
 		fmt.Fprintf(d.out, "\nNo pull request: %s %s\n", v.Solve.State, v.Solve.Reason)
-		return nil
+		return
 	}
-	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n", v.Solve.Pull.Number, report.PullTitle(v), v.Solve.Pull.URL, report.Terminal(v, columns(d.out)))
-	return nil
+	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n",
+		v.Solve.Pull.Number, report.PullTitle(v), v.Solve.Pull.URL, report.Terminal(v, columns(d.out)))
 }
 
 // expected decides the exit code: only the expected champion is a success.
 func (d *demo) expected(v report.View) error {
-	switch {
-	case v.Solve.State != solve.StateSolved:
+	if v.Solve.State != solve.StateSolved {
 		return fmt.Errorf("the solve ended %s: %s", v.Solve.State, v.Solve.Reason)
-	case d.model != "":
-		return nil
 	}
-	if won := v.Runs[v.Solve.Decision.Champion-1].Experiment.Model; won != demoChampion {
+	if won := v.Runs[v.Solve.Decision.Champion-1].Experiment.Model; d.model == "" && won != demoChampion {
 		return fmt.Errorf("the champion is %s, expected %s", won, demoChampion)
 	}
 	return nil

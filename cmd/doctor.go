@@ -42,7 +42,7 @@ func newDoctor(s streams) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&path, "config", "c", "", "configuration file")
+	configFlag(c.Flags(), &path)
 	c.Flags().StringVar(&repo, "repo", "", "check the settings of this local repository (.github/yudai.yml) instead of the machine")
 	return c
 }

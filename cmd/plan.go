@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -23,40 +25,30 @@ func newPlan(s streams) *cobra.Command {
 			"which limits. With --simulate, replay a file of published results (docs/evidence/simulate.md) under that\n" +
 			"plan and under simpler ones, and print how much would be solved and what it would cost.\n" +
 			"Nothing is started, and no model is asked.",
-		Args: wants(0, "no arguments"),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := emptied(c); err != nil {
-				return exitError{exitUsage, err}
-			}
-			return p.run()
-		},
+		Args:    wants(0, "no arguments"),
+		PreRunE: func(c *cobra.Command, _ []string) error { return usage(checkEmptyFlags(c)) },
 	}
 	f := c.Flags()
-	f.StringVarP(&p.config, "config", "c", "", "configuration file")
 	f.StringVar(&p.req.Profile, "profile", "", "profile of the configuration")
 	matrixFlags(f, &p.req)
 	f.StringVar(&p.simulate, "simulate", "", "file of published results, CSV")
-	return c
+	return withConfig(c, p.run)
 }
 
 // planned is one `yudai plan`.
 type planned struct {
 	streams
-	config, simulate string
-	req              solve.Request
+	simulate string
+	req      solve.Request
 }
 
-func (p *planned) run() error {
-	cfg, err := server.Load(p.config, os.Getenv)
-	if err != nil {
-		return exitError{exitUsage, err}
-	}
+func (p *planned) run(_ context.Context, cfg server.Config, _ []string) error {
 	if p.simulate != "" {
 		return p.replay(cfg)
 	}
 	plan, err := cfg.Plan(p.req, os.Getenv)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return usage(err)
 	}
 	return printPlan(p.out, plan)
 }
@@ -113,29 +105,36 @@ func (p *planned) replay(cfg server.Config) error {
 		data, err = os.ReadFile(p.simulate)
 	}
 	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("--simulate: %w", err)}
+		return usage(fmt.Errorf("--simulate: %w", err))
 	}
 	results, err := solve.ReadResults(data)
 	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("--simulate %s: %w", p.simulate, err)}
+		return usage(fmt.Errorf("--simulate %s: %w", p.simulate, err))
 	}
 	if len(p.req.Models) == 0 && !known(cfg.Solver.Defaults.Models, results.Models) {
 		p.req.Models = results.Models
 	}
 	plan, err := cfg.PlanFor(p.req, results)
 	if err != nil {
-		return exitError{exitUsage, err}
+		return usage(err)
 	}
-	rows := []policy{{"this plan (" + stopName(plan.Stop) + ")", plan}}
+	rows := []policy{{"this plan (stop=" + string(cmp.Or(plan.Stop, solve.StopAll)) + ")", plan}}
 	if plan.Stop != solve.StopAll && plan.Stop != "" {
 		all := plan
 		all.Stop = solve.StopAll
 		rows = append(rows, policy{"the same, all of it", all})
 	}
 	for _, m := range planModels(plan) {
-		if one := only(plan, m); len(one.Experiments) < len(plan.Experiments) {
-			rows = append(rows, policy{fmt.Sprintf("%s alone, %s", m, times(len(one.Experiments))), one})
+		one := only(plan, m)
+		n := len(one.Experiments)
+		if n == len(plan.Experiments) {
+			continue
 		}
+		times := "once"
+		if n > 1 {
+			times = fmt.Sprintf("%d times", n)
+		}
+		rows = append(rows, policy{m + " alone, " + times, one})
 	}
 	return p.table(rows, results, plan.Notes)
 }
@@ -152,7 +151,7 @@ func (p *planned) table(rows []policy, results solve.Results, notes []string) er
 	for _, row := range rows {
 		sum, err := solve.Simulate(row.plan, results)
 		if err != nil {
-			return exitError{exitUsage, err}
+			return usage(err)
 		}
 		each, took := "-", "-"
 		if sum.Solved > 0 {
@@ -179,13 +178,6 @@ func known(names, among []string) bool {
 	return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(among, n) })
 }
 
-func stopName(r solve.StopRule) string {
-	if r == "" {
-		r = solve.StopAll
-	}
-	return "stop=" + string(r)
-}
-
 // planModels are the models of a plan, each once.
 func planModels(plan solve.Plan) []string {
 	var out []string
@@ -202,13 +194,6 @@ func only(plan solve.Plan, model string) solve.Plan {
 	plan.Stop = solve.StopAll
 	plan.Experiments = slices.DeleteFunc(slices.Clone(plan.Experiments), func(x solve.Experiment) bool { return x.Model != model })
 	return plan
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // matrixFlags are the axes of a request, and how it ends.

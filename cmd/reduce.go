@@ -21,11 +21,11 @@ func newReduce(s streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			data, err := os.ReadFile(args[0])
 			if err != nil {
-				return exitError{exitUsage, fmt.Errorf("read the record: %w", err)}
+				return usage(fmt.Errorf("read the record: %w", err))
 			}
 			rec, err := solve.ReadRecord(data)
 			if err != nil {
-				return exitError{exitUsage, fmt.Errorf("%s is no record of a solve: %w", args[0], err)}
+				return usage(fmt.Errorf("%s is no record of a solve: %w", args[0], err))
 			}
 			text, same := report.Explain(rec)
 			if explain {

@@ -22,70 +22,80 @@ import (
 // rig is yudai and the emulator on this machine: the very program that serves
 // GitHub, with GitHub played by package githubsim on a loopback port.
 type rig struct {
-	dir   string
+	dir   string // with everything of it
+	keep  bool   // whether its record and log are worth keeping
+	log   *os.File
 	hub   *githubsim.Hub
 	app   githubsim.App
 	url   string // of the emulator
 	srv   *server.Server
-	group *errgroup.Group
+	group errgroup.Group
 	stop  context.CancelFunc
 }
 
-// Names in the emulator.
-const (
-	rigOwner = "you"
-	rigUser  = "you"
-)
+// rigUser is the person in the emulator, and the owner of its repository.
+const rigUser = "you"
 
-// newRig starts the emulator with its state below dir. The repository is made
-// next, then start brings yudai up.
-func newRig(ctx context.Context, dir string) (*rig, error) {
-	r := &rig{dir: dir}
-	r.hub = githubsim.New(githubsim.Options{Dir: filepath.Join(dir, "github")})
+// runRig does a job with a rig in a directory of its own, and leaves no process and no
+// sandbox. After a signal the error says what is left, in the words of that function.
+func runRig(ctx context.Context, kind string, cfg server.Config, job func(*rig) error, left func(*rig) string) error {
+	space, err := openWorkspace(ctx, kind, cfg)
+	if err != nil {
+		return err
+	}
+	r := &rig{dir: space.path, stop: func() {}}
+	err = r.open(ctx)
+	if err == nil {
+		err = job(r)
+	}
+	err = errors.Join(err, r.close())
+	if closed := space.close(ctx, r.keep); closed != nil {
+		return errors.Join(err, closed)
+	}
+	if ctx.Err() != nil && err != nil {
+		return exitError{exitStopped, errors.New("stopped: " + left(r))}
+	}
+	return err
+}
+
+// open starts the emulator. The repository is made next, then start brings yudai up.
+func (r *rig) open(ctx context.Context) (err error) {
+	if r.log, err = os.OpenFile(filepath.Join(r.dir, "yudai.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		return err
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.url = "http://" + l.Addr().String()
-	r.group = &errgroup.Group{}
+	r.hub = githubsim.New(githubsim.Options{Dir: filepath.Join(r.dir, "github")})
 	r.group.Go(func() error { return r.hub.Serve(l) })
 	r.hub.CreateUser(rigUser)
 	r.app, err = r.hub.CreateApp("yudai")
-	return r, err
+	return err
 }
 
 // start installs the App on the repository and runs yudai against the emulator.
-func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv func(string) string, log zerolog.Logger) error {
-	if err := r.hub.SetPermission(rigOwner+"/"+repo, rigUser, "write"); err != nil {
+func (r *rig) start(ctx context.Context, cfg server.Config, repo string) error {
+	if err := r.hub.SetPermission(rigUser+"/"+repo, rigUser, "write"); err != nil {
 		return err
 	}
-	if _, err := r.hub.Install(r.app, rigOwner, repo); err != nil {
+	if _, err := r.hub.Install(r.app, rigUser, repo); err != nil {
 		return err
 	}
-	cfg.Server.Address = "127.0.0.1:0"
-	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = r.url, r.url, r.url+"/graphql"
-	// The emulator has no secondary limits, and people watch: no need to go slowly.
-	cfg.GitHub.Write.Interval, cfg.GitHub.Write.PerHour, cfg.GitHub.Write.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
-	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
-	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
-	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
-	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")
-	cfg.Gateway.Dir = filepath.Join(r.dir, "gateway")
-	// This machine's own user started it on this machine's own code: limits
-	// that need cgroups are wanted, but not insisted on.
-	cfg.Sandbox.Local.AllowUnlimited = true
 	secrets := map[string]string{
 		"GITHUB_APP_INTEGRATION_ID": strconv.FormatInt(r.app.ID, 10),
 		"GITHUB_APP_WEBHOOK_SECRET": r.app.WebhookSecret,
 		"GITHUB_APP_PRIVATE_KEY":    string(r.app.PrivateKeyPEM),
 	}
-	env := func(key string) string {
+	getenv := func(key string) string {
 		if v, ok := secrets[key]; ok {
 			return v
 		}
-		return getenv(key)
+		return os.Getenv(key)
 	}
-	srv, err := server.New(ctx, cfg, server.Options{Getenv: env, Log: log})
+	log := zerolog.New(r.log).With().Timestamp().Logger()
+	srv, err := server.New(ctx, r.configure(cfg), server.Options{Getenv: getenv, Log: log})
 	if err != nil {
 		return err
 	}
@@ -96,6 +106,24 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string, getenv 
 	ctx, r.stop = context.WithCancel(ctx)
 	r.group.Go(func() error { return srv.Run(ctx) })
 	return nil
+}
+
+// configure has yudai keep everything in the rig's directory and talk to the emulator.
+func (r *rig) configure(cfg server.Config) server.Config {
+	cfg.Server.Address = "127.0.0.1:0"
+	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = r.url, r.url, r.url+"/graphql"
+	// The emulator has no secondary limits, and people watch: no need to go slowly.
+	w := &cfg.GitHub.Write
+	w.Interval, w.PerHour, w.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
+	w.Timeout, w.Lease, w.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
+	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
+	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
+	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")
+	cfg.Gateway.Dir = filepath.Join(r.dir, "gateway")
+	// This machine's own user started it on this machine's own code: limits
+	// that need cgroups are wanted, but not insisted on.
+	cfg.Sandbox.Local.AllowUnlimited = true
+	return cfg
 }
 
 // follow shows the newest solve of the issue until it is final and every text is written.
@@ -127,19 +155,10 @@ func (r *rig) follow(ctx context.Context, repoID int64, issue int, p *progress) 
 }
 
 // close stops yudai, then the emulator.
-func (r *rig) close() error {
-	if r.stop != nil {
-		r.stop()
+func (r *rig) close() (err error) {
+	r.stop()
+	if r.hub != nil {
+		err = r.hub.Close()
 	}
-	err := r.hub.Close()
-	return errors.Join(err, r.group.Wait())
-}
-
-// quiet is the log of a rig: a file beside its state.
-func quiet(dir string) (zerolog.Logger, *os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "yudai.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return zerolog.Nop(), nil, err
-	}
-	return zerolog.New(f).With().Timestamp().Logger(), f, nil
+	return errors.Join(err, r.group.Wait(), r.log.Close())
 }

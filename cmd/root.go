@@ -1,6 +1,6 @@
 // Package cmd holds yudai's commands, one file each. Commands parse flags and
-// print; the work is done by package server, and for the commands that need no
-// GitHub (demo, solve) against the emulator.
+// print; package server does the work. The commands that need no GitHub (demo, solve)
+// run the server against the emulator.
 package cmd
 
 import (
@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yudai-dev/yudai/server"
 )
@@ -66,16 +68,7 @@ func newRoot(s streams) *cobra.Command {
 		Long: "yudai runs a matrix of coding agents over one issue, each in a fresh sandbox, judges every\n" +
 			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
 			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			hint := ""
-			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = fmt.Sprintf(" (did you mean %s?)", near[0])
-			}
-			return exitError{exitUsage, fmt.Errorf("unknown command %q%s; see yudai --help", args[0], hint)}
-		},
+		Args:         onlyCommands,
 		RunE:         func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceUsage: true, SilenceErrors: true, SuggestionsMinimumDistance: 2,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -84,18 +77,58 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exitError{exitUsage, fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
-	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newBackup(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
+	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s),
+		newBackup(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
 	return root
 }
 
+// usage gives an error the exit code of wrong use.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exitError{exitUsage, err}
+}
+
 // wants is cobra's argument check with our exit code and a hint.
-func wants(n int, usage string) cobra.PositionalArgs {
+func wants(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return exitError{exitUsage, fmt.Errorf("%s takes %s; see %s --help", c.Name(), usage, c.CommandPath())}
+			return usage(fmt.Errorf("%s takes %s; see %s --help", c.Name(), what, c.CommandPath()))
 		}
 		return nil
 	}
+}
+
+// onlyCommands refuses an argument where a command belongs, and names the nearest one.
+func onlyCommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(" (did you mean %s?)", near[0])
+	}
+	return usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], hint, c.CommandPath()))
+}
+
+// configFlag is the flag of the commands that read a configuration.
+func configFlag(f *pflag.FlagSet, path *string) {
+	f.StringVarP(path, "config", "c", "", "configuration file (default: config.yml here if there is one, else the built-in defaults)")
+}
+
+// withConfig has a command read the configuration first.
+func withConfig(c *cobra.Command, run func(ctx context.Context, cfg server.Config, args []string) error) *cobra.Command {
+	path := ""
+	configFlag(c.Flags(), &path)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := server.Load(path, os.Getenv)
+		if err != nil {
+			return usage(err)
+		}
+		return run(c.Context(), cfg, args)
+	}
+	return c
 }

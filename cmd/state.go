@@ -146,8 +146,8 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// writable says whether a file can be made or changed, and leaves no trace.
-func writable(path string) error {
+// checkWritable says why a file cannot be made or changed, and leaves no trace.
+func checkWritable(path string) error {
 	_, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -159,9 +159,4 @@ func writable(path string) error {
 		err = errors.Join(err, os.Remove(path))
 	}
 	return err
-}
-
-// stopped is the end of a command that a signal ended.
-func stopped(left string) error {
-	return exitError{exitStopped, errors.New("stopped: " + strings.TrimSpace(left))}
 }

@@ -47,24 +47,7 @@ type limits struct {
 }
 
 // Problem is one thing wrong in a file.
-type Problem struct {
-	Line   int    // from 1; 0 if it concerns the whole file
-	Column int    // from 1
-	Key    string // dotted path; "" if the file is not YAML
-	Text   string
-}
-
-// String is "line:column: key: text".
-func (p Problem) String() string {
-	s := p.Text
-	if p.Key != "" {
-		s = p.Key + ": " + s
-	}
-	if p.Line > 0 {
-		s = fmt.Sprintf("%d:%d: %s", p.Line, p.Column, s)
-	}
-	return s
-}
+type Problem = strictyaml.Problem
 
 // Read reads the file of that name and narrows what the operator allows. The rules are
 // whole if there are no problems; the problems are in the order of the file.
@@ -77,11 +60,7 @@ func Read(name string, data []byte, op Operator) (Rules, []Problem) {
 	n := narrowing{op: op, file: f, rules: op.copied(), report: found.Report}
 	n.rules.Settings.File = name
 	n.all(name)
-	var problems []Problem
-	for _, p := range found.Sorted() {
-		problems = append(problems, Problem{Line: p.Line, Column: p.Column, Key: p.Key, Text: p.Text})
-	}
-	if len(problems) > 0 {
+	if problems := found.Sorted(); len(problems) > 0 {
 		return op.Rules, problems
 	}
 	return n.rules, nil

@@ -1,14 +1,13 @@
 package server
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +28,12 @@ import (
 
 // ConfigFile is read if no other file is named.
 const ConfigFile = "config.yml"
+
+// DefaultsYAML is the complete built-in configuration with the meaning of every key, as
+// `yudai config --defaults` prints it. A test writes it from the comments in the code.
+//
+//go:embed defaults.yml
+var DefaultsYAML string
 
 // maxConfig is how large a configuration file may be, in bytes.
 const maxConfig = 1 << 20
@@ -116,7 +121,7 @@ func Default() Config {
 
 // Load reads the file at path over the defaults, then the environment over the file.
 // An empty path means [ConfigFile], which may be missing; a file that is named must
-// exist. The error is a [*ConfigError] with everything that is wrong.
+// exist. The error is a [*strictyaml.Error] with everything that is wrong.
 //
 // The environment overrides GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL
 // here, as go-githubapp names them; secrets are read when they are needed. An App
@@ -159,7 +164,7 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 		}
 	}
 	cfg.Validate(p.Report)
-	return cfg, configError(name, p.Sorted())
+	return cfg, p.Err(name)
 }
 
 // severalLines says which texts are prompts or shell commands, which may have them.
@@ -193,43 +198,6 @@ func (c Config) Validate(report func(key, problem string)) {
 	defaults := c.Solver.Defaults
 	defaults.Strategies = nil // package solver has looked at them
 	c.checkAxes("solver.defaults", defaults, report)
-}
-
-// checkAxes reports values of a matrix that no request could have.
-func (c Config) checkAxes(at string, m solver.Matrix, report func(key, problem string)) {
-	c.vocabulary().Check(solve.Request{
-		Models: m.Models, Temps: m.Temps, Edits: m.Edits, Strategies: m.Strategies, Agents: m.Agents, Repeat: m.Repeat,
-	}, func(p handlers.Problem) {
-		key := at + "." + p.Key
-		if p.Key != "repeat" {
-			key += fmt.Sprintf(".%d", p.Index)
-		}
-		report(key, plain(p))
-	})
-}
-
-// plain is the problem of a request as text for terminals and logs.
-func plain(p handlers.Problem) string {
-	text := fmt.Sprintf("%q %s", p.Word, strings.ReplaceAll(p.Text, "`", ""))
-	if p.Nearest != "" {
-		text += "; did you mean " + p.Nearest + "?"
-	}
-	return text
-}
-
-// vocabulary holds the names that requests may use with this configuration.
-func (c Config) vocabulary() handlers.Vocabulary {
-	v := handlers.Vocabulary{Agents: c.agentNames()}
-	for _, m := range c.Models.Models {
-		v.Models = append(v.Models, m.Name)
-	}
-	for name := range c.Solver.Strategies {
-		v.Strategies = append(v.Strategies, name)
-	}
-	slices.Sort(v.Strategies)
-	v.Profiles = slices.Sorted(maps.Keys(c.Solver.Profiles))
-	v.Sandboxes = c.Sandbox.Offered()
-	return v
 }
 
 func (l Listen) validate(report func(key, problem string)) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/server"
 )
 
@@ -248,7 +249,7 @@ func refusedAt(t *testing.T, key, value string) {
 	t.Helper()
 	text, where, line := document(key, value)
 	_, err := server.Parse("c.yml", []byte(text), noEnv)
-	var all *server.ConfigError
+	var all *strictyaml.Error
 	if !errors.As(err, &all) {
 		t.Errorf("%s: %s: %v", key, clip(value), err)
 		return
@@ -263,7 +264,7 @@ func refusedAt(t *testing.T, key, value string) {
 			t.Errorf("%s: %s: a message of %d bytes", key, clip(value), len(p.String()))
 		}
 	}
-	i := slices.IndexFunc(all.Problems, func(p server.ConfigProblem) bool {
+	i := slices.IndexFunc(all.Problems, func(p strictyaml.Problem) bool {
 		return p.Key == where || strings.HasPrefix(p.Key, where+".")
 	})
 	if left, ok := map[string]string{"models.models []": "defaults.models.0", "solver.strategies {}": "defaults.strategies.0"}[key+" "+value]; ok {
@@ -278,8 +279,8 @@ func refusedAt(t *testing.T, key, value string) {
 		return
 	}
 	p := all.Problems[i]
-	if p.Source != "c.yml" || p.Line != line || p.Column < 1 {
-		t.Errorf("%s: %s: the place is %s:%d:%d, want line %d: %s", key, clip(value), p.Source, p.Line, p.Column, line, p)
+	if all.File != "c.yml" || p.Line != line || p.Column < 1 {
+		t.Errorf("%s: %s: the place is %s:%d:%d, want line %d: %s", key, clip(value), all.File, p.Line, p.Column, line, p)
 	}
 	if len(p.Text) < 8 {
 		t.Errorf("%s: %s: the message says nothing: %s", key, clip(value), p)
@@ -303,11 +304,11 @@ func TestEveryUnknownKeyIsRefused(t *testing.T) {
 		for wrong, hint := range map[string]string{"zzzz": "unknown key", name + "z": "did you mean " + name + "?"} {
 			text, where, line := document(parent+wrong, "5")
 			_, err := server.Parse("c.yml", []byte(text), noEnv)
-			var all *server.ConfigError
+			var all *strictyaml.Error
 			if !errors.As(err, &all) {
 				t.Fatalf("%s%s: %v", parent, wrong, err)
 			}
-			i := slices.IndexFunc(all.Problems, func(p server.ConfigProblem) bool { return p.Key == where })
+			i := slices.IndexFunc(all.Problems, func(p strictyaml.Problem) bool { return p.Key == where })
 			if i < 0 || all.Problems[i].Line != line || !strings.Contains(all.Problems[i].Text, hint) {
 				t.Errorf("%s%s at line %d (%s): %v", parent, wrong, line, hint, err)
 			}

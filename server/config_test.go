@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/server"
 )
 
@@ -61,7 +62,7 @@ agent:
   keep_output: 18446744073709551615
   "max_format_errors": yes
 `), noEnv)
-	var all *server.ConfigError
+	var all *strictyaml.Error
 	if !errors.As(err, &all) {
 		t.Fatalf("err = %v", err)
 	}
@@ -263,7 +264,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := server.Parse("c.yml", data, noEnv)
-		var all *server.ConfigError
+		var all *strictyaml.Error
 		if err != nil && !errors.As(err, &all) {
 			t.Fatalf("another error: %v", err)
 		}

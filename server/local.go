@@ -7,15 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/scripted"
@@ -25,50 +21,22 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// LocalRepo is a person's own repository on this machine.
-type LocalRepo struct {
-	Root   string // absolute
-	Branch string // the branch that is checked out
-	SHA    string // its commit
-}
-
-// OpenLocal looks at the repository at path without changing anything.
-func OpenLocal(ctx context.Context, path string) (LocalRepo, error) {
-	l, err := git.Local(ctx, path)
-	if err != nil {
-		return LocalRepo{}, err
-	}
-	return LocalRepo{Root: l.Root, Branch: l.Branch, SHA: l.SHA}, nil
-}
-
-// Fetch brings a branch from another repository in as a local branch and
-// touches nothing else.
-func (r LocalRepo) Fetch(ctx context.Context, from, branch string) error {
-	return git.FetchInto(ctx, r.Root, from, branch)
-}
-
 // Ask stores a solve for this machine's own user, who needs no right on GitHub.
-func (s *Server) Ask(ctx context.Context, owner, name string, number int, req solve.Request) (solve.Solve, error) {
+func (s *Server) Ask(ctx context.Context, owner, name string, number int, req solve.Request) error {
 	h := api.AppReader{App: s.app}
 	repo, err := h.Repo(ctx, owner, name)
 	if err != nil {
-		return solve.Solve{}, err
+		return err
 	}
 	issue, err := h.Issue(ctx, repo, number)
 	if err != nil {
-		return solve.Solve{}, err
+		return err
 	}
 	id := solve.ID(xid.New().String())
 	wanted := api.NewSolve(id, repo, issue, req, "local:"+string(id))
 	wanted.Trigger.Kind = solve.TriggerLocal
-	stored, _, err := s.store.Create(ctx, wanted)
-	return stored, err
-}
-
-// Configured says whether the repository has settings of its own.
-func (r LocalRepo) Configured() bool {
-	_, err := os.Stat(filepath.Join(r.Root, filepath.FromSlash(solve.RepoConfigFile)))
-	return err == nil
+	_, _, err = s.store.Create(ctx, wanted)
+	return err
 }
 
 // CheckRequest reports everything that is wrong with a request of this machine's
@@ -157,17 +125,6 @@ func ScriptModels(path string) ([]string, error) {
 	return names, nil
 }
 
-// TestFormat guesses how a test command reports.
-func TestFormat(command string) string {
-	if strings.HasPrefix(command, "go test ") {
-		return "go"
-	}
-	return "exit"
-}
-
-// ParseBudget reads money, time or both ("$2", "20m", "$2,20m").
-func ParseBudget(text string) (solve.Money, time.Duration, error) { return handlers.ParseBudget(text) }
-
 // waveModels are the models of all waves.
 func (c Config) waveModels() (out []string) {
 	for _, w := range c.Solver.Waves {
@@ -179,4 +136,36 @@ func (c Config) waveModels() (out []string) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Plan is the plan of a request in a repository without settings of its own.
+func (c Config) Plan(req solve.Request, getenv func(string) string) (solve.Plan, error) {
+	set, err := model.NewSet(c.Models, getenv)
+	if err != nil {
+		return solve.Plan{}, err
+	}
+	return c.plan(req, set.Names(), set.Temperature)
+}
+
+// PlanFor is the plan of a request for the models of published results, configured or
+// not. Where the results tell no temperature, none makes a difference.
+func (c Config) PlanFor(req solve.Request, results solve.Results) (solve.Plan, error) {
+	rule := func(string) solve.TemperatureRule { return solve.TemperatureAccepted }
+	if !results.Temperatures {
+		c.Solver.Defaults.Temps = nil
+		rule = func(string) solve.TemperatureRule { return solve.TemperatureIgnored }
+	}
+	return c.plan(req, results.Models, rule)
+}
+
+func (c Config) plan(req solve.Request, models []string, rule func(string) solve.TemperatureRule) (solve.Plan, error) {
+	op := c.operator()
+	if req.Profile != "" {
+		_, p, ok := op.Rules.Profile(req.Profile)
+		if !ok {
+			return solve.Plan{}, fmt.Errorf("%s", op.Rules.UnknownProfile(req.Profile))
+		}
+		req = p.Fill(req)
+	}
+	return solve.Expand(req, c.Solver.Matrix(op.Rules, models, c.vocabulary().Agents), rule)
 }

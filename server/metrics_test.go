@@ -275,8 +275,8 @@ type talker struct {
 	err  error
 }
 
-func (m talker) Name() string                   { return m.name }
-func (m talker) InMode(string) agent.Model      { return m }
+func (m talker) Name() string              { return m.name }
+func (m talker) InMode(string) agent.Model { return m }
 func (m talker) Query(context.Context, []agent.Message) (agent.Reply, error) {
 	return agent.Reply{Usage: solve.Usage{Calls: 1, Input: 100, CachedRead: 30, Output: 7, Cost: 250_000}}, m.err
 }

@@ -152,7 +152,7 @@ func (c *Config) adopt(getenv func(string) string) error {
 	if err != nil || problems == nil {
 		return err
 	}
-	if err := configError(a.File(), problems.Sorted()); err != nil {
+	if err := problems.Err(a.File()); err != nil {
 		return err
 	}
 	a.Take(settings)
@@ -161,5 +161,5 @@ func (c *Config) adopt(getenv func(string) string) error {
 		c.Server.Address = given
 	}
 	c.Validate(problems.Report)
-	return configError(a.File(), problems.Sorted())
+	return problems.Err(a.File())
 }

@@ -77,20 +77,12 @@ func (d *Doctor) settings(root *os.Root) (rules repoconfig.Rules, found []Findin
 	}
 	rules, problems := repoconfig.Read(file, data, op)
 	for _, p := range problems {
-		found = append(found, Finding{Bad, "settings", placed(file, p), ""})
+		found = append(found, Finding{Bad, "settings", p.In(file), ""})
 	}
 	if len(problems) > 0 {
 		return rules, found, false
 	}
 	return rules, []Finding{{Good, "settings", file, ""}}, true
-}
-
-// placed is a problem as compilers write it.
-func placed(file string, p repoconfig.Problem) string {
-	if p.Line == 0 {
-		return file + ": " + p.String()
-	}
-	return file + ":" + p.String()
 }
 
 // describeRules lists what holds beside commands and network.

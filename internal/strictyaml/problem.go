@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,44 @@ type Problem struct {
 
 	Key  string // dotted path; "" if the file is not YAML
 	Text string
+}
+
+// String is "line:column: key: text".
+func (p Problem) String() string { return p.at("") }
+
+// In is the problem as compilers write it: "file:line:column: key: text". Of a value from
+// the environment it names the variable instead.
+func (p Problem) In(file string) string { return p.at(file + ":") }
+
+func (p Problem) at(file string) string {
+	text := p.Text
+	if p.Key != "" {
+		text = p.Key + ": " + text
+	}
+	switch {
+	case p.Variable != "":
+		return p.Variable + ": " + text
+	case p.Line > 0:
+		return fmt.Sprintf("%s%d:%d: %s", file, p.Line, p.Column, text)
+	case file != "":
+		return file + " " + text
+	}
+	return text
+}
+
+// Error holds everything that is wrong with a file, in its order.
+type Error struct {
+	File     string
+	Problems []Problem
+}
+
+// Error has one line for each problem.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.In(e.File)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Place is where a value comes from: a position in the file, or a variable of the
@@ -74,6 +113,14 @@ func (p *Problems) Sorted() []Problem {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Key, b.Key))
 	})
 	return p.found
+}
+
+// Err is an [*Error] with what was found in the file of that name, nil if that is nothing.
+func (p *Problems) Err(file string) error {
+	if len(p.found) == 0 {
+		return nil
+	}
+	return &Error{file, p.Sorted()}
 }
 
 // dotted writes "a[2].b" as "a.2.b".
