@@ -1,0 +1,186 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/commands"
+)
+
+// world is a store with one solve of issue 5, and a GitHub.
+type world struct {
+	commands.Store
+	waiting   []solve.Command
+	solve     solve.Solve // none without an ID
+	runs      []solve.Run
+	effects   []solve.Effect
+	cancelled string // who cancelled
+	created   []solve.Solve
+
+	role  string
+	err   error
+	asked int
+	issue solve.IssueNow
+}
+
+func (w *world) Commands(context.Context) ([]solve.Command, error)   { return w.waiting, nil }
+func (w *world) Runs(context.Context, solve.ID) ([]solve.Run, error) { return w.runs, nil }
+func (w *world) LiveSolves(context.Context) ([]solve.Solve, error) {
+	return []solve.Solve{w.solve}, nil
+}
+
+func (w *world) Answer(_ context.Context, _ string, effects []solve.Effect) error {
+	w.waiting, w.effects = w.waiting[1:], append(w.effects, effects...)
+	return nil
+}
+
+func (w *world) LatestSolve(context.Context, int64, int) (solve.Solve, error) {
+	if w.solve.ID == "" {
+		return w.solve, solve.ErrNotFound
+	}
+	return w.solve, nil
+}
+
+func (w *world) RequestCancel(_ context.Context, _ solve.ID, by, _ string) (solve.Solve, error) {
+	w.cancelled = by
+	return w.solve, nil
+}
+
+func (w *world) Create(_ context.Context, s solve.Solve) (solve.Solve, bool, error) {
+	w.created = append(w.created, s)
+	return s, true, nil
+}
+
+func (w *world) Permission(context.Context, solve.Repo, string) (string, bool, error) {
+	w.asked++
+	return w.role, w.role == "write", w.err
+}
+
+func (w *world) Issue(context.Context, solve.Repo, int) (solve.IssueNow, error) { return w.issue, nil }
+func (w *world) Pull(context.Context, solve.Repo, int) (solve.PullNow, error) {
+	return solve.PullNow{}, solve.ErrNotFound
+}
+
+var repo = solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project"}
+
+func newWorld(state solve.State) *world {
+	w := &world{role: "write"}
+	if state != "" {
+		w.solve = solve.Solve{ID: "s1", Repo: repo, Issue: solve.Issue{Number: 5}, State: state}
+	}
+	return w
+}
+
+// said is the text of the one effect of a kind, "" if there is none.
+func (w *world) said(kind solve.EffectKind) string {
+	for _, e := range w.effects {
+		if e.Kind == kind {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ask             solve.Command
+		state           solve.State // of the issue's solve; "" if there is none
+		role            string
+		reply, reaction string
+	}{
+		"not allowed":       {solve.Command{Kind: solve.CommandStatus}, solve.StateRunning, "read", "ann", "-1"},
+		"review, not ours":  {solve.Command{Kind: solve.CommandRevise, Review: true}, solve.StateRunning, "read", "", ""},
+		"help":              {solve.Command{Kind: solve.CommandHelp}, "", "write", "/yudai", "eyes"},
+		"unknown":           {solve.Command{Kind: solve.CommandUnknown, Text: "what?"}, "", "write", "what?", "confused"},
+		"nothing to report": {solve.Command{Kind: solve.CommandStatus}, "", "write", "no solve of this issue", "confused"},
+		"status":            {solve.Command{Kind: solve.CommandStatus}, solve.StateRunning, "write", "Running", "eyes"},
+		"status by button":  {solve.Command{Kind: solve.CommandStatus, Button: true}, solve.StateRunning, "write", "Running", ""},
+		"cancel":            {solve.Command{Kind: solve.CommandCancel}, solve.StateRunning, "write", "", "+1"},
+		"cancel too late":   {solve.Command{Kind: solve.CommandCancel}, solve.StateSolved, "write", "already ended", "confused"},
+		"retry":             {solve.Command{Kind: solve.CommandRetry}, solve.StateFailed, "write", "", ""},
+		"retry too early":   {solve.Command{Kind: solve.CommandRetry}, solve.StateRunning, "write", "being solved already", "eyes"},
+		"pick nothing":      {solve.Command{Kind: solve.CommandPick, N: 3}, solve.StateFailed, "write", "no run 3 to pick", "confused"},
+	} {
+		w := newWorld(c.state)
+		w.role = c.role
+		c.ask.ID, c.ask.Repo, c.ask.Issue, c.ask.Actor, c.ask.At = "guid", repo, 5, "ann", time.Now()
+		w.waiting = []solve.Command{c.ask}
+		commands.New(w, w).Answer(t.Context())
+		reply, reaction := w.said(solve.EffectReply), w.said(solve.EffectReact)
+		if !strings.Contains(reply, c.reply) || c.reply == "" && reply != "" || reaction != c.reaction {
+			t.Errorf("%s: reply %q, reaction %q", name, reply, reaction)
+		}
+		if (w.cancelled == "ann") != (name == "cancel") || (len(w.created) == 1) != (name == "retry") {
+			t.Errorf("%s: cancelled by %q, created %+v", name, w.cancelled, w.created)
+		}
+	}
+}
+
+type outage struct{}
+
+func (outage) Error() string             { return "GitHub does not answer" }
+func (outage) RetryAfter() time.Duration { return time.Minute }
+
+// TestAnswerWaitsForGitHub: a command waits as long as GitHub says, and gives up after an hour.
+func TestAnswerWaitsForGitHub(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(solve.StateRunning)
+		w.err = outage{}
+		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandStatus, Repo: repo, Issue: 5, Actor: "ann", At: time.Now()}}
+		c := commands.New(w, w)
+		for range 119 {
+			c.Answer(t.Context())
+			<-time.After(30 * time.Second)
+		}
+		if w.asked != 60 || len(w.waiting) != 1 {
+			t.Errorf("asked %d times in an hour, %d commands wait", w.asked, len(w.waiting))
+		}
+		<-time.After(time.Minute)
+		c.Answer(t.Context())
+		if reply := w.said(solve.EffectReply); len(w.waiting) != 0 || !strings.Contains(reply, "GitHub does not answer") {
+			t.Errorf("reply %q, %d commands wait", reply, len(w.waiting))
+		}
+	})
+}
+
+// TestStop: a solve is stopped if the issue is as the event told, and the label's time is over.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ask   solve.Command
+		age   time.Duration
+		issue solve.IssueNow
+		stops bool
+		waits bool
+	}{
+		"closed":              {ask: solve.Command{Stop: solve.StopClosed}, stops: true},
+		"reopened":            {ask: solve.Command{Stop: solve.StopClosed}, issue: solve.IssueNow{Open: true}},
+		"unlabelled":          {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, age: time.Minute, stops: true},
+		"unlabelled just now": {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, waits: true},
+		"labelled again": {
+			ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, age: time.Minute, issue: solve.IssueNow{Labels: []string{"Go"}},
+		},
+		"another label":          {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "x"}, age: time.Minute},
+		"another repository":     {ask: solve.Command{Stop: solve.StopClosed, Repo: solve.Repo{ID: 8}}},
+		"uninstalled":            {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}}, stops: true},
+		"another installation":   {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 2}}},
+		"other repositories":     {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
+		"repositories with ours": {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
+	} {
+		w := newWorld(solve.StateRunning)
+		w.issue = c.issue
+		w.solve.Trigger = solve.Trigger{Kind: solve.TriggerLabel, Label: "go"}
+		c.ask.Kind, c.ask.Actor, c.ask.At = solve.CommandStop, "eve", time.Now().Add(-c.age)
+		w.waiting = []solve.Command{c.ask}
+		commands.New(w, w).Answer(t.Context())
+		if (w.cancelled == "eve") != c.stops || (len(w.waiting) == 1) != c.waits || len(w.effects) > 0 {
+			t.Errorf("%s: cancelled by %q, %d wait, effects %+v", name, w.cancelled, len(w.waiting), w.effects)
+		}
+	}
+}

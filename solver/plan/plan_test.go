@@ -1,0 +1,206 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/repoconfig"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/plan"
+	"github.com/yudai-dev/yudai/test/fakesandbox"
+)
+
+// world is what a planner asks: a GitHub, a store and models.
+type world struct {
+	plan.Store
+	earlier   solve.Solve
+	runs      []solve.Run
+	artifacts map[string]string // by "solve/name"
+
+	role      string
+	issue     solve.IssueNow
+	branchErr error
+	hubErr    error
+	config    string
+	asked     []string // what GitHub was asked for
+	unready   error
+}
+
+func (w *world) Solve(context.Context, solve.ID) (solve.Solve, error) { return w.earlier, nil }
+func (w *world) Runs(context.Context, solve.ID) ([]solve.Run, error)  { return w.runs, nil }
+func (w *world) Ready(string) error                                   { return w.unready }
+func (w *world) Temperature(string) solve.TemperatureRule             { return solve.TemperatureAccepted }
+func (w *world) Metered(name string) bool                             { return name != "unpriced" }
+func (w *world) APIs(string) []string                                 { return nil }
+func (w *world) PutArtifact(_ context.Context, id solve.ID, name string, data []byte) error {
+	w.artifacts[string(id)+"/"+name] = string(data)
+	return nil
+}
+
+func (w *world) Artifact(_ context.Context, id solve.ID, name string) ([]byte, error) {
+	data, ok := w.artifacts[string(id)+"/"+name]
+	if !ok {
+		return nil, solve.ErrNotFound
+	}
+	return []byte(data), nil
+}
+
+func (w *world) Permission(_ context.Context, _ solve.Repo, login string) (string, bool, error) {
+	w.asked = append(w.asked, "permission of "+login)
+	return w.role, w.role == "write", w.hubErr
+}
+
+func (w *world) Issue(context.Context, solve.Repo, int) (solve.IssueNow, error) {
+	return w.issue, w.hubErr
+}
+
+func (w *world) Branch(_ context.Context, _ solve.Repo, name string) (string, error) {
+	return "sha of " + name, w.branchErr
+}
+
+func (w *world) Config(_ context.Context, _ solve.Repo, sha string) (string, []byte, error) {
+	w.asked = append(w.asked, "config at "+sha)
+	if w.config == "" {
+		return "", nil, solve.ErrNotFound
+	}
+	return solve.RepoConfigFile, []byte(w.config), nil
+}
+
+func newWorld() *world {
+	return &world{role: "write", issue: solve.IssueNow{Open: true}, artifacts: map[string]string{}}
+}
+
+func (w *world) planner() *plan.Planner {
+	return &plan.Planner{
+		Store: w, Hub: w, Models: w, Drivers: fakesandbox.Only{Driver: fakesandbox.New(nil)},
+		Rules: plan.Rules{
+			Operator: func() repoconfig.Operator {
+				return repoconfig.Operator{Rules: repoconfig.Rules{MaxExperiments: 10, Limits: solve.Limits{RunMoney: 100}, Stop: solve.StopAll}}
+			},
+			Defaults: func(r repoconfig.Rules) solve.Defaults {
+				return solve.Defaults{Models: []string{"m", "unpriced"}, Agents: []string{"mini"}, MaxExperiments: r.MaxExperiments, Limits: r.Limits}
+			},
+			ReadRepository: true, Branch: "fix-{issue}-{solve}",
+		},
+	}
+}
+
+func request() solve.Solve {
+	return solve.Solve{
+		ID: "s1", Repo: solve.Repo{ID: 7, Owner: "octo", Name: "project", DefaultBranch: "main"}, Issue: solve.Issue{Number: 5},
+		Trigger: solve.Trigger{Kind: solve.TriggerLabel, Actor: "ann"},
+	}
+}
+
+func TestAuthorize(t *testing.T) {
+	t.Parallel()
+	down := errors.New("no answer")
+	for name, c := range map[string]struct {
+		role    string
+		err     error
+		kind    solve.TriggerKind
+		greeted time.Duration // ago; 0 is never
+		looks   int
+		denied  bool
+	}{
+		"may write":              {role: "write", looks: 1},
+		"may read":               {role: "read", looks: 1, denied: true},
+		"looked up lately":       {role: "read", greeted: 30 * time.Second},
+		"looked up too long ago": {role: "read", greeted: 2 * time.Minute, looks: 1, denied: true},
+		"the operator's token":   {role: "read", kind: solve.TriggerAPI},
+		"GitHub is down":         {err: down, looks: 1},
+	} {
+		w, s := newWorld(), request()
+		w.role, w.hubErr = c.role, c.err
+		if c.kind != "" {
+			s.Trigger.Kind = c.kind
+		}
+		if c.greeted != 0 {
+			s.Greeted = time.Now().Add(-c.greeted)
+		}
+		err := w.planner().Authorize(t.Context(), s)
+		var no fault.Refusal
+		var outside fault.Outside
+		if denied := errors.As(err, &no) && no.Denied; denied != c.denied || len(w.asked) != c.looks || errors.As(err, &outside) != (c.err != nil) {
+			t.Errorf("%s: %v after %q", name, err, w.asked)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(), request()
+	s.Request.Base, s.Request.Repeat = "next", 2
+	got, err := w.planner().Plan(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Plan.Experiments) != 4 || got.Plan.Sandbox != "fake" || got.Branch != "fix-5-s1" {
+		t.Errorf("plan %+v, branch %s", got.Plan, got.Branch)
+	}
+	if got.Base.Branch != "next" || got.Base.SHA != "sha of next" || w.asked[0] != "config at sha of next" {
+		t.Errorf("base %+v, asked %q", got.Base, w.asked)
+	}
+	if len(got.Plan.Notes) != 1 || !strings.Contains(got.Plan.Notes[0], "unpriced has no price") {
+		t.Errorf("notes %q", got.Plan.Notes)
+	}
+}
+
+func TestPlanRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(w *world, s *solve.Solve)
+		want   string
+	}{
+		"issue gone":        {func(w *world, _ *solve.Solve) { w.hubErr = solve.ErrNotFound }, "not there any more"},
+		"issue closed":      {func(w *world, _ *solve.Solve) { w.issue.Open = false }, "is not open"},
+		"pull request":      {func(w *world, _ *solve.Solve) { w.issue.Pull = true }, "is a pull request"},
+		"no default branch": {func(w *world, _ *solve.Solve) { w.branchErr = solve.ErrNotFound }, `default branch "main"`},
+		"no base branch": {func(w *world, s *solve.Solve) {
+			w.branchErr, s.Request.Base = solve.ErrNotFound, "v1"
+		}, `base branch "v1" does not exist`},
+		"empty repository": {func(w *world, _ *solve.Solve) { w.branchErr = solve.ErrNoCommit }, "is empty"},
+		"bad file":         {func(w *world, _ *solve.Solve) { w.config = "nonsense: 1" }, "nonsense"},
+		"unknown profile":  {func(_ *world, s *solve.Solve) { s.Request.Profile = "cheap" }, "cheap"},
+		"too many":         {func(_ *world, s *solve.Solve) { s.Request.Repeat = 20 }, "40"},
+		"unknown sandbox":  {func(_ *world, s *solve.Solve) { s.Request.Sandbox = "moon" }, "Choose one of: fake"},
+		"model not ready":  {func(w *world, _ *solve.Solve) { w.unready = errors.New("no key") }, "no key"},
+	} {
+		w, s := newWorld(), request()
+		c.change(w, &s)
+		_, err := w.planner().Plan(t.Context(), s)
+		if no := (fault.Refusal{}); !errors.As(err, &no) || !strings.Contains(no.Text, c.want) {
+			t.Errorf("%s: %v, want a refusal with %q", name, err, c.want)
+		}
+	}
+}
+
+// TestRetryReusesPassedRuns: a retry makes only those runs again that did not pass.
+func TestRetryReusesPassedRuns(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(), request()
+	s.Follows = &solve.Follow{Of: "s0", Kind: solve.FollowRetry}
+	s.Plan.Experiments = []solve.Experiment{{Model: "a"}, {Model: "b"}}
+	w.runs = []solve.Run{
+		{Solve: "s0", N: 1, State: solve.RunPassed, Candidate: &solve.Candidate{Artifact: "run-1.patch"}, Verdict: &solve.Verdict{Outcome: solve.Passed, Log: "log"}},
+		{Solve: "s0", N: 2, State: solve.RunFailed},
+	}
+	if _, err := w.planner().Runs(t.Context(), s); !errors.As(err, &fault.Refusal{}) {
+		t.Errorf("without the patch: %v, want a refusal", err)
+	}
+	w.artifacts["s0/run-1.patch"] = "diff"
+	runs, err := w.planner().Runs(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := runs[0].From; from == nil || from.Solve != "s0" || runs[0].State != solve.RunPassed || w.artifacts["s1/run-1.patch"] != "diff" {
+		t.Errorf("run 1: %+v, artifacts %v", runs[0], w.artifacts)
+	}
+	if runs[1].From != nil || runs[1].State != "" || runs[1].Experiment.Model != "b" {
+		t.Errorf("run 2: %+v", runs[1])
+	}
+}
