@@ -18,7 +18,7 @@ import (
 // Store is what commands need of the store.
 type Store interface {
 	Commands(ctx context.Context) ([]solve.Command, error)
-	Answer(ctx context.Context, askID string, effects []solve.Effect) error
+	Answer(ctx context.Context, id string, effects []solve.Effect) error
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
@@ -53,9 +53,9 @@ const pause = 2 * time.Second
 
 // Answer answers what has come and what waited long enough.
 func (c *Commands) Answer(ctx context.Context) {
-	asks, err := c.store.Commands(ctx)
-	fault.Log(ctx, err, "asks not read")
-	for _, a := range asks {
+	pending, err := c.store.Commands(ctx)
+	fault.Log(ctx, err, "commands not read")
+	for _, a := range pending {
 		if ctx.Err() != nil {
 			return
 		}
@@ -70,31 +70,31 @@ func (c *Commands) Answer(ctx context.Context) {
 			continue
 		}
 		if err != nil && fault.Temporary(err) && time.Since(a.At) < time.Hour {
-			zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.DeliveryID, a.ID).Msg("ask not answered yet")
+			zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.DeliveryID, a.ID).Msg("command not answered yet")
 			c.later[a.ID] = time.Now().Add(max(pause, fault.RetryAfter(err)))
 			continue
 		}
 		if err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Str(logkey.DeliveryID, a.ID).Msg("ask failed")
+			zerolog.Ctx(ctx).Error().Err(err).Str(logkey.DeliveryID, a.ID).Msg("command failed")
 			if !a.Kind.Event() {
 				said.reply, said.reaction = "Sorry @"+a.Actor+", yudai could not do that: "+fault.Public(err), "confused"
 			}
 		}
-		fault.Log(ctx, c.store.Answer(ctx, a.ID, said.effects(a)), "ask not answered")
+		fault.Log(ctx, c.store.Answer(ctx, a.ID, said.effects(a)), "command not answered")
 	}
 }
 
-// answer is what somebody gets for an ask; each part may be empty.
+// answer is what somebody gets for a command; each part may be empty.
 type answer struct {
 	reply    string
 	reaction string
-	// owner of the reply; "" is the ask. A second reply of one owner is not written.
+	// owner of the reply; "" is the command. A second reply of one owner is not written.
 	owner string
-	// issue is where the reply goes; 0 is where the ask came from.
+	// issue is where the reply goes; 0 is where the command came from.
 	issue int
 }
 
-// effects are the writes that answer an ask; without an issue there is no place for any.
+// effects are the writes that answer a command; without an issue there is no place for any.
 func (n answer) effects(a solve.Command) []solve.Effect {
 	var out []solve.Effect
 	add := func(owner string, kind solve.EffectKind, text string) {
@@ -112,7 +112,7 @@ func (n answer) effects(a solve.Command) []solve.Effect {
 	return out
 }
 
-// decide does what an ask wants and returns what it gets.
+// decide does what a command wants and returns what it gets.
 func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) {
 	switch a.Kind {
 	case solve.CommandStop:
@@ -185,7 +185,7 @@ func (c *Commands) answerAbout(ctx context.Context, a solve.Command, s solve.Sol
 	}
 }
 
-// solveOf is the solve that an ask is about: the one it names, or the newest of the issue.
+// solveOf is the solve that a command is about: the one it names, or the newest of the issue.
 func (c *Commands) solveOf(ctx context.Context, a solve.Command) (solve.Solve, error) {
 	if a.Solve == "" {
 		return c.store.LatestSolve(ctx, a.Repo.ID, a.Issue)

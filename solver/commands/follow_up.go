@@ -15,7 +15,7 @@ import (
 )
 
 // followUp starts a solve that goes on from an earlier one: retry, pick, revise.
-// What was asked for is stored before the ask is answered, under the ask's own key, so
+// What was asked for is stored before the command is answered, under the command's own key, so
 // that a crash between the two starts nothing twice.
 func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	named := s.ID
@@ -64,7 +64,7 @@ func (c *Commands) newest(ctx context.Context, s solve.Solve) (solve.Solve, erro
 
 func followKey(a solve.Command) string { return "ask:" + a.ID }
 
-// followUpSolve is the solve that an ask wants, or a refusal with the reason.
+// followUpSolve is the solve that a command wants, or a refusal with the reason.
 func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.Solve) (solve.Solve, error) {
 	s, runs, err := c.solveWithRuns(ctx, s)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.S
 	return child, nil
 }
 
-// solveWithRuns is the solve whose runs an ask is about: one that went on from another
+// solveWithRuns is the solve whose runs a command is about: one that went on from another
 // and failed before it had runs of its own is passed over.
 func (c *Commands) solveWithRuns(ctx context.Context, s solve.Solve) (solve.Solve, []solve.Run, error) {
 	for {

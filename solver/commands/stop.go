@@ -15,7 +15,7 @@ import (
 // programs, put labels off and on.
 const relabelTime = 5 * time.Second
 
-// notYet says that an ask is decided later.
+// notYet says that a command is decided later.
 type notYet struct{ until time.Time }
 
 func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.until) }
@@ -61,8 +61,8 @@ func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool
 	if a.Stop != solve.StopUnlabelled {
 		return false, nil
 	}
-	asks, err := c.store.Commands(ctx)
-	return slices.ContainsFunc(asks, func(b solve.Command) bool {
+	pending, err := c.store.Commands(ctx)
+	return slices.ContainsFunc(pending, func(b solve.Command) bool {
 		return b.Stop == a.Stop && b.Repo.ID == a.Repo.ID && b.Issue == a.Issue && strings.EqualFold(b.Label, a.Label) && b.At.After(a.At)
 	}), err
 }

@@ -125,7 +125,7 @@ func (b *build) installed(ctx context.Context, spec sandbox.Spec, layers bool) (
 	if err != nil {
 		return nil, err
 	}
-	err = b.lay(ctx, sb)
+	err = b.layOut(ctx, sb)
 	for i, step := range steps {
 		if err == nil {
 			err = step.do(ctx, sb)
@@ -178,10 +178,10 @@ func (b *build) isolate(ctx context.Context, sb sandbox.Sandbox, work sandbox.Ne
 	return nil
 }
 
-// alone opens a sandbox and prepares it by itself, as the base was prepared: same commit,
+// standalone opens a sandbox and prepares it by itself, as the base was prepared: same commit,
 // same commands, and what the base's tests left is ignored here, too.
-func (b *build) alone(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	noted, err := b.by.store.Artifact(ctx, b.solve.ID, baseNoted)
+func (b *build) standalone(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	noted, err := b.by.store.Artifact(ctx, b.solve.ID, baseLeftovers)
 	if err != nil && !errors.Is(err, solve.ErrNotFound) {
 		return nil, err
 	}

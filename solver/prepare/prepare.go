@@ -27,9 +27,9 @@ const (
 	// BaseReport is what the base's own tests showed, for the judge.
 	BaseReport = "base-report.json"
 
-	baseLog    = "base-tests.log"
-	baseNoted  = "base-noted" // what the base was settled with
-	installLog = "install.log"
+	baseLog       = "base-tests.log"
+	baseLeftovers = "base-noted" // what the base was settled with
+	installLog    = "install.log"
 )
 
 // Store keeps what is made.
@@ -171,7 +171,7 @@ func (b *build) test(ctx context.Context, sb sandbox.Sandbox) (judge.Report, err
 	}
 	if report.NoVerdict != "" {
 		return report, fault.Refusef("The repository's tests cannot be run, so no candidate could be judged: %s (command `%s`, from %s). Set %s.",
-			report.NoVerdict, b.setup.Test.Command, b.setup.Test.Source, b.helpful(sb, report)+b.by.ownKey("test.command"))
+			report.NoVerdict, b.setup.Test.Command, b.setup.Test.Source, b.settingsToChange(sb, report)+b.by.ownKey("test.command"))
 	}
 	data, err := report.Encode()
 	if err != nil {
@@ -180,16 +180,16 @@ func (b *build) test(ctx context.Context, sb sandbox.Sandbox) (judge.Report, err
 	if err := b.by.store.PutArtifact(ctx, b.solve.ID, BaseReport, data); err != nil {
 		return report, err
 	}
-	return report, b.storeNoted(ctx, sb)
+	return report, b.storeLeftovers(ctx, sb)
 }
 
-// storeNoted keeps what the base was settled with, for sandboxes that are prepared one by one.
-func (b *build) storeNoted(ctx context.Context, sb sandbox.Sandbox) error {
+// storeLeftovers keeps what the base was settled with, for sandboxes that are prepared one by one.
+func (b *build) storeLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
 	noted, err := tree.Leftovers(ctx, sb)
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	return b.by.store.PutArtifact(ctx, b.solve.ID, baseNoted, noted)
+	return b.by.store.PutArtifact(ctx, b.solve.ID, baseLeftovers, noted)
 }
 
 // ownKey names the key of the repository's own file that can help, too; "" if that is not read.
@@ -200,8 +200,8 @@ func (p *Preparer) ownKey(key string) string {
 	return ", or " + key + " in " + solve.RepoConfigFile
 }
 
-// helpful names the keys of config.yml that can help where tests give no verdict.
-func (b *build) helpful(sb sandbox.Sandbox, r judge.Report) string {
+// settingsToChange names the keys of config.yml that can help where tests give no verdict.
+func (b *build) settingsToChange(sb sandbox.Sandbox, r judge.Report) string {
 	const command = "solver.tests.command"
 	switch r.Setting {
 	case "":
@@ -218,8 +218,8 @@ func (b *build) helpful(sb sandbox.Sandbox, r judge.Report) string {
 	}
 }
 
-// lay packs the commit on the host and unpacks it in the sandbox.
-func (b *build) lay(ctx context.Context, sb sandbox.Sandbox) error {
+// layOut packs the commit on the host and unpacks it in the sandbox.
+func (b *build) layOut(ctx context.Context, sb sandbox.Sandbox) error {
 	pack, err := os.CreateTemp("", "yudai-pack-*.tar")
 	if err != nil {
 		return err

@@ -22,13 +22,13 @@ func (p *Preparer) Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, u
 		return nil, err
 	}
 	if s.Base.Image == "" {
-		return p.openAlone(ctx, s, d, spec, used)
+		return p.openStandalone(ctx, s, d, spec, used)
 	}
 	sb, err := used.Open(ctx, d, spec, s)
 	if !errors.Is(err, sandbox.ErrGone) {
 		return sb, err
 	}
-	at := lacking(err, d)
+	at := driverWithoutBase(err, d)
 	made, err := p.rebuilt(ctx, s, at, spec, used)
 	switch {
 	case err != nil:
@@ -36,12 +36,12 @@ func (p *Preparer) Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, u
 	case made:
 		return used.Open(ctx, d, spec, s)
 	default:
-		return p.openAlone(ctx, s, at, spec, used)
+		return p.openStandalone(ctx, s, at, spec, used)
 	}
 }
 
-// lacking is the driver that lacks a base: the error's own word, where there are several.
-func lacking(err error, d sandbox.Driver) sandbox.Driver {
+// driverWithoutBase is the driver that lacks a base: the error's own word, where there are several.
+func driverWithoutBase(err error, d sandbox.Driver) sandbox.Driver {
 	var e interface{ At() sandbox.Driver }
 	if errors.As(err, &e) {
 		return e.At()
@@ -52,7 +52,7 @@ func lacking(err error, d sandbox.Driver) sandbox.Driver {
 // rebuilt makes the base again in the driver at, one at a time, unless somebody did it
 // meanwhile. false: the driver cannot hold one.
 func (p *Preparer) rebuilt(ctx context.Context, s solve.Solve, at sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder) (bool, error) {
-	if p.bare(at) {
+	if p.holdsNoBase(at) {
 		return false, nil
 	}
 	select {
@@ -61,8 +61,8 @@ func (p *Preparer) rebuilt(ctx context.Context, s solve.Solve, at sandbox.Driver
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	if f, ok := at.(sandbox.Forker); p.bare(at) || ok && f.HasBase(ctx, spec.From) {
-		return !p.bare(at), nil
+	if f, ok := at.(sandbox.Forker); p.holdsNoBase(at) || ok && f.HasBase(ctx, spec.From) {
+		return !p.holdsNoBase(at), nil
 	}
 	zerolog.Ctx(ctx).Warn().Str(logkey.Driver, at.Traits().Name).Msg("base is gone, it is made again")
 	b, err := p.buildAgain(ctx, s, at, used)
@@ -76,19 +76,19 @@ func (p *Preparer) rebuilt(ctx context.Context, s solve.Solve, at sandbox.Driver
 	return image != "", nil
 }
 
-// bare says that a driver holds no bases.
-func (p *Preparer) bare(d sandbox.Driver) bool {
+// holdsNoBase says that a driver holds no bases.
+func (p *Preparer) holdsNoBase(d sandbox.Driver) bool {
 	_, known := p.forkless.Load(d.Traits().Name)
 	return known || !sandboxes.Forks(d)
 }
 
-// openAlone prepares a sandbox by itself.
-func (p *Preparer) openAlone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error) {
+// openStandalone prepares a sandbox by itself.
+func (p *Preparer) openStandalone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error) {
 	b, err := p.buildAgain(ctx, s, d, used)
 	if err != nil {
 		return nil, err
 	}
-	return b.alone(ctx, spec)
+	return b.standalone(ctx, spec)
 }
 
 // buildAgain is the build of a solve that was prepared before: same commit, same commands.

@@ -147,7 +147,7 @@ func (b *box) Stamp(ctx context.Context) (string, error) {
 // harvest returns the patch.
 func (b *box) harvest() string {
 	b.t.Helper()
-	patch, err := tree.Harvest(b.t.Context(), b, 1<<20)
+	patch, err := tree.CollectPatch(b.t.Context(), b, 1<<20)
 	must(b.t, err)
 	return string(patch)
 }

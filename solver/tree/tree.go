@@ -40,7 +40,7 @@ const commandTime = 5 * time.Minute
 // Places in the sandbox.
 const (
 	keepGit = sandbox.KeepDir + "/base.git"
-	index   = sandbox.KeepDir + "/index" // follows the work tree; never trusted by Harvest
+	index   = sandbox.KeepDir + "/index" // follows the work tree; never trusted by CollectPatch
 )
 
 // environment makes git in the sandbox work on our own git directory, whatever

@@ -64,12 +64,12 @@ git diff-index --cached -p --binary --full-index $renames --no-ext-diff --no-tex
 // bigFile is how large one new or changed file may be before its content is looked at, in bytes.
 const bigFile = 64 << 20
 
-// Harvest returns the difference of the work tree to the base commit as a git
+// CollectPatch returns the difference of the work tree to the base commit as a git
 // patch: what the agent committed, what it changed and what it added, whatever
 // state its own repository is in. A renamed symlink is written as a new one, with
 // its mode and target. An untouched tree gives an empty patch. More
 // than maxBytes is ErrTooLarge. The work tree is fit for nothing else afterwards.
-func Harvest(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
+func CollectPatch(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
 	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
 	var f *failure
 	if errors.As(err, &f) && f.code == 4 {
