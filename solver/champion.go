@@ -25,7 +25,8 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	if d.Champion == 0 {
 		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
 		if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
-			c.Event, c.Reason = solve.Expired{Decision: &d}, fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
+			c.Event = solve.Expired{Decision: &d}
+			c.Reason = fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}
 	}
 	if d.Champion != 0 {

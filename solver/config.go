@@ -177,10 +177,12 @@ func DefaultConfig() Config {
 		},
 		LeaseTime: 20 * time.Second, SweepEvery: 2 * time.Minute,
 		Strategies: map[string]string{
-			"plain":            "",
-			"test-first":       "Before you change anything, write a test that fails because of this issue, and keep it in the repository's test suite.",
-			"stacktrace-first": "Start from the error text or stack trace in the issue: find the exact line it comes from, and explain the cause before you change anything.",
-			"small-steps":      "Make the smallest change you can think of, run the tests, and only then decide on the next one.",
+			"plain": "",
+			"test-first": "Before you change anything, write a test that fails because of this issue, " +
+				"and keep it in the repository's test suite.",
+			"stacktrace-first": "Start from the error text or stack trace in the issue: " +
+				"find the exact line it comes from, and explain the cause before you change anything.",
+			"small-steps": "Make the smallest change you can think of, run the tests, and only then decide on the next one.",
 		},
 		Tests: Tests{
 			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, Output: 64, RequireFix: true,

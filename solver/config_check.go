@@ -131,7 +131,8 @@ func (c Config) checkStop(report func(key, problem string)) {
 		report("waves", "has no waves, and solver.stop is waves: name one, like [{models: [small]}, {models: [large]}]")
 	}
 	if len(c.Waves) > c.MaxExperiments {
-		report("waves", fmt.Sprintf("has %d waves, and a solve has at most %d experiments (solver.max_experiments)", len(c.Waves), c.MaxExperiments))
+		report("waves", fmt.Sprintf("has %d waves, and a solve has at most %d experiments (solver.max_experiments)",
+			len(c.Waves), c.MaxExperiments))
 	}
 	for i, w := range c.Waves {
 		if w.Repeat < 0 || w.Repeat > mostExperiments {
@@ -173,7 +174,8 @@ func (t Tests) check(report func(key, problem string)) {
 func checkHosts(key string, hosts []string, report func(key, problem string)) {
 	for i, host := range hosts {
 		if !repoconfig.IsHost(host) {
-			report(fmt.Sprintf("%s.%d", key, i), fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
+			report(fmt.Sprintf("%s.%d", key, i), fmt.Sprintf(
+				"%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		}
 	}
 }

@@ -211,10 +211,15 @@ func (e *Engine) enforce(live []solve.Solve) {
 	}
 }
 
+// logOf is the log of work on a solve.
+func (e *Engine) logOf(id solve.ID, repo solve.Repo) *zerolog.Logger {
+	log := e.log.With().Str(logkey.SolveID, string(id)).Str(logkey.Repo, repo.String()).Logger()
+	return &log
+}
+
 // startSolve works on a claimed solve in a goroutine of the group.
 func (e *Engine) startSolve(work context.Context, s solve.Solve, at *slot) {
-	log := e.log.With().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Logger()
-	start(e, log.WithContext(work), e.solves, s.ID, nil, func(ctx context.Context) {
+	start(e, e.logOf(s.ID, s.Repo).WithContext(work), e.solves, s.ID, nil, func(ctx context.Context) {
 		defer at.release()
 		e.work(ctx, s, at)
 	})
@@ -222,7 +227,7 @@ func (e *Engine) startSolve(work context.Context, s solve.Solve, at *slot) {
 
 // startRun works on an admitted or rescued run in a goroutine of the group.
 func (e *Engine) startRun(work context.Context, r solve.Run, orphan bool) {
-	log := e.log.With().Str(logkey.SolveID, string(r.Solve)).Str(logkey.Repo, r.Repo.String()).Int(logkey.Run, r.N).Int(logkey.Attempt, r.Attempt).Logger()
+	log := e.logOf(r.Solve, r.Repo).With().Int(logkey.Run, r.N).Int(logkey.Attempt, r.Attempt).Logger()
 	a := attempt.New(e.attempts, r)
 	start(e, log.WithContext(work), e.runs, runKey{r.Solve, r.N}, a.Worked, func(ctx context.Context) { a.Work(ctx, orphan) })
 }

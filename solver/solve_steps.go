@@ -83,7 +83,8 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 			c.Reason = s.CancelWhy
 		}
 	case !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) && !errors.As(cause, &no):
-		c.Event, c.Reason = solve.Expired{}, fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), outsideFault(cause))
+		c.Event = solve.Expired{}
+		c.Reason = fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), outsideFault(cause))
 	case errors.As(cause, &no):
 		c.Event, c.Reason = solve.Aborted{Refused: true, Denied: no.Denied}, no.Text
 	default:

@@ -46,8 +46,7 @@ func (e *Engine) authorizeNew(work context.Context, live []solve.Solve) {
 		}
 		asked[s.ID] = now
 		s.Lease.Token = 0 // nobody's: whoever claims it meanwhile changes nothing about who asked
-		log := e.log.With().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Logger()
-		start(e, log.WithContext(work), e.authorizing, s.ID, nil, func(ctx context.Context) { e.authorizeOne(ctx, s) })
+		start(e, e.logOf(s.ID, s.Repo).WithContext(work), e.authorizing, s.ID, nil, func(ctx context.Context) { e.authorizeOne(ctx, s) })
 	}
 	e.asked = asked
 }

@@ -167,7 +167,7 @@ func TestFailuresOfOurs(t *testing.T) {
 		reason string
 	}{
 		"model not opened":   {func(w *world) { w.models.opens["good"] = errors.New("no key any more") }, "no key any more"},
-		"tree not read":      {func(w *world) { w.machine.on("stage", exit(1, "")) }, "harvest"},
+		"tree not read":      {func(w *world) { w.machine.on("stage", exit(1, "")) }, "collect the patch"},
 		"patch not readable": {func(w *world) { w.machine.on("harvest", exit(0, "nonsense\n")) }, "patch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,6 +36,7 @@ func (w *world) Apply(_ context.Context, c solve.Change) (solve.Solve, solve.Run
 // TestWork: what is left of a run that an earlier owner began, and what becomes of it.
 func TestWork(t *testing.T) {
 	t.Parallel()
+	failed := solve.NameOf(solve.Judged{Verdict: solve.Verdict{Outcome: solve.Failed}})
 	refused := &solve.Candidate{Refused: "it changes a workflow"}
 	for name, c := range map[string]struct {
 		run    solve.Run
@@ -43,8 +44,8 @@ func TestWork(t *testing.T) {
 		reason string
 	}{
 		"the sandbox is gone":           {solve.Run{State: solve.RunWorking, Attempt: 1}, solve.NameOf(solve.Requeued{}), "the sandbox is gone"},
-		"the sandbox is gone once more": {solve.Run{State: solve.RunWorking, Attempt: 2}, solve.NameOf(solve.Lost{}), "given up after 2 attempts"},
-		"a refused patch is not tested": {solve.Run{State: solve.RunJudging, Candidate: refused}, solve.NameOf(solve.Judged{Verdict: solve.Verdict{Outcome: solve.Failed}}), "refused: it changes a workflow"},
+		"the sandbox is gone again":     {solve.Run{State: solve.RunWorking, Attempt: 2}, solve.NameOf(solve.Lost{}), "given up after 2 attempts"},
+		"a refused patch is not tested": {solve.Run{State: solve.RunJudging, Candidate: refused}, failed, "refused: it changes a workflow"},
 	} {
 		c.run.Solve, c.run.N = "s1", 1
 		w := &world{run: c.run}

@@ -17,7 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// Times that end a run's last duties.
+// How long the last duties of a run may take.
 const (
 	collectTime          = time.Minute     // after an ordinary end
 	collectTimeCancelled = 2 * time.Second // a cancelled solve is over within five seconds
@@ -45,8 +45,8 @@ func (a *Attempt) collectPatch(ctx context.Context) error {
 	return nil
 }
 
-// lastDuties is a context for the last duties of a run: it ends soon after a cancel, and at
-// once with the process. done ends it.
+// lastDuties returns a context for the end of a run. It ends soon after a cancel, and at once
+// if the process stops. done ends it.
 func lastDuties(ctx context.Context) (last context.Context, done func()) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
 	unwatch := context.AfterFunc(ctx, func() {
@@ -64,7 +64,7 @@ func lastDuties(ctx context.Context) (last context.Context, done func()) {
 func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve.Candidate, error) {
 	switch {
 	case errors.Is(err, tree.ErrTooLarge):
-		return &solve.Candidate{Refused: strings.TrimPrefix(err.Error(), "harvest: ") + " (solver.patch.max_kib)"}, nil
+		return &solve.Candidate{Refused: strings.TrimPrefix(err.Error(), "collect the patch: ") + " (solver.patch.max_kib)"}, nil
 	case err != nil || len(diff) == 0:
 		return nil, err
 	}

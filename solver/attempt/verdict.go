@@ -23,19 +23,21 @@ func (a *Attempt) judge(ctx context.Context) error {
 		return a.apply(ctx, solve.Judged{Verdict: solve.Verdict{Outcome: solve.Failed, Reason: reason}}, reason)
 	}
 	v, err := a.verdict(ctx)
-	for try := 1; err != nil && !errors.Is(err, sandbox.ErrDisk) && !fault.Hopeless(err) && ctx.Err() == nil && try < a.with.MaxAttempts; try++ {
+	again := func() bool {
+		return err != nil && !errors.Is(err, sandbox.ErrDisk) && !fault.Hopeless(err) && ctx.Err() == nil
+	}
+	for try := 1; again() && try < a.with.MaxAttempts; try++ {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("candidate not judged, it is tried again")
 		v, err = a.verdict(ctx)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if errors.Is(err, sandbox.ErrDisk) {
+		v, err = solve.Verdict{Outcome: solve.Failed, Reason: "its tests used more disk than the limit"}, nil
+	}
 	if err != nil {
-		if errors.Is(err, sandbox.ErrDisk) {
-			v = solve.Verdict{Outcome: solve.Failed, Reason: "its tests used more disk than the limit"}
-		} else {
-			return fmt.Errorf("judge: %w", err)
-		}
+		return fmt.Errorf("judge: %w", err)
 	}
 	return a.apply(ctx, solve.Judged{Verdict: v}, v.Reason)
 }

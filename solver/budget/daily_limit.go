@@ -57,7 +57,9 @@ func (d Daily) scopes(s solve.Solve, plan *solve.Plan) []scope {
 	}
 	return []scope{
 		here,
-		of(d.Installation, "This installation of the App", "installation", func(p solve.Spending) bool { return p.Installation == s.Repo.Installation }),
+		of(d.Installation, "This installation of the App", "installation", func(p solve.Spending) bool {
+			return p.Installation == s.Repo.Installation
+		}),
 		of(d.Process, "This yudai", "process", func(solve.Spending) bool { return true }),
 	}
 }
@@ -134,7 +136,8 @@ func (c scope) lower(mine []solve.Spending, plan *solve.Plan) error {
 				break
 			}
 		}
-		return fault.Refusef("%s has spent or reserved %s in the last 24 hours, and %s allows %s. There is room again at %s, or sooner if a solve that runs now costs less than it may.",
+		return fault.Refusef("%s has spent or reserved %s in the last 24 hours, and %s allows %s. "+
+			"There is room again at %s, or sooner if a solve that runs now costs less than it may.",
 			c.name, most-left, c.money, most, roomText(room))
 	}
 	if limit := plan.Limits.SolveMoney; limit == 0 || limit > left {

@@ -36,7 +36,7 @@ type Hub interface {
 	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
 }
 
-// Commands answers what people asked. Rights are looked up live for each.
+// Commands answers commands. It looks up the person's permission for each.
 type Commands struct {
 	store Store
 	hub   Hub
@@ -48,10 +48,10 @@ func New(store Store, hub Hub) *Commands {
 	return &Commands{store: store, hub: hub, later: map[string]time.Time{}}
 }
 
-// pause is how long a command waits at least after a fault that may pass.
+// pause is how long a command waits at least after an error that may pass.
 const pause = 2 * time.Second
 
-// Answer answers what has come and what waited long enough.
+// Answer answers the commands that are due.
 func (c *Commands) Answer(ctx context.Context) {
 	pending, err := c.store.Commands(ctx)
 	fault.Log(ctx, err, "commands not read")
@@ -84,17 +84,17 @@ func (c *Commands) Answer(ctx context.Context) {
 	}
 }
 
-// answer is what somebody gets for a command; each part may be empty.
+// answer is what a person gets for a command; each part may be empty.
 type answer struct {
 	reply    string
 	reaction string
-	// owner of the reply; "" is the command. A second reply of one owner is not written.
+	// owner of the reply; "" is the command. yudai writes one reply for each owner.
 	owner string
 	// issue is where the reply goes; 0 is where the command came from.
 	issue int
 }
 
-// effects are the writes that answer a command; without an issue there is no place for any.
+// effects are the writes that answer a command. Without an issue there are none.
 func (n answer) effects(a solve.Command) []solve.Effect {
 	var out []solve.Effect
 	add := func(owner string, kind solve.EffectKind, text string) {
@@ -105,14 +105,14 @@ func (n answer) effects(a solve.Command) []solve.Effect {
 			})
 		}
 	}
-	if !a.Button { // nothing is there to react on
+	if !a.Button { // a button has no comment to react to
 		add(a.ID, solve.EffectReact, n.reaction)
 	}
 	add(cmp.Or(n.owner, a.ID), solve.EffectReply, n.reply)
 	return out
 }
 
-// decide does what a command wants and returns what it gets.
+// decide does what a command asks for and returns the answer.
 func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) {
 	switch a.Kind {
 	case solve.CommandStop:
@@ -120,7 +120,7 @@ func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) 
 	case solve.CommandRenew:
 		return answer{}, c.renewComment(ctx, a)
 	}
-	if a.Issue == 0 { // a button's place is the issue of the solve that it names
+	if a.Issue == 0 { // a button belongs to the issue of the solve that it names
 		s, err := c.solveOf(ctx, a)
 		if errors.Is(err, solve.ErrNotFound) {
 			return answer{}, nil
@@ -135,13 +135,13 @@ func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) 
 	return said, err
 }
 
-// answerPerson answers a person. Rights are looked up for all that a person asks.
+// answerPerson answers a person, after a look at the permission.
 func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, error) {
 	role, write, err := c.hub.Permission(ctx, a.Repo, a.Actor)
 	switch {
 	case err != nil:
 		return answer{}, err
-	case !write && a.Review: // everybody may review, and need not think of us
+	case !write && a.Review: // anybody may review without meaning yudai
 		return answer{}, nil
 	case !write:
 		return answer{reply: report.RefusedText(a.Actor, role), reaction: "-1", owner: solve.DeniedReplyID(a.Repo, a.Issue, a.Actor)}, nil
@@ -157,7 +157,8 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, e
 		return answer{}, nil
 	}
 	if errors.Is(err, solve.ErrNotFound) {
-		return answer{reply: "There is no solve of this issue yet. Add the label or comment the solve command to start one.", reaction: "confused"}, nil
+		const none = "There is no solve of this issue yet. Add the label or comment the solve command to start one."
+		return answer{reply: none, reaction: "confused"}, nil
 	}
 	if err != nil {
 		return answer{}, err
@@ -165,7 +166,7 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, e
 	return c.answerAbout(ctx, a, s)
 }
 
-// answerAbout answers a person who means a certain solve.
+// answerAbout answers a command about one solve.
 func (c *Commands) answerAbout(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	switch a.Kind {
 	case solve.CommandCancel:
@@ -174,7 +175,7 @@ func (c *Commands) answerAbout(ctx context.Context, a solve.Command, s solve.Sol
 		return c.followUp(ctx, a, s)
 	case solve.CommandRunning:
 		said, err := c.describe(ctx, s, report.RunningText)
-		if a.CommentID == 0 { // a label that goes off and on is answered once
+		if a.CommentID == 0 { // a label that is removed and added again is answered once
 			said.owner = "running-" + string(s.ID)
 		}
 		return said, err

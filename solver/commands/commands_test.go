@@ -166,12 +166,12 @@ func TestStop(t *testing.T) {
 		"labelled again": {
 			ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, age: time.Minute, issue: solve.IssueNow{Labels: []string{"Go"}},
 		},
-		"another label":          {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "x"}, age: time.Minute},
-		"another repository":     {ask: solve.Command{Stop: solve.StopClosed, Repo: solve.Repo{ID: 8}}},
-		"uninstalled":            {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}}, stops: true},
-		"another installation":   {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 2}}},
-		"other repositories":     {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
-		"repositories with ours": {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
+		"another label":        {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "x"}, age: time.Minute},
+		"another repository":   {ask: solve.Command{Stop: solve.StopClosed, Repo: solve.Repo{ID: 8}}},
+		"uninstalled":          {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}}, stops: true},
+		"another installation": {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 2}}},
+		"other repositories":   {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
+		"our repository":       {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
 	} {
 		w := newWorld(solve.StateRunning)
 		w.issue = c.issue

@@ -14,9 +14,9 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// followUp starts a solve that goes on from an earlier one: retry, pick, revise.
-// What was asked for is stored before the command is answered, under the command's own key, so
-// that a crash between the two starts nothing twice.
+// followUp starts a solve that continues an earlier one: retry, pick, revise. It stores the
+// new solve under the command's key before it answers, so that a crash between the two starts
+// nothing twice.
 func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
 	named := s.ID
 	s, err := c.newest(ctx, s)
@@ -24,13 +24,14 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 		return answer{}, err
 	}
 	if s.Trigger.Key == followKey(a) {
-		return answer{}, nil // created before a crash; it is the newest of the issue since
+		return answer{}, nil // created before a crash
 	}
 	if !s.State.Final() {
 		return c.describe(ctx, s, report.RunningText)
 	}
-	if a.Kind == solve.CommandPick && a.Button && s.ID != named { // its runs have other numbers, perhaps
-		return answer{reply: "That check run is of an earlier solve. Press the button of the newest one, or name the run with the command `pick`."}, nil
+	if a.Kind == solve.CommandPick && a.Button && s.ID != named { // its runs may have other numbers
+		return answer{reply: "That check run is of an earlier solve. " +
+			"Press the button of the newest one, or name the run with the command `pick`."}, nil
 	}
 	child, err := c.followUpSolve(ctx, a, s)
 	var no fault.Refusal
@@ -47,11 +48,11 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 	if stored.Trigger.Key != child.Trigger.Key { // somebody was faster
 		return c.describe(ctx, stored, report.RunningText)
 	}
-	return answer{}, nil // it reacts by itself
+	return answer{}, nil // the new solve reacts to the comment
 }
 
-// newest is the last solve of the same pull request, or of the issue if there is none: a
-// check run, and the name of a branch, go on naming the solve they were made for.
+// newest is the last solve of the same pull request, or of the issue if there is none. A check
+// run and a branch name the solve that they were made for, which may be older.
 func (c *Commands) newest(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	number := s.Issue.Number
 	if s.Pull != nil {
@@ -64,7 +65,7 @@ func (c *Commands) newest(ctx context.Context, s solve.Solve) (solve.Solve, erro
 
 func followKey(a solve.Command) string { return "ask:" + a.ID }
 
-// followUpSolve is the solve that a command wants, or a refusal with the reason.
+// followUpSolve is the solve that a command asks for, or a refusal with the reason.
 func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.Solve) (solve.Solve, error) {
 	s, runs, err := c.solveWithRuns(ctx, s)
 	if err != nil {
@@ -114,8 +115,8 @@ func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.S
 	return child, nil
 }
 
-// solveWithRuns is the solve whose runs a command is about: one that went on from another
-// and failed before it had runs of its own is passed over.
+// solveWithRuns is the solve whose runs a command is about. It skips a follow-up that failed
+// before it had runs of its own.
 func (c *Commands) solveWithRuns(ctx context.Context, s solve.Solve) (solve.Solve, []solve.Run, error) {
 	for {
 		runs, err := c.store.Runs(ctx, s.ID)
@@ -171,7 +172,7 @@ func pickable(s solve.Solve, runs []solve.Run, n int) (int, error) {
 	return n, nil
 }
 
-// targetPull is the pull request to go on with, as it is now; nil if there is none yet.
+// targetPull is the pull request to continue, as it is now; nil if there is none yet.
 func (c *Commands) targetPull(ctx context.Context, a solve.Command, s solve.Solve) (*solve.Pull, error) {
 	known := s.Pull
 	if known == nil {
@@ -196,7 +197,8 @@ func (c *Commands) targetPull(ctx context.Context, a solve.Command, s solve.Solv
 	case now.Fork || now.Branch != s.Branch:
 		return nil, fault.Refusef("Pull request #%d does not come from my branch.", known.Number)
 	case a.Kind != solve.CommandRevise && now.SHA != known.Commit:
-		return nil, fault.Refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. `revise` goes on from them.", known.Number)
+		return nil, fault.Refusef("The branch of pull request #%d holds commits of others, and I will not overwrite them. "+
+			"`revise` goes on from them.", known.Number)
 	}
 	return &solve.Pull{Number: known.Number, URL: known.URL, Commit: now.SHA}, nil
 }

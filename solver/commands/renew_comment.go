@@ -7,8 +7,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// renewComment has the deleted progress comment of a live solve written anew. That of
-// a solve that ended stays deleted: a person wanted it gone, and it says nothing new.
+// renewComment writes the deleted progress comment of a live solve again. The comment of a
+// solve that ended stays deleted.
 func (c *Commands) renewComment(ctx context.Context, a solve.Command) error {
 	s, err := c.store.Solve(ctx, a.Solve)
 	if errors.Is(err, solve.ErrNotFound) {

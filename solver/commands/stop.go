@@ -11,17 +11,17 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// relabelTime is how long a label that was taken off may come back: people, and other
-// programs, put labels off and on.
+// relabelTime is how long a solve waits for a removed label to come back: people and programs
+// remove labels and add them again.
 const relabelTime = 5 * time.Second
 
-// notYet says that a command is decided later.
+// notYet says that a command must wait.
 type notYet struct{ until time.Time }
 
 func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.until) }
 
-// stop cancels what an event has left nothing to solve of. An issue that was closed,
-// deleted or lost its label is read again first: what the event told may have been undone.
+// stop cancels the solves that an event has made pointless. It first reads an issue again that
+// was closed, deleted or lost its label: somebody may have undone that.
 func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	late := !time.Now().Before(a.At.Add(relabelTime))
 	if a.Stop == solve.StopUnlabelled && !late {
@@ -55,8 +55,8 @@ func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	return nil
 }
 
-// labelRemovedAgain says whether the label was taken off once more since: then it was there in
-// between, and the last time counts.
+// labelRemovedAgain says whether the label was removed once more since. Then it was there in
+// between, and the last removal counts.
 func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool, error) {
 	if a.Stop != solve.StopUnlabelled {
 		return false, nil
@@ -67,8 +67,8 @@ func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool
 	}), err
 }
 
-// undone says whether the issue is not, or not any more, as the event told. Of an
-// installation that is gone nothing can be read.
+// undone says whether the issue differs from what the event said. Nothing can be read of an
+// installation that is gone.
 func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 	switch a.Stop {
 	case solve.StopClosed, solve.StopUnlabelled, solve.StopDeleted:
@@ -104,7 +104,7 @@ func concerns(a solve.Command, s solve.Solve) bool {
 	return a.Label == "" || s.Trigger.Kind == solve.TriggerLabel && strings.EqualFold(s.Trigger.Label, a.Label)
 }
 
-// stopReason tells people what happened.
+// stopReason is what people are told.
 func stopReason(a solve.Command) string {
 	by := ""
 	if a.Actor != "" {

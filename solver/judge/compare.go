@@ -19,8 +19,8 @@ type delta struct {
 	flaky   []string // left out of all others
 }
 
-// compare sets now against base. A test that the base skipped has no result
-// there: it counts when it fails now, and is no new test when it passes.
+// compare compares now with base. A test that the base skipped has no result there: it counts
+// if it fails now, and is no new test if it passes.
 func compare(base, now Report) delta {
 	var d delta
 	for name, was := range base.Tests {
@@ -64,7 +64,7 @@ func (d *delta) fresh(name string, is Status) {
 	}
 }
 
-// passesNow reports whether what a mark stands for has a passing test now.
+// passesNow reports whether the package or file of a marked name has a passing test now.
 func (r Report) passesNow(name string) bool {
 	for _, mark := range []string{markBuild, markPackage, markCollect} {
 		of, ok := strings.CutSuffix(name, mark)

@@ -13,13 +13,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// ErrNoTests says that no way to test a repository was recognised; the text
-// tells how to name one.
+// ErrNoTests says that no test command was recognised; the text tells how to name one.
 var ErrNoTests = errors.New("no test command was recognised")
 
 // Setup is how a repository is prepared and tested.
 type Setup struct {
-	// Install is a command for bash in the repository, run once with network; "" if nothing is to be installed.
+	// Install is a command for bash in the repository. It runs once, with network; "" installs nothing.
 	Install string
 	Test    solve.TestCommand
 	// Hosts are the package registries that Install needs.
@@ -28,8 +27,8 @@ type Setup struct {
 	Why string
 }
 
-// Where the runners we call ourselves write their report: outside the work tree,
-// so that it is never part of a patch.
+// The report files of the detected test commands. They are outside the work tree, so that they
+// are never part of a patch.
 const (
 	junitFile = sandbox.KeepDir + "/report/junit.xml"
 	jestFile  = sandbox.KeepDir + "/report/jest.json"
@@ -57,8 +56,7 @@ var ecosystems = []ecosystem{
 	{[]string{"Makefile"}, nil, detectMake},
 }
 
-// Registries are all hosts that [Detect] can name: a repository that wants one open
-// needs no more than a file of that kind.
+// Registries are all hosts that [Detect] can name.
 func Registries() []string {
 	var hosts []string
 	for _, e := range ecosystems {
@@ -67,11 +65,10 @@ func Registries() []string {
 	return hosts
 }
 
-// Detect finds out how a repository is installed and tested from the names of
-// its files and the content of a few. The first kind that is there and has tests
-// wins, in this order: Go, Rust, Python, Node, Maven, Gradle, a Makefile with a
-// target "test". If the root has none of them, and exactly one directory below
-// has, that one is used. ErrNoTests if there is none, or more than one.
+// Detect finds out how a repository is installed and tested, from the names of its files and
+// the content of a few. The first of the ecosystems that is there and has tests wins. If the
+// root has none and exactly one directory below has, that one is used. ErrNoTests if there is
+// none, or more than one.
 func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, error) {
 	root := newRepository("", paths, content)
 	setup, ok, err := root.detect()
@@ -100,7 +97,7 @@ func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, e
 		"%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(found))
 }
 
-// below makes the setup of a directory one of the root.
+// below turns the setup of a directory into one of the root.
 func (s Setup) below(dir string) Setup {
 	cd := "cd " + shellescape.Quote(dir) + " && "
 	if s.Install != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// byExit is the verdict where only the exit code is known. A command that fails
-// is run again: whoever passes once has passed, as the base has.
+// byExit is the verdict where only the exit code is known. A failing command runs again: one
+// that passes once has passed, for candidates as for the base.
 func (j *judging) byExit(ctx context.Context, now Report) error {
 	exit, err := j.retryExit(ctx, regressionRun, now)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// Trial is how tests are run, and how often a run that fails is made.
+// Trial is how tests are run, and how often a failing run is repeated.
 type Trial struct {
 	Test solve.TestCommand
 	// Timeout and MaxOutput (bytes) bound each run of the tests.
 	Timeout   time.Duration
 	MaxOutput int64
-	// Tries is how often at most a run is made in which a test fails; 0 is 1.
+	// Tries is the most runs of tests that fail; 0 is 1.
 	// docs/decisions/0008-flaky-tests.md has the reasons.
 	Tries int
 }
@@ -29,10 +29,10 @@ func TrialOf(t solve.Settings, test solve.TestCommand) Trial {
 	return Trial{Test: test, Timeout: t.TestTime, MaxOutput: t.Output, Tries: t.Tries}
 }
 
-// RunBase runs the base's own tests in the sandbox and settles its work tree.
-// Where one fails, they are run again until Tries is reached or no test fails
-// each time; what differs between the runs is [Flaky]. log is the output of all
-// runs. An error means that the sandbox failed.
+// RunBase runs the base's own tests in the sandbox and ignores what they leave in its work
+// tree. If one fails, it repeats the run until Tries is reached or no test has failed each
+// time. A test whose result differs between the runs is [Flaky]. The bytes are the output of
+// all runs. An error means that the sandbox failed.
 func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, error) {
 	var all Report
 	var log bytes.Buffer
@@ -46,7 +46,7 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 			return r, log.Bytes(), err
 		case n == 1:
 			all = r
-		case r.NoVerdict == "": // a repeat that says nothing leaves what the others said
+		case r.NoVerdict == "": // a repeat without a verdict changes nothing
 			all = all.join(r)
 		}
 		if all.NoVerdict != "" || n >= t.Tries || all.Counts.Failed == 0 && all.Counts.Exit == 0 {
@@ -64,9 +64,8 @@ func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, t
 	return r, err
 }
 
-// join is what r and another run on the same tree say together: a test whose
-// outcomes differ, or that only one of them has, is Flaky. A command that can
-// succeed has succeeded.
+// join combines r with another run on the same tree. A test whose results differ, or that only
+// one of them has, is Flaky. A command that succeeded once has succeeded.
 func (r Report) join(other Report) Report {
 	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1)}
 	for name, s := range r.Tests {
@@ -113,7 +112,7 @@ func (r Report) without(names []string) Report {
 	return out
 }
 
-// kind is one of the two runs that a verdict is made of.
+// kind is one of the two runs of a verdict.
 type kind struct {
 	title string
 	own   bool // the candidate's own tests, not the base's
@@ -124,8 +123,8 @@ var (
 	ownRun        = kind{title: "the candidate's own tests", own: true}
 )
 
-// against lists the tests of a run that stand against the candidate. Code that
-// does not build is no matter of chance.
+// against lists the tests of a run that speak against the candidate; none if the code does not
+// build, because a build does not fail by chance.
 func (k kind) against(base, now Report) []string {
 	d := compare(base, now)
 	if len(d.builds) > 0 {
@@ -140,14 +139,14 @@ func (k kind) against(base, now Report) []string {
 	return bad
 }
 
-// onlyExit reports that nothing but the exit code stands against the candidate.
+// onlyExit reports whether nothing but the exit code speaks against the candidate.
 func onlyExit(base, now Report) bool {
 	return now.Counts.Exit != 0 && base.Counts.Exit == 0 && now.Counts.Failed == 0 && !now.Empty
 }
 
-// confirm repeats a run that would fail the candidate. What does not fail each
-// time is flaky and left out from then on. If the base was run only once, its
-// turn comes last: what fails there now is not the candidate's doing either.
+// confirm repeats a run that would fail the candidate. A test that does not fail each time is
+// flaky and ignored from then on. If the base ran only once, it runs again at the end: the
+// candidate did not cause what fails there.
 func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, error) {
 	for n := 1; n < j.Tries && (len(k.against(j.Base, now)) > 0 || onlyExit(j.Base, now)); n++ {
 		again, err := j.repeat(ctx, k)
@@ -171,8 +170,8 @@ func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, erro
 	return now, j.rerunBase(ctx)
 }
 
-// rerunBase runs the base's tests once more in the judge's box, if that was not
-// done before, and learns from it which of them are flaky.
+// rerunBase runs the base's tests once more in the judge's sandbox, unless they ran twice
+// before. The new result shows which of them are flaky.
 func (j *judging) rerunBase(ctx context.Context) error {
 	if j.Base.Runs > 1 || j.Tries < 2 {
 		return nil
@@ -196,7 +195,7 @@ func (j *judging) leaveOut(names []string) {
 	j.Base.Tests = tests
 }
 
-// repeat makes one of the two runs again, on a work tree that is laid anew.
+// repeat makes one of the two runs again, on a restored work tree.
 func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
 	if err := j.applyCandidate(ctx, k); err != nil {
 		return Report{}, err

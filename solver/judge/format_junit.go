@@ -12,7 +12,7 @@ import (
 // maxDepth is how deep elements of a JUnit file may be nested.
 const maxDepth = 64
 
-// testcase is the one being read.
+// testcase is a testcase element.
 type testcase struct {
 	class, name string
 	status      Status
@@ -25,9 +25,9 @@ type testcase struct {
 // it holds a failure, an error or a skipped element. The format has no standard;
 // testmoapp's collected description at github.com/testmoapp/junitxml is followed.
 //
-// It reads tokens instead of building a tree (which is why it is not go-junit:
-// that keeps every element's inner text again on each level, so a small hostile
-// file takes gigabytes), and never sees the tests' output that stands in the files.
+// It reads tokens instead of building a tree, and skips the tests' output in the files. A
+// library such as go-junit keeps the inner text of every element on each level, so that a
+// small hostile file takes gigabytes.
 func (r *Report) junitFile(data io.Reader) error {
 	s := newXMLFilter(data)
 	d := xml.NewDecoder(s)
@@ -71,7 +71,7 @@ func (r *Report) junitFile(data io.Reader) error {
 	}
 }
 
-// junitStart is what an opening element makes of the test case being read.
+// junitStart returns the open test case after an opening element.
 func junitStart(open *testcase, t xml.StartElement, depth int, suites []string) *testcase {
 	if t.Name.Local == "testcase" && open == nil {
 		c := &testcase{class: attr(t, "classname"), name: attr(t, "name"), status: Pass, depth: depth}

@@ -13,39 +13,37 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// Input is what a verdict is made from, beside a clean copy of the base.
+// Input is what a verdict needs beside a clean copy of the base.
 type Input struct {
 	Patch   []byte
 	Changes []solve.FileChange // what the patch changes, read from it by package solve
 	Base    Report             // of the same command on the base, without network
 	Trial
-	// RequireFix: where tests fail on the base, a candidate that fixes none of
-	// them and brings no new passing test has failed.
+	// RequireFix fails a candidate that fixes no test of those that fail on the base, and
+	// has no new passing test.
 	RequireFix bool
 }
 
-// Result is a verdict and what came up while it was made.
+// Result is a verdict, with the output and the base's report.
 type Result struct {
 	Verdict solve.Verdict
 	Log     []byte // the output of the runs
-	// Base is Input.Base, joined with another run of it if one was made.
+	// Base is Input.Base, joined with another run of the base if there was one.
 	Base Report
 }
 
 // Judge applies the patch in a clean copy of the base and gives a verdict.
 //
-// The first run is the regression: the candidate's code with the base's own
-// tests. What the candidate changed or added of tests and of the runner's
-// configuration is put back or taken away for it. If there was any such thing, a
-// second run has the candidate's tree as it is: its own tests must pass, and
-// what it weakens shows there. The verdict's lists are those of the regression,
-// with the failing and passing new tests of the second run.
+// The first run is the regression: the candidate's code with the base's own tests. For it,
+// Judge restores or removes the tests and the runner's configuration that the candidate
+// changed. If there are any, a second run uses the candidate's tree as it is: the candidate's
+// own tests must pass, and weakened tests show. The lists of the verdict are those of the
+// regression, with the passing and failing new tests of the second run.
 //
-// A run that would fail the candidate is made again: what does not fail each
-// time is flaky, and neither stands against a candidate nor speaks for it.
+// Judge repeats a run that would fail the candidate. A test that does not fail each time is
+// flaky: it counts neither against the candidate nor for it.
 //
-// An error means that the sandbox failed: there is no verdict then, and judging
-// again may give one.
+// An error means that the sandbox failed. There is no verdict then; another call may give one.
 func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (Result, error) {
 	began := time.Now()
 	j := judging{Input: in, sb: sb, learned: in.Base}
@@ -54,14 +52,14 @@ func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (Result, error) {
 	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned}, err
 }
 
-// judging is one verdict in the making.
+// judging makes one verdict.
 type judging struct {
 	Input
 	sb      sandbox.Sandbox
 	verdict solve.Verdict
 	log     bytes.Buffer
 	own     []string // files of tests and their configuration that the patch touches
-	learned Report   // the base's report, as far as the base itself was run
+	learned Report   // the base's report, from runs of the base alone
 }
 
 func (j *judging) judge(ctx context.Context) error {
@@ -146,7 +144,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 // returns how many new tests pass.
 func (j *judging) ownTests(reg delta, now, own Report) int {
 	d := compare(j.Base, own)
-	// A changed test that fails where the base's version of it passes.
+	// A changed test that fails although the base's version passes.
 	failing := d.newFail
 	for _, name := range d.broken {
 		if own.Tests[name] == Fail {

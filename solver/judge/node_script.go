@@ -9,9 +9,9 @@ import (
 // maxCalls is how deep scripts that call scripts are followed.
 const maxCalls = 5
 
-// steps are the commands that a package.json's script runs, in order, with the
-// scripts that it calls and those around them, as npm would. What is a mere check
-// is left out; dropped says whether there was any.
+// steps are the commands that a script of package.json runs, in order, including the scripts
+// that it calls and those before and after it, as npm runs them. Mere checks are left out;
+// dropped says whether there were any.
 func (p nodePackage) steps(script string) (kept []string, dropped bool) {
 	for _, step := range p.commandsOf(script, 0) {
 		if isCheck(step) {
@@ -83,8 +83,8 @@ func (p nodePackage) called(words []string) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// splitAnd splits a script at its "&&". One that uses more of a shell stays
-// whole, in parentheses where that is needed to join it with others.
+// splitAnd splits a script at its "&&". A script that uses more of the shell stays whole, in
+// parentheses, so that it can be joined with others.
 func splitAnd(text string) []string {
 	var out []string
 	var quote byte
@@ -184,8 +184,10 @@ type nodeRunner struct {
 }
 
 var (
-	mochaRunner = nodeRunner{after: []string{"--reporter", "xunit", "--reporter-option", "output=" + junitFile}, format: "junit", report: junitFile}
-	nodeTest    = nodeRunner{needs: "--test", format: "junit", report: junitFile, before: []string{
+	mochaRunner = nodeRunner{
+		after: []string{"--reporter", "xunit", "--reporter-option", "output=" + junitFile}, format: "junit", report: junitFile,
+	}
+	nodeTest = nodeRunner{needs: "--test", format: "junit", report: junitFile, before: []string{
 		"--test-reporter=spec", "--test-reporter-destination=stdout", "--test-reporter=junit", "--test-reporter-destination=" + junitFile,
 	}}
 )

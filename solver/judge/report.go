@@ -2,9 +2,9 @@
 // sandbox, reads the results test by test, and gives a verdict on a patch by
 // comparing them with the base's own.
 //
-// The judge's box is not the agent's box: it gets a clean copy of the base and
-// the patch, nothing else. What cannot be run or read is "no verdict", never a
-// failure and never a pass. docs/decisions/0002-verdict.md has the reasons.
+// The judge's sandbox is not the agent's: it holds a clean copy of the base and the patch,
+// nothing else. What cannot be run or read is "no verdict", never a failure and never a pass.
+// docs/decisions/0002-verdict.md has the reasons.
 package judge
 
 import (
@@ -20,23 +20,23 @@ import (
 // Status of one test.
 type Status string
 
-// What a test can have done.
+// The results of a test.
 const (
 	Pass Status = "pass"
 	Fail Status = "fail"
 	Skip Status = "skip"
-	// Flaky is a test whose outcomes differ between runs on one tree. It counts for nothing.
+	// Flaky is a test whose results differ between runs on one tree. It is ignored.
 	Flaky Status = "flaky"
 )
 
 // Report is what one run of the tests said.
 type Report struct {
-	// Tests by name: "package.Test/sub" for Go, "class.name" for JUnit. A name
-	// that ends in one of the marks in brackets stands for what is no test
-	// itself: a package that does not build, a file that cannot be collected.
+	// Tests by name: "package.Test/sub" for Go, "class.name" for JUnit. A name that ends in
+	// a mark in brackets is no test: it is a package that does not build, or a file that
+	// cannot be loaded.
 	Tests  map[string]Status `json:"tests,omitempty"`
 	Counts solve.Counts      `json:"counts"`
-	// Runs is how many runs on one tree these results are joined from; 0 is 1.
+	// Runs is how many runs on one tree these results come from; 0 is 1.
 	Runs int `json:"runs,omitempty"`
 	// NoVerdict is why the tests could not be run or read, as a public sentence
 	// without its full stop; "" if they could.
@@ -47,8 +47,8 @@ type Report struct {
 	Empty bool `json:"empty,omitempty"`
 }
 
-// Marks of names that are no tests. What stands before them is the package or
-// file; the mark passes as soon as that has a passing test.
+// Marks of names that are no tests, after the name of the package or file. A marked name
+// passes as soon as its package or file has a passing test.
 const (
 	markBuild   = " [build]"   // the package does not build
 	markPackage = " [package]" // it failed outside any test
@@ -108,7 +108,7 @@ const (
 // errTooMany says that a report is beyond the bounds.
 var errTooMany = errors.New("more tests than a report may have")
 
-// clip bounds a name and makes it survive being stored.
+// clip bounds a name and makes it valid UTF-8.
 func clip(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }

@@ -22,27 +22,28 @@ const (
 // defaultOutput is how much of the tests' output is read where nothing is said, in bytes.
 const defaultOutput = 64 << 20
 
-// clearScript removes old report files: one that an earlier run or the patch
-// left must never be read as a result of this run.
+// clearScript removes old report files, so that nothing that an earlier run or the patch left
+// is read as a result of this run.
 const clearScript = `shopt -s globstar nullglob dotglob
 IFS=
 for f in $REPORT; do rm -rf -- "$f"; done
 case $REPORT in /*) mkdir -p -- "$(dirname -- "$REPORT")" 2>/dev/null || true;; esac
 `
 
-// collectScript writes a tar of the report files; symbolic links stay links and are not read.
+// collectScript writes a tar of the report files without symbolic links.
 const collectScript = `shopt -s globstar nullglob dotglob
 IFS=
 for f in $REPORT; do [ -f "$f" ] && [ ! -L "$f" ] && printf '%s\0' "$f"; done > "$KEEP/reports"
 tar --null -T "$KEEP/reports" -cPf - 2>/dev/null
 `
 
-// RunTests runs the test command in the sandbox, in the repository, and reads
-// its results. log is what the command printed, for people. A command that
-// cannot be run, ends at its timeout or without a readable report gives a Report
-// with NoVerdict; err means that the sandbox failed. A timeout of 0 is none, a
-// maxOutput of 0 is 64 MiB.
-func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, timeout time.Duration, maxOutput int64) (Report, []byte, error) {
+// RunTests runs the test command in the repository of the sandbox and reads its results. The
+// bytes are what the command printed, for people. A command that cannot be run, reaches its
+// timeout or leaves no readable report gives a Report with NoVerdict. An error means that the
+// sandbox failed. A timeout of 0 is none, a maxOutput of 0 is 64 MiB.
+func RunTests(
+	ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, timeout time.Duration, maxOutput int64,
+) (Report, []byte, error) {
 	maxOutput = cmp.Or(maxOutput, defaultOutput)
 	f, ok := formats[cmd.Format]
 	if !ok {
@@ -85,12 +86,12 @@ func RunTests(ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, ti
 	return report, text, nil
 }
 
-// SandboxMemory is the Setting of a Report whose tests ran out of memory: which key
-// bounds it depends on the sandbox's driver.
+// SandboxMemory is the Setting of a Report whose tests ran out of memory. The key of
+// config.yml depends on the sandbox's driver.
 const SandboxMemory = "memory of the sandbox"
 
-// cutShort says why a run that ended too early gives no verdict, and which
-// setting of config.yml bounded it.
+// cutShort says why a run that ended too early gives no verdict, and which setting of
+// config.yml bounded it.
 func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, maxOutput int64) (why, setting string) {
 	switch {
 	case res.TimedOut:
@@ -106,7 +107,7 @@ func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, 
 // errReport says that report files are beyond the bounds.
 var errReport = errors.New("test reports are too large or damaged")
 
-// collect reads the files that match the pattern while they are handed out.
+// collect reads the files that match the pattern, as a stream.
 func collect(ctx context.Context, sb sandbox.Sandbox, pattern string, f format) (Report, error) {
 	in, out := io.Pipe()
 	var report Report

@@ -9,7 +9,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// nodePackage is what of a package.json matters here.
+// nodePackage is the part of a package.json that matters here.
 type nodePackage struct {
 	Scripts         map[string]string `json:"scripts"`
 	Dependencies    map[string]string `json:"dependencies"`
@@ -98,10 +98,9 @@ func (p nodePackage) test(script, manager string) solve.TestCommand {
 	return whole
 }
 
-// nodeInstall chooses the package manager by the lock file and returns its
-// command. Where that fails it is tried without the packages' own scripts: many
-// only fetch what tests do not need (browsers, prebuilt programs, git hooks), from
-// hosts that are not package registries.
+// nodeInstall chooses the package manager by the lock file and returns its command. If that
+// fails, the command runs again without the scripts of packages: many of them only fetch what
+// tests do not need (browsers, prebuilt programs, git hooks) from other hosts.
 func nodeInstall(r *repository, p nodePackage) (manager, install string) {
 	get := func(name string) string {
 		return localBin + fmt.Sprintf(`{ command -v %[1]s >/dev/null || npm install -g --silent --prefix "$HOME/.local" %[1]s; } && `, name)

@@ -14,9 +14,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// pythonVenv is the environment that Install makes and the tests use. Packages
-// of the machine stay visible, so a machine that has pytest needs no network for
-// it. Sandboxes have its programs in their PATH: the agent, too, gets this python.
+// pythonVenv makes the environment of the tests. Packages of the machine stay visible, so that
+// a machine with pytest needs no network for it. The environment is in the PATH of sandboxes,
+// so that the agent uses this python, too.
 const pythonVenv = `python3 -m venv --system-site-packages ` + sandbox.VenvDir + ` && . ` + sandbox.VenvDir + `/bin/activate`
 
 // pytestCommand runs with the environment if there is one, goes on after files
@@ -56,9 +56,9 @@ func detectPython(r *repository) (Setup, bool) {
 	}, configured || r.any(pythonTest)
 }
 
-// pythonInstall are the steps that make the tests' environment: pytest, what
-// requirements files and groups name, then the package itself. It comes last: what
-// tests need may itself need the package, and would replace it by a released one.
+// pythonInstall are the steps that make the tests' environment: pytest, what requirements
+// files and groups name, then the package itself. It is last because a dependency of the tests
+// may depend on the package and would replace it by a released version.
 func pythonInstall(r *repository, pyproject, cfg string) []string {
 	steps := []string{pythonVenv, `{ python3 -c 'import pytest' 2>/dev/null || pip install -q pytest; }`}
 	for _, f := range slices.SortedFunc(slices.Values(r.paths), func(a, b string) int {

@@ -43,8 +43,8 @@ func namedBy(command string) func(p string) bool {
 	}
 }
 
-// controlsRunner reports whether a file decides what a test command does although it is
-// neither a test nor a test configuration by its name.
+// controlsRunner reports whether a file decides what a test command does, although its name is
+// that of neither a test nor a test configuration.
 func controlsRunner(p string) bool {
 	switch path.Base(p) {
 	case "go.work", "sitecustomize.py", "usercustomize.py", "GNUmakefile", "makefile", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs":
@@ -54,8 +54,8 @@ func controlsRunner(p string) bool {
 	return dir == ".cargo" || dir == ".mvn" || shadowsPython(p)
 }
 
-// shadowsPython reports whether Python, which looks in the root of the repository
-// first, would take the file for its test runner or a part of it.
+// shadowsPython reports whether Python would load the file instead of its test runner or a part
+// of it: it looks in the root of the repository first.
 func shadowsPython(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
 	switch strings.TrimSuffix(first, ".py") {
@@ -65,9 +65,8 @@ func shadowsPython(p string) bool {
 	return false
 }
 
-// mixedFiles are files that hold a runner's configuration beside much else: the
-// base's version is put back only if that part of them changed. The values are
-// the base's content, nil where the base has none.
+// mixedFiles are the base's versions of files that hold a runner's configuration beside much
+// else, nil where the base has no such file. They are restored only if that part changed.
 type mixedFiles map[string][]byte
 
 // mixed reads the base's versions, before the patch is applied.
@@ -87,7 +86,7 @@ func (j *judging) mixed(ctx context.Context) (mixedFiles, error) {
 	return m, nil
 }
 
-// changed lists the files whose runner's part differs now.
+// changed lists the files whose part for the runner differs now.
 func (m mixedFiles) changed(ctx context.Context, sb sandbox.Sandbox) []string {
 	var out []string
 	for p, base := range m {
@@ -160,7 +159,7 @@ func found(re *regexp.Regexp) func(data []byte) string {
 // packageKeys are those of a package.json that steer its tests.
 var packageKeys = []string{"scripts", "jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"}
 
-// packagePart is what of a package.json steers its tests.
+// packagePart is the part of a package.json that steers its tests.
 func packagePart(data []byte) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil {
@@ -188,10 +187,9 @@ func deleted(changes []solve.FileChange) []string {
 	return out
 }
 
-// weakens lists the existing test files that the patch deletes, and those files
-// of the tests' side that it changes or adds so that tests which the regression
-// ran are gone or skipped in the candidate's own run. A lost test is put down to
-// the file it is in, where its name tells; else to all of them.
+// weakens lists the test files that the patch deletes, and the changed files that belong to
+// the tests if tests of the regression are gone or skipped in the candidate's own run. A lost
+// test counts for the file that it is in, if its name tells that, else for all changed files.
 func weakens(changes []solve.FileChange, own []string, regression, candidate Report) []string {
 	out := deleted(changes)
 	var changed []string
@@ -220,8 +218,8 @@ func weakens(changes []solve.FileChange, own []string, regression, candidate Rep
 	return slices.Compact(out)
 }
 
-// holds reports whether a test of that name can be in the file: the Go package
-// of its directory, or a JUnit class named after it.
+// holds reports whether a test of that name can be in the file: it is of the Go package of the
+// file's directory, or of a JUnit class with the file's name.
 func holds(file, test string) bool {
 	dir, stem := path.Dir(file), strings.TrimSuffix(file, path.Ext(file))
 	if strings.HasSuffix(file, "_test.go") {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Reasons are public: they hold numbers, never names or words that a repository
-// or a model wrote.
+// Reasons are public: they contain numbers, never names or words of a repository or a model.
 
 // regressionReason is why the regression run fails the candidate, "" if it does not.
 func regressionReason(d delta, base, now Report) string {
@@ -32,7 +31,7 @@ func flakyLeftOut(d delta) string {
 	return "; " + count(len(d.flaky), "flaky test is", "flaky tests are") + " left out"
 }
 
-// noFixReason is why a candidate without any effect that tests show fails.
+// noFixReason is why a candidate fails whose effect no test shows.
 func noFixReason(still, weakened int) string {
 	text := "the test that fails on the base still fails"
 	if still > 1 {

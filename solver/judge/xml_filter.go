@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxAttr is how much of one attribute's value is read, in bytes.
+// maxAttr is the most that is read of an attribute's value, in bytes.
 const maxAttr = 64 << 10
 
-// xmlFilter reads an XML file without what is not needed of it: text, CDATA and
-// comments, which hold the tests' output and can be larger than memory, and the
-// ends of long attribute values. What XML does not allow and test output holds
-// nevertheless, control characters and bytes that are no UTF-8, is replaced.
+// xmlFilter reads an XML file without text, CDATA and comments, which contain the tests' output
+// and can be larger than memory, and without the ends of long attribute values. It replaces
+// what test output contains and XML does not allow: control characters and invalid UTF-8.
 type xmlFilter struct {
 	in      *bufio.Reader
 	foreign bool // the file says that it is in another encoding
@@ -88,7 +87,7 @@ func (s *xmlFilter) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// skip passes over what is in memory already and cannot be of interest.
+// skip discards what is buffered already and not needed.
 func (s *xmlFilter) skip() {
 	part, _ := s.in.Peek(s.in.Buffered()) // it is there
 	n := 0
@@ -135,7 +134,7 @@ func (s *xmlFilter) wanted(c rune) bool {
 	return true
 }
 
-// open looks at what a < in text begins, and reports whether it is passed on.
+// open sets the state after a < in text, and reports whether the character is passed on.
 func (s *xmlFilter) open() bool {
 	next, _ := s.in.Peek(8)
 	s.state, s.quote, s.last = xmlTag, 0, [2]rune{}

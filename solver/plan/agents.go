@@ -31,7 +31,8 @@ func (p *Planner) checkAgent(x solve.Experiment, driver string) error {
 		}
 	}
 	if offered := p.Models.APIs(x.Model); !slices.ContainsFunc(n.APIs, func(a string) bool { return slices.Contains(offered, a) }) {
-		return fault.Refusef("The agent %s speaks %s, and the model %s offers %s. Choose another model or agent; for a server that offers more, set apis of the model in models.models.",
+		return fault.Refusef("The agent %s speaks %s, and the model %s offers %s. "+
+			"Choose another model or agent; for a server that offers more, set apis of the model in models.models.",
 			x.Agent, strings.Join(n.APIs, ", "), x.Model, listed(offered))
 	}
 	d, known := p.Drivers.Of(driver)
@@ -40,9 +41,12 @@ func (p *Planner) checkAgent(x solve.Experiment, driver string) error {
 	}
 	switch t := d.Traits(); {
 	case !t.Launch:
-		return fault.Refusef("The agent %s keeps a program running in the sandbox, and the driver %s cannot do that. Choose another driver (sandbox=) or the agent mini.", x.Agent, t.Name)
+		return fault.Refusef("The agent %s keeps a program running in the sandbox, and the driver %s cannot do that. "+
+			"Choose another driver (sandbox=) or the agent mini.", x.Agent, t.Name)
 	case n.Inside && !t.Socket && p.Gateway.PublicHost() == "":
-		return fault.Refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and reaches the gateway by a public address only: set server.public_url to an address of this server with a name and the usual port, like https://yudai.example.com, or choose the agent mini.", x.Agent, t.Name)
+		return fault.Refusef("The agent %s calls its model from its sandbox, and one of the driver %s, or of its fallback, is elsewhere and "+
+			"reaches the gateway by a public address only: set server.public_url to an address of this server with a name and the "+
+			"usual port, like https://yudai.example.com, or choose the agent mini.", x.Agent, t.Name)
 	}
 	return nil
 }

@@ -63,5 +63,6 @@ func (p *Planner) keepDriver(plan *solve.Plan, of solve.Solve) {
 		return
 	}
 	plan.Sandbox = p.Drivers.Names()[0]
-	plan.Notes = append(plan.Notes, fmt.Sprintf("the sandbox driver %s of the earlier solve is not configured any more: %s is used", was, plan.Sandbox))
+	plan.Notes = append(plan.Notes, fmt.Sprintf(
+		"the sandbox driver %s of the earlier solve is not configured any more: %s is used", was, plan.Sandbox))
 }

@@ -203,5 +203,6 @@ func (p *Planner) driverName(req solve.Request, rules repoconfig.Rules) (string,
 	if slices.Contains(offered, name) {
 		return name, nil
 	}
-	return "", fault.Refusef("The sandbox %q is not offered here. Choose one of: %s (sandbox.driver and sandbox.choices).", name, strings.Join(offered, ", "))
+	return "", fault.Refusef("The sandbox %q is not offered here. Choose one of: %s (sandbox.driver and sandbox.choices).",
+		name, strings.Join(offered, ", "))
 }

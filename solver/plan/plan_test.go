@@ -125,7 +125,8 @@ func TestAuthorize(t *testing.T) {
 		err := w.planner().Authorize(t.Context(), s)
 		var no fault.Refusal
 		var outside fault.Outside
-		if denied := errors.As(err, &no) && no.Denied; denied != c.denied || len(w.asked) != c.looks || errors.As(err, &outside) != (c.err != nil) {
+		denied := errors.As(err, &no) && no.Denied
+		if denied != c.denied || len(w.asked) != c.looks || errors.As(err, &outside) != (c.err != nil) {
 			t.Errorf("%s: %v after %q", name, err, w.asked)
 		}
 	}
@@ -186,7 +187,10 @@ func TestRetryReusesPassedRuns(t *testing.T) {
 	s.Follows = &solve.Follow{Of: "s0", Kind: solve.FollowRetry}
 	s.Plan.Experiments = []solve.Experiment{{Model: "a"}, {Model: "b"}}
 	w.runs = []solve.Run{
-		{Solve: "s0", N: 1, State: solve.RunPassed, Candidate: &solve.Candidate{Artifact: "run-1.patch"}, Verdict: &solve.Verdict{Outcome: solve.Passed, Log: "log"}},
+		{
+			Solve: "s0", N: 1, State: solve.RunPassed,
+			Candidate: &solve.Candidate{Artifact: "run-1.patch"}, Verdict: &solve.Verdict{Outcome: solve.Passed, Log: "log"},
+		},
 		{Solve: "s0", N: 2, State: solve.RunFailed},
 	}
 	if _, err := w.planner().Runs(t.Context(), s); !errors.As(err, &fault.Refusal{}) {

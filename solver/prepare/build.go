@@ -14,7 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// build is one base being made, or one sandbox that is prepared by itself.
+// build makes one base, or prepares one sandbox by itself.
 type build struct {
 	by     *Preparer
 	driver sandbox.Driver
@@ -26,8 +26,8 @@ type build struct {
 
 func (b *build) settings() solve.Settings { return b.solve.SettingsOr(b.by.options.Settings) }
 
-// clear removes what an earlier attempt at the same base left. A driver that cannot be
-// asked now is left alone: if it is needed, opening the sandbox says so.
+// clear removes what an earlier attempt at the same base left. It ignores a driver that does
+// not answer: if the driver is needed, opening the sandbox fails.
 func (b *build) clear(ctx context.Context) error {
 	forker, forks := b.driver.(sandbox.Forker)
 	names := sandboxes.LayerNames(b.solve.ID)
@@ -63,8 +63,8 @@ func (b *build) base(ctx context.Context) (report judge.Report, image string, er
 	return report, image, err
 }
 
-// checkDriver refuses a driver with which dependencies can only be installed where the
-// agents' commands would have a network, too.
+// checkDriver refuses a driver with which the agents' commands would have the network of the
+// install.
 func (b *build) checkDriver() error {
 	if len(b.installSteps()) == 0 || sandboxes.Forks(b.driver) || b.driver.Traits().Egress {
 		return nil
@@ -162,8 +162,8 @@ func (b *build) next(ctx context.Context, sb sandbox.Sandbox, spec sandbox.Spec,
 	return b.usage.Open(ctx, b.driver, spec, b.solve)
 }
 
-// isolate ends the network of a sandbox in which something was installed, but for what
-// its work needs. Nothing of the agent's and no test ever runs before.
+// isolate restricts a sandbox in which something was installed to the network of its work. It
+// happens before any command of an agent and any test.
 func (b *build) isolate(ctx context.Context, sb sandbox.Sandbox, work sandbox.Network) error {
 	err := errors.ErrUnsupported
 	if e, ok := sandbox.As[sandbox.Egress](sb); ok {

@@ -63,12 +63,11 @@ func lastLine(out string) string {
 	return "`" + solve.CutText(string(lines[len(lines)-1]), 200) + "`"
 }
 
-// maxClosed is how many hosts are named that an install could not reach.
+// maxClosed is how many of the hosts that an install could not reach are named.
 const maxClosed = 5
 
-// closed names the hosts that the install asked for and did not get, with the
-// setting that opens each kind; "" if there were none. only says that the repository
-// itself named all hosts that may be reached.
+// closed names the hosts that the install could not reach, with the setting that opens each
+// kind; "" if there were none. only says that the repository itself named all hosts.
 func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 	r, ok := sandbox.As[sandbox.Refuser](sb)
 	if !ok {
@@ -99,7 +98,7 @@ func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 	return text
 }
 
-// opensPrivate says what opens private addresses, as far as that can be set.
+// opensPrivate names the setting that opens private addresses, if there is one.
 func opensPrivate(sb sandbox.Sandbox) string {
 	if p, ok := sandbox.As[sandbox.Placed](sb); ok {
 		return fmt.Sprintf("sandbox.%s.allow_private can allow that", p.Place().Driver)
@@ -107,8 +106,8 @@ func opensPrivate(sb sandbox.Sandbox) string {
 	return "the sandbox driver keeps those closed"
 }
 
-// HostsIn lists the hosts of the URLs in variables: naming a mirror is reason
-// enough to let the install reach it.
+// HostsIn lists the hosts of the URLs in variables: the install may reach a mirror that the
+// operator names there.
 func HostsIn(env map[string]string) []string {
 	var out []string
 	for _, value := range env {

@@ -14,8 +14,7 @@ import (
 // agentLog is the artifact with the output of an agent's install.
 func agentLog(name string) string { return "install-" + name + ".log" }
 
-// installing are the agents of a plan that install something in the base, in the order
-// of their names.
+// installing lists the agents of a plan that install something in the base, sorted.
 func (p *Preparer) installing(plan solve.Plan) []string {
 	var names []string
 	for _, x := range plan.Experiments {
@@ -27,16 +26,16 @@ func (p *Preparer) installing(plan solve.Plan) []string {
 	return slices.Compact(names)
 }
 
-// installStep is something that is installed with a network of its own, as a layer.
+// installStep installs something with a network of its own, as a layer.
 type installStep struct {
 	layer string
 	hosts []string
 	do    func(ctx context.Context, sb sandbox.Sandbox) error
 }
 
-// installSteps are what is installed in the base: the agents' programs, then the
-// repository's dependencies. One step does both, unless the repository itself says what
-// its install may reach: then it gets no more than that.
+// installSteps are what the base needs: the agents' programs, then the repository's
+// dependencies. One step does both, unless the repository names the hosts that its install may
+// reach: then that gets no others.
 func (b *build) installSteps() []installStep {
 	var steps []installStep
 	agents := b.by.installing(b.solve.Plan)
@@ -65,15 +64,15 @@ func (b *build) installSteps() []installStep {
 	return []installStep{both}
 }
 
-// installAgent is how an agent's command runs: with a home of its own, which does not
-// stay, so that the repository's own install finds nothing of it.
+// installAgent runs an agent's command with a home of its own and removes that afterwards, so
+// that the repository's install finds nothing of it.
 const installAgent = `mkdir -p %[1]s && cd %[1]s && export HOME="$PWD/.home" && mkdir -p "$HOME" || exit
 set -e
 %[2]s
 rm -rf "$HOME"`
 
-// installAgents makes the programs that live in the sandbox. They are part of the base,
-// so each of its copies has them.
+// installAgents installs the programs of agents that live in the sandbox. They are part of the
+// base, so that each of its copies has them.
 func (b *build) installAgents(ctx context.Context, sb sandbox.Sandbox) error {
 	for _, name := range b.by.installing(b.solve.Plan) {
 		n, _ := agent.NeedsOf(b.by.agents[name])

@@ -28,7 +28,7 @@ const (
 	BaseReport = "base-report.json"
 
 	baseLog       = "base-tests.log"
-	baseLeftovers = "base-noted" // what the base was settled with
+	baseLeftovers = "base-noted" // what the base ignores after its tests
 	installLog    = "install.log"
 )
 
@@ -80,9 +80,9 @@ func New(store Store, hub Hub, mirrors *git.Cache, drivers sandboxes.Drivers, ag
 	}
 }
 
-// Prepare makes the base: clone on the host, lay the tree into a sandbox, install with
-// the allow-listed network, run the base's tests without any, freeze. It happens once per
-// solve; the runs start from its result.
+// Prepare makes the base once for a solve: it clones on the host, lays the tree out in a
+// sandbox, installs with the allow-listed network, runs the base's tests without any, and
+// freezes the result. The runs start from that.
 func (p *Preparer) Prepare(ctx context.Context, s solve.Solve) (solve.Base, error) {
 	if !s.Deadline.IsZero() {
 		var stop context.CancelFunc
@@ -138,7 +138,7 @@ func (p *Preparer) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (jud
 }
 
 // SetUp fills what the settings leave open with what the repository's files tell.
-// mirrors are hosts of the operator's own, which stay open unless all are closed.
+// mirrors are hosts of the operator's own, which the repository's file does not close.
 func SetUp(t solve.Settings, mirrors, paths []string, content func(path string) ([]byte, error)) (judge.Setup, error) {
 	setup, err := judge.Detect(paths, content)
 	if t.Test.Command != "" {
@@ -159,8 +159,8 @@ func SetUp(t solve.Settings, mirrors, paths []string, content func(path string) 
 	return setup, err
 }
 
-// test runs the base's own tests without network. A base whose tests cannot be
-// run cannot judge anybody: that is said before any model is paid.
+// test runs the base's own tests without network. If they cannot be run, no candidate can be
+// judged: the solve is refused before any model is paid.
 func (b *build) test(ctx context.Context, sb sandbox.Sandbox) (judge.Report, error) {
 	report, log, err := judge.RunBase(ctx, sb, judge.TrialOf(b.settings(), b.setup.Test))
 	if err != nil {
@@ -183,7 +183,7 @@ func (b *build) test(ctx context.Context, sb sandbox.Sandbox) (judge.Report, err
 	return report, b.storeLeftovers(ctx, sb)
 }
 
-// storeLeftovers keeps what the base was settled with, for sandboxes that are prepared one by one.
+// storeLeftovers keeps what the base ignores, for sandboxes that are prepared one by one.
 func (b *build) storeLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
 	noted, err := tree.Leftovers(ctx, sb)
 	if err != nil || len(noted) == 0 {
@@ -192,7 +192,7 @@ func (b *build) storeLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
 	return b.by.store.PutArtifact(ctx, b.solve.ID, baseLeftovers, noted)
 }
 
-// ownKey names the key of the repository's own file that can help, too; "" if that is not read.
+// ownKey names the key of the repository's own file that helps as well; "" if yudai does not read it.
 func (p *Preparer) ownKey(key string) string {
 	if !p.options.RepositoryCommands {
 		return ""
@@ -200,7 +200,7 @@ func (p *Preparer) ownKey(key string) string {
 	return ", or " + key + " in " + solve.RepoConfigFile
 }
 
-// settingsToChange names the keys of config.yml that can help where tests give no verdict.
+// settingsToChange names the keys of config.yml that help where tests give no verdict.
 func (b *build) settingsToChange(sb sandbox.Sandbox, r judge.Report) string {
 	const command = "solver.tests.command"
 	switch r.Setting {

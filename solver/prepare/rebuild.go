@@ -13,9 +13,9 @@ import (
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
-// Open opens a sandbox on the solve's base. A base that is gone is made again: the store
-// was restored on another machine, somebody emptied the sandboxes' directory, or another
-// driver takes over. Where there is no base, the sandbox is prepared by itself.
+// Open opens a sandbox on the solve's base. It makes a base again that is gone: the store was
+// restored on another machine, somebody emptied the sandboxes' directory, or another driver
+// took over. Where there is no base, it prepares the sandbox by itself.
 func (p *Preparer) Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error) {
 	d, err := sandboxes.DriverOf(p.drivers, s)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *Preparer) Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, u
 	}
 }
 
-// driverWithoutBase is the driver that lacks a base: the error's own word, where there are several.
+// driverWithoutBase is the driver that lacks the base: the one that the error names, if it does.
 func driverWithoutBase(err error, d sandbox.Driver) sandbox.Driver {
 	var e interface{ At() sandbox.Driver }
 	if errors.As(err, &e) {
@@ -49,9 +49,11 @@ func driverWithoutBase(err error, d sandbox.Driver) sandbox.Driver {
 	return d
 }
 
-// rebuilt makes the base again in the driver at, one at a time, unless somebody did it
-// meanwhile. false: the driver cannot hold one.
-func (p *Preparer) rebuilt(ctx context.Context, s solve.Solve, at sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder) (bool, error) {
+// rebuilt makes the base again in the driver at, one at a time, unless another run did so
+// meanwhile. It returns false if the driver cannot hold a base.
+func (p *Preparer) rebuilt(
+	ctx context.Context, s solve.Solve, at sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder,
+) (bool, error) {
 	if p.holdsNoBase(at) {
 		return false, nil
 	}
@@ -83,7 +85,9 @@ func (p *Preparer) holdsNoBase(d sandbox.Driver) bool {
 }
 
 // openStandalone prepares a sandbox by itself.
-func (p *Preparer) openStandalone(ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error) {
+func (p *Preparer) openStandalone(
+	ctx context.Context, s solve.Solve, d sandbox.Driver, spec sandbox.Spec, used *sandboxes.Recorder,
+) (sandbox.Sandbox, error) {
 	b, err := p.buildAgain(ctx, s, d, used)
 	if err != nil {
 		return nil, err
@@ -105,8 +109,8 @@ func (p *Preparer) buildAgain(ctx context.Context, s solve.Solve, d sandbox.Driv
 	return &build{by: p, driver: d, solve: s, mirror: mirror, setup: setup, usage: used}, nil
 }
 
-// freeze makes a base of a sandbox; "" where the driver turns out not to offer it, and
-// then the sandbox lives on.
+// freeze makes a base of a sandbox. It returns "" if the driver turns out not to offer that;
+// the sandbox stays open then.
 func (p *Preparer) freeze(ctx context.Context, d sandbox.Driver, sb sandbox.Sandbox) (string, error) {
 	if !sandboxes.Forks(d) {
 		return "", nil

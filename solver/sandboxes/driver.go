@@ -23,7 +23,8 @@ type Drivers interface {
 func DriverOf(drivers Drivers, s solve.Solve) (sandbox.Driver, error) {
 	d, ok := drivers.Of(s.Plan.Sandbox)
 	if !ok {
-		return nil, fault.Refusal{Text: fmt.Sprintf("The sandbox driver %q, with which this solve was planned, is not configured any more. Name it in sandbox.choices, or ask for a new solve.", s.Plan.Sandbox), Final: true}
+		return nil, fault.Refusal{Final: true, Text: fmt.Sprintf("The sandbox driver %q, with which this solve was planned, "+
+			"is not configured any more. Name it in sandbox.choices, or ask for a new solve.", s.Plan.Sandbox)}
 	}
 	return d, nil
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// stageScript brings the index to what the work tree holds. It mends what an
-// agent can do to a tree so that git refuses to read it: other repositories
-// inside, devices and pipes, files without read permission. The sandbox is not
-// used by an agent afterwards. What the agent committed in spite of ignore
-// rules comes in, too, unless preparing noted it.
+// stageScript brings the index to what the work tree holds. First it removes what makes git
+// refuse a tree: other repositories inside, devices and pipes, files without read permission.
+// No agent uses the sandbox afterwards. Ignored files that the agent committed are included,
+// unless the preparation left them.
 const stageScript = check + `
 export GIT_INDEX_FILE="$KEEP/harvest"
 rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
@@ -24,7 +23,7 @@ find . -path ./.git -prune -o ! -type f ! -type d ! -type l -exec rm -f {} + 2>/
 find . -path ./.git -prune -o -type f ! -perm -u+r -exec chmod u+r {} + 2>/dev/null || true
 git read-tree HEAD
 
-# Whether the base has a file with that content, or it is ignored.
+# True if the file has the base's content, or is ignored.
 unchanged() {
 	entry=$(git ls-files -s -- "$1")
 	[ -z "$entry" ] || [ "$(cut -d ' ' -f 2 <<< "$entry")" = "$(git hash-object --no-filters -- "$1")" ]
@@ -45,7 +44,7 @@ if timeout 20 git --git-dir="$REPO/.git" -c core.fsmonitor=false diff --name-onl
 	sort -z "$KEEP/committed" | comm -z -12 - "$KEEP/untracked" | git update-index --add -z --stdin || true
 fi
 
-# A directory that stands where a repository was embedded is no submodule of the base.
+# A directory where the agent embedded a repository is no submodule of the base.
 git ls-files -z -s | grep -z '^160000 ' | cut -z -f2- | while IFS= read -r -d '' p; do
 	git cat-file -e "$base:$p" 2>/dev/null || git ls-tree "$base" -- "$p" | grep -q '^160000 ' || git update-index --force-remove -- "$p"
 done || true
@@ -55,35 +54,35 @@ git write-tree
 const diffScript = check + `
 export GIT_INDEX_FILE="$KEEP/harvest"
 links=$(git diff-index --cached --raw --no-renames -z HEAD -- | tr '\0' '\n' | grep -c '^:[0-7]* 120000 \|^:120000 ' || true)
-# A link that is only moved would carry no mode, and its target could not be looked at.
+# The patch of a renamed link has no mode and no target, so that nobody could check them.
 test "$links" = 0 && renames=-M || renames=--no-renames
 git diff-index --cached -p --binary --full-index $renames --no-ext-diff --no-textconv --no-color \
 	--src-prefix=a/ --dst-prefix=b/ -U3 --diff-algorithm=myers --submodule=short --ignore-submodules=none HEAD --
 `
 
-// bigFile is how large one new or changed file may be before its content is looked at, in bytes.
+// bigFile is the largest new or changed file, in bytes.
 const bigFile = 64 << 20
 
-// CollectPatch returns the difference of the work tree to the base commit as a git
-// patch: what the agent committed, what it changed and what it added, whatever
-// state its own repository is in. A renamed symlink is written as a new one, with
-// its mode and target. An untouched tree gives an empty patch. More
-// than maxBytes is ErrTooLarge. The work tree is fit for nothing else afterwards.
+// CollectPatch returns the difference between the work tree and the base commit as a git
+// patch: what the agent committed, changed and added, whatever the state of its own
+// repository. A renamed symlink appears as a new one, with its mode and target. An unchanged
+// tree gives an empty patch. More than maxBytes is ErrTooLarge. Nothing else may use the work
+// tree afterwards.
 func CollectPatch(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
 	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
 	var f *failure
 	if errors.As(err, &f) && f.code == 4 {
-		return nil, fmt.Errorf("harvest: %w: a new or changed file has more than %d MiB", ErrTooLarge, max(bigFile, maxBytes)>>20)
+		return nil, fmt.Errorf("collect the patch: %w: a new or changed file has more than %d MiB", ErrTooLarge, max(bigFile, maxBytes)>>20)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("harvest: %w", err)
+		return nil, fmt.Errorf("collect the patch: %w", err)
 	}
 	patch, res, err := script{text: diffScript, max: maxBytes + 1}.run(ctx, sb)
 	if res.Truncated || int64(len(patch)) > maxBytes {
-		return nil, fmt.Errorf("harvest: %w: the patch has more than %d KiB", ErrTooLarge, maxBytes>>10)
+		return nil, fmt.Errorf("collect the patch: %w: the patch has more than %d KiB", ErrTooLarge, maxBytes>>10)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("harvest: %w", err)
+		return nil, fmt.Errorf("collect the patch: %w", err)
 	}
 	return patch, nil
 }
@@ -98,8 +97,8 @@ while IFS= read -r -d '' p; do
 done | cksum
 `
 
-// Watcher tells whether the work tree of one sandbox changed, and looks only
-// when the sandbox cannot say cheaply that it did not.
+// Watcher tells whether the work tree of one sandbox changed. It reads the tree only if the
+// sandbox has no cheap answer.
 type Watcher struct {
 	sb    sandbox.Sandbox
 	stamp string
@@ -109,7 +108,7 @@ type Watcher struct {
 // NewWatcher watches the work tree of sb, which [LayOut] has filled.
 func NewWatcher(sb sandbox.Sandbox) *Watcher { return &Watcher{sb: sb} }
 
-// Fingerprint is [Fingerprint], without looking again while the sandbox's stamp is the same.
+// Fingerprint is [Fingerprint], computed again only if the sandbox's stamp changed.
 func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
 	stamper, ok := sandbox.As[sandbox.Stamper](w.sb)
 	if !ok {
@@ -126,16 +125,15 @@ func (w *Watcher) Fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Looking may move the stamp (a git index in the tree, access times): the
-	// one from before is kept, so a change meanwhile is seen the next time.
+	// Computing may change the stamp (a git index in the tree, access times). The stamp from
+	// before is kept, so that the next call sees a change that happened meanwhile.
 	w.stamp, w.sum = stamp, sum
 	return sum, nil
 }
 
-// Fingerprint names the content of the work tree: equal for equal files, modes
-// and links. What is ignored, or was noted by [IgnoreLeftovers], does not count; of a
-// repository that the agent made inside, and of a file that cannot be read, size
-// and time count instead of content.
+// Fingerprint names the content of the work tree: equal for equal files, modes and links. It
+// leaves out ignored files and those of [IgnoreLeftovers]. Where the agent made a repository
+// inside, or a file cannot be read, it uses size and time instead of content.
 func Fingerprint(ctx context.Context, sb sandbox.Sandbox) (string, error) {
 	out, _, err := script{text: printScript, max: 1 << 16}.run(ctx, sb)
 	if err != nil {

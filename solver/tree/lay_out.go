@@ -10,14 +10,14 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// plain switches every attribute off that changes bytes or diffs. It stands in
-// info/attributes, which wins over every file in a work tree.
+// plain switches off every attribute that changes bytes or diffs. It goes to
+// info/attributes, which overrides every file in a work tree.
 const plain = "* !text !eol !crlf !ident !filter !working-tree-encoding !diff !merge !whitespace\n"
 
-// litter is what test runners and package managers write beside the sources of
-// packages an agent adds; repositories that lack the usual ignore rules would
-// get it into every patch.
-const litter = "__pycache__/\n*.py[co]\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.tox/\n.hypothesis/\n*.egg-info/\nnode_modules/\n.DS_Store\n"
+// litter is what test runners and package managers write beside sources. In repositories
+// without the usual ignore rules it would get into every patch.
+const litter = "__pycache__/\n*.py[co]\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n.tox/\n.hypothesis/\n" +
+	"*.egg-info/\nnode_modules/\n.DS_Store\n"
 
 const layScript = `
 test ! -e "$GIT_DIR" -a ! -e "$REPO/.git" || { echo "the sandbox holds a repository already" >&2; exit 1; }
@@ -47,21 +47,21 @@ cp "$GIT_INDEX_FILE" "$agent/index"
 `
 
 // LayOut unpacks a packed repository (a tar as package git writes it) into an empty
-// sandbox: the git directory that only yudai uses goes to KeepDir, the work tree
-// and a repository for the agent, without remotes and hooks, to RepoDir. Commits
-// the agent makes carry the name "yudai".
+// sandbox. The git directory that only yudai uses goes to KeepDir. The work tree, and a
+// repository for the agent without remotes and hooks, go to RepoDir. The agent's commits
+// have the author "yudai".
 func LayOut(ctx context.Context, sb sandbox.Sandbox, pack io.Reader) error {
 	if err := sb.Put(ctx, sandbox.KeepDir+"/pack.tar", pack, 0o600); err != nil {
-		return fmt.Errorf("lay the work tree: %w", err)
+		return fmt.Errorf("lay out the work tree: %w", err)
 	}
 	_, _, err := script{text: layScript, env: map[string]string{"PLAIN": plain, "LITTER": litter}}.run(ctx, sb)
 	if err != nil {
-		return fmt.Errorf("lay the work tree: %w", err)
+		return fmt.Errorf("lay out the work tree: %w", err)
 	}
 	return nil
 }
 
-// check begins scripts that need the kept git directory.
+// check starts scripts that need yudai's git directory.
 const check = `
 git rev-parse --verify --quiet "HEAD^{tree}" >/dev/null 2>&1 || exit 3
 mkdir -p "$REPO"
@@ -69,7 +69,7 @@ cd "$REPO"
 rm -f "$GIT_INDEX_FILE.lock"
 `
 
-// baseFiles puts every file that the base has and that differs back, in the index too.
+// baseFiles restores every changed file of the base, in the index too.
 const baseFiles = `
 git read-tree HEAD
 git update-index -q --refresh || true
@@ -83,17 +83,16 @@ const leftoversScript = check + baseFiles + `
 git ls-files -z --others --exclude-standard --directory
 `
 
-// IgnoreLeftovers is called once, after the install and the base's own tests ran. Files
-// that the base has and that were changed are put back; what was left beside
-// them and is not ignored is noted, so that it never enters a patch: a new
-// directory with all it will ever hold, a single file by its name.
+// IgnoreLeftovers is called once, after the install and the base's own tests. It restores
+// changed files of the base. What these left beside them is ignored from now on, so that it
+// never enters a patch: a new directory with everything in it, a single file by its name.
 func IgnoreLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
 	out, res, err := script{text: leftoversScript, max: 16 << 20}.run(ctx, sb)
 	if err == nil && res.Truncated {
 		err = fmt.Errorf("the install left too many files: add its output to .gitignore")
 	}
 	if err != nil {
-		return fmt.Errorf("note leftovers in the work tree: %w", err)
+		return fmt.Errorf("ignore leftovers in the work tree: %w", err)
 	}
 	var rules strings.Builder
 	for path := range strings.SplitSeq(string(out), "\x00") {
@@ -103,12 +102,12 @@ func IgnoreLeftovers(ctx context.Context, sb sandbox.Sandbox) error {
 		}
 	}
 	if err := note(ctx, sb, rules.String()); err != nil {
-		return fmt.Errorf("note leftovers in the work tree: %w", err)
+		return fmt.Errorf("ignore leftovers in the work tree: %w", err)
 	}
 	return nil
 }
 
-// note adds lines to both exclude files.
+// note adds rules to both exclude files.
 func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
 	if rules == "" {
 		return nil
@@ -120,33 +119,33 @@ func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
 	return err
 }
 
-// Leftovers returns what [IgnoreLeftovers] noted in a sandbox, for [IgnoreLeftoversOf] in others.
+// Leftovers returns what [IgnoreLeftovers] ignores in a sandbox, for [IgnoreLeftoversOf] in others.
 func Leftovers(ctx context.Context, sb sandbox.Sandbox) ([]byte, error) {
 	rules, res, err := script{text: check + `cat "$GIT_DIR/info/exclude"`, max: 32 << 20}.run(ctx, sb)
 	if err == nil && res.Truncated {
 		err = fmt.Errorf("the install and the tests left too many files: add their output to .gitignore")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the noted leftovers: %w", err)
+		return nil, fmt.Errorf("read the ignored leftovers: %w", err)
 	}
 	return bytes.TrimPrefix(rules, []byte(litter)), nil
 }
 
-// IgnoreLeftoversOf settles a sandbox in which the same repository was laid and installed, but not
-// tested, as another one was settled after its tests: what these leave never enters a patch.
+// IgnoreLeftoversOf is [IgnoreLeftovers] for a sandbox with the same repository and install in
+// which no tests ran. noted is what another sandbox ignores after its tests.
 func IgnoreLeftoversOf(ctx context.Context, sb sandbox.Sandbox, noted []byte) error {
 	if err := IgnoreLeftovers(ctx, sb); err != nil {
 		return err
 	}
 	if err := note(ctx, sb, string(noted)); err != nil {
-		return fmt.Errorf("note leftovers in the work tree as another: %w", err)
+		return fmt.Errorf("ignore leftovers of another work tree: %w", err)
 	}
 	return nil
 }
 
-// ignoreRule is the line of an exclude file that means exactly this path below
-// the root ("dir/" for a directory). A line break cannot be written there and
-// becomes "any one character".
+// ignoreRule is the line of an exclude file that means exactly this path below the root
+// ("dir/" for a directory). An exclude file cannot contain a line break in a name; it becomes
+// "any one character".
 func ignoreRule(path string) string {
 	var b strings.Builder
 	b.WriteByte('/')
@@ -168,8 +167,8 @@ const resetScript = check + baseFiles + `
 git clean -q -ffd
 `
 
-// Reset puts the work tree back to the base: its files as they were, new ones
-// removed, what is ignored or was noted by [IgnoreLeftovers] kept.
+// Reset restores the base's files and removes new ones. It keeps ignored files and those of
+// [IgnoreLeftovers].
 func Reset(ctx context.Context, sb sandbox.Sandbox) error {
 	if _, _, err := (script{text: resetScript}).run(ctx, sb); err != nil {
 		return fmt.Errorf("reset the work tree: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// applyScript makes the patched tree in an index of its own and writes only the
-// files that differ: nothing that lies in the work tree can get in the patch's way.
+// applyScript makes the patched tree in an index of its own and writes only the files that
+// differ, so that no file of the work tree can be in the way of the patch.
 const applyScript = check + `
 export GIT_INDEX_FILE="$KEEP/apply"
 rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
@@ -24,9 +24,9 @@ git checkout-index -q -f -z --stdin < "$KEEP/changed"
 rm -f "$KEEP/changed"
 `
 
-// ApplyPatch applies a patch to a work tree that is at the base. It touches only
-// the files of the patch. ErrPatch, with git's reason, if it does not apply; the
-// tree is unchanged then. An empty patch changes nothing.
+// ApplyPatch applies a patch to a work tree that is at the base. It touches only the files of
+// the patch. If the patch does not apply, it returns ErrPatch with git's reason and changes
+// nothing. An empty patch changes nothing.
 func ApplyPatch(ctx context.Context, sb sandbox.Sandbox, patch []byte) error {
 	if len(bytes.TrimSpace(patch)) == 0 {
 		return nil
@@ -58,8 +58,8 @@ git checkout-index -q -f -z --stdin < "$KEEP/changed"
 rm -f "$KEEP/changed"
 `
 
-// RestoreTests puts the given files, named from the root of the repository,
-// back to what the base has: its version, or nothing where the base has no such file.
+// RestoreTests restores the base's version of files, named from the root of the repository.
+// It removes those that the base does not have.
 func RestoreTests(ctx context.Context, sb sandbox.Sandbox, paths []string) error {
 	if len(paths) == 0 {
 		return nil

@@ -1,15 +1,14 @@
-// Package tree is what yudai does to the work tree inside a sandbox: lay the
-// repository out, note what preparing it left behind, tell whether it changed,
-// take the patch out, and put test files back.
+// Package tree works on the work tree inside a sandbox: it lays the repository out, ignores
+// what the preparation left, tells whether the tree changed, collects the patch, and restores
+// test files.
 //
-// Everything goes through a git directory of our own in sandbox.KeepDir with an
-// index of our own. The .git in the work tree is the agent's: it may commit,
-// break it, configure it or delete it, and none of that is read here, except
-// for which ignored files it committed. Attributes are switched off in both, so
-// that a patch holds the bytes of the files and no attribute an agent writes
-// turns text into "binary" or runs a filter.
+// It uses a git directory and an index of its own in sandbox.KeepDir. The .git in the work
+// tree belongs to the agent, which may commit to it, configure, break or delete it. This
+// package reads nothing there but the names of ignored files that were committed. Attributes
+// are off in both, so that a patch has the bytes of the files, and an agent cannot turn text
+// into "binary" or run a filter.
 //
-// Calls on one sandbox come one after the other.
+// Callers make one call at a time on one sandbox.
 package tree
 
 import (
@@ -28,9 +27,9 @@ import (
 var (
 	// ErrPatch says that a patch does not apply to the base, with git's reason.
 	ErrPatch = errors.New("patch does not apply")
-	// ErrTooLarge says that the work tree's changes are larger than the limit, which the text names.
+	// ErrTooLarge says that the changes of the work tree exceed the limit; the text names it.
 	ErrTooLarge = errors.New("changes are too large")
-	// ErrKeep says that the git directory in sandbox.KeepDir is not usable (any more).
+	// ErrKeep says that the git directory in sandbox.KeepDir cannot be used.
 	ErrKeep = errors.New("the kept git directory is damaged")
 )
 
@@ -43,8 +42,7 @@ const (
 	index   = sandbox.KeepDir + "/index" // follows the work tree; never trusted by CollectPatch
 )
 
-// environment makes git in the sandbox work on our own git directory, whatever
-// is configured there.
+// environment makes git in the sandbox use our own git directory and no other configuration.
 func environment() map[string]string {
 	env := map[string]string{
 		"GIT_DIR": keepGit, "GIT_WORK_TREE": sandbox.RepoDir, "GIT_INDEX_FILE": index,
@@ -123,7 +121,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// brief makes foreign words fit for an error text: one line, printable, cut.
+// brief makes the output of a program fit for an error text: one line, printable, cut.
 func brief(words string) string {
 	words = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {
