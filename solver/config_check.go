@@ -115,8 +115,8 @@ func (c Config) checkTimes(report func(key, problem string)) {
 	}
 }
 
-// checkStop looks at the stop rule. The names in the waves are checked where all of them
-// are known.
+// checkStop checks the stop rule. Package server checks the values of the waves, because it
+// knows all names.
 func (c Config) checkStop(report func(key, problem string)) {
 	bad, near := solve.BadStopRule(c.Stop)
 	if near != "" {
@@ -133,11 +133,6 @@ func (c Config) checkStop(report func(key, problem string)) {
 	if len(c.Waves) > c.MaxExperiments {
 		report("waves", fmt.Sprintf("has %d waves, and a solve has at most %d experiments (solver.max_experiments)",
 			len(c.Waves), c.MaxExperiments))
-	}
-	for i, w := range c.Waves {
-		if w.Repeat < 0 || w.Repeat > mostExperiments {
-			report(fmt.Sprintf("waves.%d.repeat", i), "must be 1 to 20; 0 is that of solver.defaults")
-		}
 	}
 }
 
