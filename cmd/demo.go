@@ -165,7 +165,7 @@ func (d *demo) report(v report.View) {
 		return
 	}
 	fmt.Fprintf(d.out, "\nPull request #%d: %s\n%s\n\n%s\n",
-		v.Solve.Pull.Number, report.PullTitle(v), v.Solve.Pull.URL, report.Terminal(v, columns(d.out)))
+		v.Solve.Pull.Number, report.PullTitle(v), v.Solve.Pull.URL, report.Console(v, columns(d.out)))
 }
 
 // expected decides the exit code: only the expected champion is a success.

@@ -229,7 +229,7 @@ func (l *localSolve) finish(ctx context.Context, r *rig, v report.View) error {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(l.out, "\n%s\n", report.Terminal(v, columns(l.out)))
+	fmt.Fprintf(l.out, "\n%s\n", report.Console(v, columns(l.out)))
 	fmt.Fprintf(l.out, "record:      %s\ntranscripts: %s\n", path, filepath.Join(r.dir, "store"))
 	if v.Solve.State != solve.StateSolved {
 		return fmt.Errorf("no champion: %s", v.Solve.Reason)

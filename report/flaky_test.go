@@ -30,7 +30,7 @@ func TestFlakyTestsAreShown(t *testing.T) {
 		"pull":      {pull, row},
 		"final":     {report.FinalComment(v), row},
 		"check":     {report.CheckOf(v).Text, row},
-		"terminal":  {report.Terminal(v, 200), "- left out: 4 flaky tests: shop.TestClock,"},
+		"terminal":  {report.Console(v, 200), "- left out: 4 flaky tests: shop.TestClock,"},
 		"run check": {report.RunCheckOf(v, n).Text, "### Flaky tests, left out\n\n- `shop.TestClock`\n"},
 	} {
 		if !strings.Contains(c.text, c.want) {

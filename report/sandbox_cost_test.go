@@ -26,7 +26,7 @@ func TestSandboxCostIsShownWhereItIsNotZero(t *testing.T) {
 	body := report.PullBody(v)
 	for name, text := range map[string]string{
 		"pull request": body, "final": report.FinalComment(v), "progress": report.ProgressComment(v), "status": report.StatusText(v),
-		"terminal": report.Terminal(v, 200), "run": report.RunCheckOf(v, champion).Summary,
+		"terminal": report.Console(v, 200), "run": report.RunCheckOf(v, champion).Summary,
 	} {
 		if !strings.Contains(strings.ToLower(text), "sandboxes") || !strings.Contains(text, "$2.00") && !strings.Contains(text, "for sandboxes") {
 			t.Errorf("%s does not tell the cost of sandboxes:\n%s", name, text)
@@ -34,7 +34,7 @@ func TestSandboxCostIsShownWhereItIsNotZero(t *testing.T) {
 	}
 	free := paid(0)
 	body = report.PullBody(free)
-	for _, text := range []string{body, report.FinalComment(free), report.ProgressComment(free), report.Terminal(free, 200), report.RunCheckOf(free, champion).Summary} {
+	for _, text := range []string{body, report.FinalComment(free), report.ProgressComment(free), report.Console(free, 200), report.RunCheckOf(free, champion).Summary} {
 		if strings.Contains(strings.ToLower(text), "sandboxes") {
 			t.Errorf("free sandboxes are spoken of:\n%s", text)
 		}

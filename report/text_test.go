@@ -20,7 +20,7 @@ func texts(v report.View) map[string]string {
 	out := map[string]string{
 		"progress": report.ProgressComment(v), "final": report.FinalComment(v), "check": checkText(report.CheckOf(v)),
 		"pull": report.PullTitle(v) + "\n\n" + report.PullBody(v), "status": report.StatusText(v), "running": report.RunningText(v),
-		"commit": report.CommitMessage(v), "terminal": report.Terminal(v, 120),
+		"commit": report.CommitMessage(v), "terminal": report.Console(v, 120),
 	}
 	for n := range 5 {
 		out[fmt.Sprintf("run-%d", n+1)] = checkText(report.RunCheckOf(v, n+1))
@@ -325,7 +325,7 @@ func TestLocalSolvesNameNoNumber(t *testing.T) {
 	if m := report.CommitMessage(v); strings.Contains(m, "#") || strings.Contains(m, "Requested-by") {
 		t.Error(m)
 	}
-	if text := report.Terminal(v, 80); strings.Contains(text, "pull request") {
+	if text := report.Console(v, 80); strings.Contains(text, "pull request") {
 		t.Error(text)
 	}
 }
@@ -371,7 +371,7 @@ func TestTextsCarryTheirMarker(t *testing.T) {
 func TestTerminalKeepsTheWidth(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{20, 60, 80, 200} {
-		for line := range strings.Lines(report.Terminal(sample(solve.StateSolved), width)) {
+		for line := range strings.Lines(report.Console(sample(solve.StateSolved), width)) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
 				t.Errorf("width %d: %d in %q", width, n, line)
 			}

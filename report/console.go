@@ -9,9 +9,9 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Terminal is the scorecard as plain text for a terminal of that many columns
+// Console is the scorecard as plain text for a terminal of that many columns
 // (100 if it is not known). Foreign text has no control characters in it.
-func Terminal(v View, width int) string {
+func Console(v View, width int) string {
 	if width <= 0 {
 		width = 100
 	}
