@@ -9,7 +9,7 @@ import (
 
 // putChampion puts the champion's commit on the solve's own branch and returns it. It
 // only moves the branch away from our own reservation.
-func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+func (t *writeTry) putChampion(ctx context.Context, reserved string, pull *github.PullRequest) (string, error) {
 	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
 	switch {
@@ -17,13 +17,13 @@ func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.P
 		return pull.GetHead().GetSHA(), nil // merged or closed, and the branch deleted
 	case err != nil && !missing:
 		return "", err
-	case err == nil && head != claim:
+	case err == nil && head != reserved:
 		return t.movedBranch(ctx, head, pull)
 	}
 	if !missing {
 		commit, err := t.commitOf(ctx, head)
 		if err != nil || isChampion(commit, t.view.Solve.ID) {
-			return head, err // the claim was adopted when the champion was on the branch already
+			return head, err // the reservation was adopted when the champion was on the branch already
 		}
 	}
 	tree, err := t.championTree(ctx)
@@ -31,7 +31,7 @@ func (t *writeTry) putChampion(ctx context.Context, claim string, pull *github.P
 		return "", err
 	}
 	if !missing {
-		return t.moveToTree(ctx, claim, tree)
+		return t.moveToTree(ctx, reserved, tree)
 	}
 	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
 	if err != nil {

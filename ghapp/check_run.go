@@ -24,7 +24,7 @@ type checkRun struct {
 	ended      time.Time
 }
 
-// check writes the solve's check run or one run's, on the claim commit.
+// check writes the solve's check run or one run's, on the commit of the branch reservation.
 func (t *writeTry) check(ctx context.Context) (solve.Receipt, error) {
 	sha, err := t.reservationSHA(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t *writeTry) check(ctx context.Context) (solve.Receipt, error) {
 	return receipt, t.scorecardAfterwards(ctx, sha)
 }
 
-// checkRun is the check run of the effect on the claim commit, as it is to be now.
+// checkRun is the check run of the effect on the reservation's commit, as it is to be now.
 func (t *writeTry) checkRun(sha string) checkRun {
 	s := t.view.Solve
 	run := checkRun{
@@ -65,19 +65,19 @@ func externalID(id solve.ID) string { return "yudai:" + string(id) }
 // headSuffix ends the external id of the scorecard on the champion's commit.
 const headSuffix = "/head"
 
-// reservationSHA is the commit the claim made; an error if there is none and never will be.
+// reservationSHA is the commit of the branch reservation. If there is none, an error says whether there will be.
 func (t *writeTry) reservationSHA(ctx context.Context) (string, error) {
-	claim, err := t.w.store.Effect(ctx, reservationKey(t.e.Solve))
+	reserved, err := t.w.store.Effect(ctx, reservationKey(t.e.Solve))
 	if err != nil {
-		return "", fmt.Errorf("read claim: %w", err)
+		return "", fmt.Errorf("read the branch reservation: %w", err)
 	}
 	switch {
-	case claim.Receipt.SHA != "":
-		return claim.Receipt.SHA, nil
-	case claim.State == solve.EffectDead && t.view.Solve.Target() != nil:
-		return "", permanent("%s", claim.Error)
-	case claim.State == solve.EffectDead:
-		return "", permanent("there is no branch: %s", claim.Error)
+	case reserved.Receipt.SHA != "":
+		return reserved.Receipt.SHA, nil
+	case reserved.State == solve.EffectDead && t.view.Solve.Target() != nil:
+		return "", permanent("%s", reserved.Error)
+	case reserved.State == solve.EffectDead:
+		return "", permanent("there is no branch: %s", reserved.Error)
 	default:
 		return "", &retryLaterError{after: tick, reason: "the branch is not there yet"}
 	}
@@ -137,7 +137,7 @@ func (t *writeTry) supersede(ctx context.Context, extra *github.CheckRun, run ch
 }
 
 // findChecks lists our check runs of the commit with the external id. The
-// scorecard counts as the solve's: both are on one commit if a claim was adopted
+// scorecard counts as the solve's: both are on one commit if a reservation was adopted
 // when the champion was on the branch already.
 func (t *writeTry) findChecks(ctx context.Context, run checkRun) ([]*github.CheckRun, error) {
 	if failpoint.Mutated(failpoint.NoLookup) {

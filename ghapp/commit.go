@@ -12,7 +12,7 @@ import (
 // trailer is the line by which a commit says to which solve it belongs.
 const trailer = "Yudai-Solve: "
 
-// reservationSubject begins the message of a claim commit, and of no champion's.
+// reservationSubject begins the message of a reservation's commit, and of no champion's.
 const reservationSubject = "yudai: claim for #"
 
 func hasTrailer(message string, id solve.ID) bool {
@@ -52,7 +52,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// isReservation says whether a commit is the claim of the solve.
+// isReservation says whether a commit is the branch reservation of the solve.
 func isReservation(c *github.Commit, id solve.ID) bool {
 	return hasTrailer(c.GetMessage(), id) && strings.HasPrefix(c.GetMessage(), reservationSubject)
 }

@@ -56,19 +56,19 @@ func (a *App) setGrants(installation int64, p *github.InstallationPermissions) {
 }
 
 // narrow takes from the wanted permissions those that are not granted.
-func narrow(wish, granted *github.InstallationPermissions) {
-	if wish == nil || granted == nil {
+func narrow(wanted, granted *github.InstallationPermissions) {
+	if wanted == nil || granted == nil {
 		return
 	}
-	for _, p := range []struct{ wish, granted **string }{
-		{&wish.Metadata, &granted.Metadata},
-		{&wish.Issues, &granted.Issues},
-		{&wish.PullRequests, &granted.PullRequests},
-		{&wish.Contents, &granted.Contents},
-		{&wish.Checks, &granted.Checks},
+	for _, p := range []struct{ wanted, granted **string }{
+		{&wanted.Metadata, &granted.Metadata},
+		{&wanted.Issues, &granted.Issues},
+		{&wanted.PullRequests, &granted.PullRequests},
+		{&wanted.Contents, &granted.Contents},
+		{&wanted.Checks, &granted.Checks},
 	} {
-		if level(*p.granted) < level(*p.wish) {
-			*p.wish = *p.granted
+		if level(*p.granted) < level(*p.wanted) {
+			*p.wanted = *p.granted
 		}
 	}
 }

@@ -56,14 +56,14 @@ func (w *Writer) writable(ctx context.Context, e solve.Effect, now time.Time) (b
 		return true, nil
 	}
 	if needsReservation(e.Kind) {
-		claim, err := w.store.Effect(ctx, reservationKey(e.Solve))
+		reserved, err := w.store.Effect(ctx, reservationKey(e.Solve))
 		if errors.Is(err, solve.ErrNotFound) {
 			return false, nil
 		}
 		if err != nil {
 			return false, fmt.Errorf("read the branch reservation: %w", err)
 		}
-		if claim.Receipt.SHA == "" && claim.State != solve.EffectDead {
+		if reserved.Receipt.SHA == "" && reserved.State != solve.EffectDead {
 			return false, nil
 		}
 	}

@@ -17,12 +17,12 @@ const maxBehind = 10
 // putOnOpenPull puts the champion on the branch of the open pull request that the solve
 // continues, and updates the pull request's text. The title stays: people may have
 // changed it.
-func (t *writeTry) putOnOpenPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+func (t *writeTry) putOnOpenPull(ctx context.Context, reserved string) (*github.PullRequest, string, error) {
 	pull, err := readPull(ctx, t.read, t.e.Repo, t.view.Solve.Target().Number)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := t.moveOpenPull(ctx, claim, pull)
+	head, err := t.moveOpenPull(ctx, reserved, pull)
 	if err != nil {
 		return nil, "", err
 	}
@@ -34,7 +34,7 @@ func (t *writeTry) putOnOpenPull(ctx context.Context, claim string) (*github.Pul
 
 // moveOpenPull puts the champion's commit on the branch and returns it. It only moves
 // the branch away from the commit that the solve started from.
-func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.PullRequest) (string, error) {
+func (t *writeTry) moveOpenPull(ctx context.Context, reserved string, pull *github.PullRequest) (string, error) {
 	head, err := t.branchHead(ctx)
 	missing := statusOf(err) == http.StatusNotFound
 	if err != nil && !missing {
@@ -43,7 +43,7 @@ func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.
 	if missing {
 		head = pull.GetHead().GetSHA() // closed or merged, and the branch deleted
 	}
-	if head != claim {
+	if head != reserved {
 		ours, err := t.championBelow(ctx, head)
 		switch {
 		case err != nil:
@@ -71,7 +71,7 @@ func (t *writeTry) moveOpenPull(ctx context.Context, claim string, pull *github.
 	if now.GetTree().GetSHA() == tree {
 		return head, nil // the champion is what it was
 	}
-	return t.moveToTree(ctx, claim, tree)
+	return t.moveToTree(ctx, reserved, tree)
 }
 
 // championBelow looks for the champion's commit at the head and some way below it; "" if

@@ -32,9 +32,9 @@ func (a *App) BranchHeads(ctx context.Context, repo solve.Repo, prefix string) (
 	return out, err
 }
 
-// ReservedSince says when a commit was made as the claim of a solve; the zero time if it is
-// not. A claim is a commit without changes that our bot made and that names its
-// solve: whatever somebody has put on a branch is not one.
+// ReservedSince says when a commit was made as the branch reservation of a solve; the zero time
+// if it is not one. A reservation is a commit without changes that our bot made and that names
+// its solve. What somebody has put on a branch is none.
 func (a *App) ReservedSince(ctx context.Context, repo solve.Repo, sha string, id solve.ID) (time.Time, error) {
 	who, err := a.Identity(ctx)
 	if err != nil {

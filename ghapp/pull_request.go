@@ -18,7 +18,7 @@ func (t *writeTry) pullRequest(ctx context.Context) (solve.Receipt, error) {
 	if len(t.commit.Files) == 0 {
 		return solve.Receipt{}, permanent("the champion changes nothing")
 	}
-	claim, err := t.reservationSHA(ctx)
+	reserved, err := t.reservationSHA(ctx)
 	if err != nil {
 		return solve.Receipt{}, err
 	}
@@ -26,12 +26,12 @@ func (t *writeTry) pullRequest(ctx context.Context) (solve.Receipt, error) {
 	if t.view.Solve.Target() != nil {
 		publish = t.putOnOpenPull
 	}
-	pull, head, err := publish(ctx, claim)
+	pull, head, err := publish(ctx, reserved)
 	if err != nil {
 		return solve.Receipt{}, err
 	}
 	receipt := solve.Receipt{ID: pull.GetID(), SHA: head, Number: pull.GetNumber(), URL: pull.GetHTMLURL()}
-	if head == claim {
+	if head == reserved {
 		return receipt, nil // the solve's own check run is on the champion already
 	}
 	if err := t.scorecard(ctx, receipt); err != nil {
@@ -41,12 +41,12 @@ func (t *writeTry) pullRequest(ctx context.Context) (solve.Receipt, error) {
 }
 
 // putOnNewPull puts the champion on the solve's own branch and opens the pull request.
-func (t *writeTry) putOnNewPull(ctx context.Context, claim string) (*github.PullRequest, string, error) {
+func (t *writeTry) putOnNewPull(ctx context.Context, reserved string) (*github.PullRequest, string, error) {
 	pull, err := t.findPull(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := t.putChampion(ctx, claim, pull)
+	head, err := t.putChampion(ctx, reserved, pull)
 	if err != nil {
 		return nil, "", err
 	}

@@ -39,9 +39,9 @@ func (t *writeTry) scorecard(ctx context.Context, pull solve.Receipt) error {
 // scorecardAfterwards adds a scorecard that GitHub refused when the pull request was
 // opened: the App may have got the permission since. It waits until GitHub's lists
 // show the pull request's checks.
-func (t *writeTry) scorecardAfterwards(ctx context.Context, claim string) error {
+func (t *writeTry) scorecardAfterwards(ctx context.Context, reserved string) error {
 	s := t.view.Solve
-	if t.e.Kind != solve.EffectCheck || s.State != solve.StateSolved || s.Pull == nil || s.Pull.Commit == claim {
+	if t.e.Kind != solve.EffectCheck || s.State != solve.StateSolved || s.Pull == nil || s.Pull.Commit == reserved {
 		return nil
 	}
 	pull, err := t.w.store.Effect(ctx, string(s.ID)+"/"+string(solve.EffectPull))

@@ -15,7 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// orphanAge is how old a claim must be, and how long ago its solve must have ended, before
+// orphanAge is how old a branch reservation must be, and how long ago its solve must have ended, before
 // its branch is deleted.
 const orphanAge = time.Hour
 
@@ -47,7 +47,7 @@ func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 	return nil
 }
 
-// isOrphan says whether a branch holds nothing but the claim of a solve that does not need
+// isOrphan says whether a branch holds nothing but the reservation of a solve that does not need
 // it any more.
 func (r *Reconciler) isOrphan(ctx context.Context, repo solve.Repo, head ghapp.BranchHead, id solve.ID) (bool, error) {
 	s, err := r.Store.Solve(ctx, id)

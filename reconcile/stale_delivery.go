@@ -24,7 +24,7 @@ type staleFilter struct {
 // slack allows for clocks that differ from GitHub's.
 const slack = time.Minute
 
-// Accept implements [handlers.Accepter]. A stale delivery is stored without its wish, so
+// Accept implements [handlers.Accepter]. A stale delivery is stored without its intent, so
 // that it is known from then on.
 func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
 	why, err := f.stale(ctx, w)
@@ -41,7 +41,7 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Inten
 	return f.r.Store.Accept(ctx, d, w)
 }
 
-// stale says why a wish is out of date; "" if it is not.
+// stale says why an intent is out of date; "" if it is not.
 func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) {
 	switch {
 	case w.Solve != nil && w.Solve.Trigger.Kind == solve.TriggerLabel:

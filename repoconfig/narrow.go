@@ -256,15 +256,15 @@ func FormatTime(d time.Duration) string {
 func number(n int) string { return fmt.Sprint(n) }
 
 // narrow lowers a limit of which 0 is none, or reports why it may not be that.
-func narrow[T int | solve.Money | time.Duration](n *narrowing, key string, limit, wish *T, show func(T) string) {
+func narrow[T int | solve.Money | time.Duration](n *narrowing, key string, limit, wanted *T, show func(T) string) {
 	switch {
-	case wish == nil:
-	case *wish <= 0:
+	case wanted == nil:
+	case *wanted <= 0:
 		n.report("limits."+key, "must be more than 0; leave it out for the operator's limit")
-	case *limit > 0 && *wish > *limit:
-		n.report("limits."+key, fmt.Sprintf("is %s, but the operator allows at most %s: lower it, or leave it out", show(*wish), show(*limit)))
+	case *limit > 0 && *wanted > *limit:
+		n.report("limits."+key, fmt.Sprintf("is %s, but the operator allows at most %s: lower it, or leave it out", show(*wanted), show(*limit)))
 	default:
-		*limit = *wish
+		*limit = *wanted
 	}
 }
 

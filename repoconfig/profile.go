@@ -42,9 +42,9 @@ func (p Profile) Fill(r solve.Request) solve.Request {
 	return r
 }
 
-func or[T any](wish, fallback []T) []T {
-	if len(wish) > 0 {
-		return wish
+func or[T any](wanted, fallback []T) []T {
+	if len(wanted) > 0 {
+		return wanted
 	}
 	return fallback
 }
