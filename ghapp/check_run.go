@@ -89,7 +89,6 @@ func (t *writeTry) singleCheck(run checkRun) single[*github.CheckRun] {
 		find:    func(ctx context.Context) ([]*github.CheckRun, error) { return t.findChecks(ctx, run) },
 		create:  func(ctx context.Context) (*github.CheckRun, error) { return t.newCheck(ctx, run) },
 		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return t.editCheck(ctx, id, run) },
-		current: func(*github.CheckRun) bool { return false },
 		receipt: checkReceipt,
 		remove:  func(ctx context.Context, extra *github.CheckRun) error { return t.supersede(ctx, extra, run) },
 	}

@@ -52,10 +52,13 @@ func (t *writeTry) comment(ctx context.Context) (solve.Receipt, error) {
 
 // singleComment is the comment of the effect, as it is to be now.
 func (t *writeTry) singleComment() single[*github.IssueComment] {
-	m, text := t.commentText()
-	body := m.on(report.CutMarkdown(text, report.MaxComment, cutNote))
+	marker, text := t.commentText()
+	body := report.CutMarkdown(text, report.MaxComment, cutNote)
+	if !hasMarker(body, marker) {
+		body = marker + "\n" + body
+	}
 	return single[*github.IssueComment]{
-		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return t.findComments(ctx, m) },
+		find:    func(ctx context.Context) ([]*github.IssueComment, error) { return t.findComments(ctx, marker) },
 		create:  func(ctx context.Context) (*github.IssueComment, error) { return t.postComment(ctx, body) },
 		edit:    func(ctx context.Context, id int64) (solve.Receipt, error) { return t.editComment(ctx, id, body) },
 		current: func(c *github.IssueComment) bool { return c.GetBody() == body },
@@ -82,19 +85,19 @@ func (t *writeTry) nameChecks(ctx context.Context) error {
 }
 
 // commentText renders the newest text and names its marker.
-func (t *writeTry) commentText() (mark, string) {
-	switch t.e.Kind {
-	case solve.EffectNotice:
-		return markOf(string(t.e.Solve), t.e.Kind), report.ProgressComment(t.view)
-	case solve.EffectFinal:
-		return markOf(string(t.e.Solve), t.e.Kind), report.FinalComment(t.view)
+func (t *writeTry) commentText() (marker, text string) {
+	owner, _, _ := strings.Cut(t.e.Key, "/") // a command has no solve
+	switch {
+	case t.e.Kind == solve.EffectNotice:
+		owner, text = string(t.e.Solve), report.ProgressComment(t.view)
+	case t.e.Kind == solve.EffectFinal:
+		owner, text = string(t.e.Solve), report.FinalComment(t.view)
+	case t.e.Text == "":
+		text = report.RefusalText(t.view)
 	default:
-		owner, _, _ := strings.Cut(t.e.Key, "/") // an ask has no solve
-		if t.e.Text == "" {
-			return markOf(owner, t.e.Kind), report.RefusalText(t.view)
-		}
-		return markOf(owner, t.e.Kind), t.e.Text
+		text = t.e.Text
 	}
+	return solve.Marker(owner, string(t.e.Kind)), text
 }
 
 func (t *writeTry) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
@@ -134,31 +137,15 @@ func (t *writeTry) deleteComment(ctx context.Context, extra *github.IssueComment
 	return err
 }
 
-// mark is the marker of one of our texts, as it is read back.
-type mark struct{ id, kind string }
-
-func markOf(owner string, kind solve.EffectKind) mark {
-	id, k, _ := solve.FindMarker(solve.Marker(owner, string(kind)))
-	return mark{id: id, kind: k}
-}
-
-// in says whether a text carries the mark.
-func (m mark) in(text string) bool {
+// hasMarker says whether a text begins with the marker.
+func hasMarker(text, marker string) bool {
 	id, kind, ok := solve.FindMarker(text)
-	return ok && id == m.id && kind == m.kind
-}
-
-// on puts the mark on a text that does not carry it.
-func (m mark) on(text string) string {
-	if m.in(text) {
-		return text
-	}
-	return solve.Marker(m.id, m.kind) + "\n" + text
+	return ok && solve.Marker(id, kind) == marker
 }
 
 // findComments lists the comments of the issue that carry the marker and were
 // written by our bot: anybody can copy a marker.
-func (t *writeTry) findComments(ctx context.Context, m mark) ([]*github.IssueComment, error) {
+func (t *writeTry) findComments(ctx context.Context, marker string) ([]*github.IssueComment, error) {
 	if failpoint.Mutated(failpoint.NoLookup) {
 		return nil, nil
 	}
@@ -176,7 +163,7 @@ func (t *writeTry) findComments(ctx context.Context, m mark) ([]*github.IssueCom
 			return c.Issues.ListComments(ctx, repo.Owner, repo.Name, t.e.Issue, &opts)
 		})
 	return slices.DeleteFunc(found, func(c *github.IssueComment) bool {
-		return !m.in(c.GetBody()) || !strings.EqualFold(c.GetUser().GetLogin(), who.Bot)
+		return !hasMarker(c.GetBody(), marker) || !strings.EqualFold(c.GetUser().GetLogin(), who.Bot)
 	}), err
 }
 
@@ -185,7 +172,7 @@ func (t *writeTry) since() time.Time {
 	at := t.view.Solve.Created
 	if t.e.Solve == "" {
 		if !t.e.SentAt.IsZero() {
-			return time.Time{} // an ask does not say when it came, and a store that was restored forgot
+			return time.Time{} // a command does not say when it came, and a store that was restored forgot
 		}
 		at = t.w.app.now()
 	}

@@ -2,6 +2,7 @@ package ghapp
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/go-github/v66/github"
@@ -16,12 +17,9 @@ const trailer = "Yudai-Solve: "
 const reservationSubject = "yudai: claim for #"
 
 func hasTrailer(message string, id solve.ID) bool {
-	for line := range strings.Lines(message) {
-		if strings.TrimSpace(line) == trailer+string(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(message, "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == trailer+string(id)
+	})
 }
 
 // withTrailer adds the trailer to the message's last paragraph if that holds
@@ -31,25 +29,17 @@ func withTrailer(message string, id solve.ID) string {
 	if hasTrailer(message, id) {
 		return message
 	}
-	_, last, found := cutLast(message, "\n\n")
-	gap := "\n"
-	if !found {
-		gap = "\n\n"
-	}
-	for line := range strings.Lines(last) {
-		key, _, ok := strings.Cut(line, ": ")
-		if !ok || strings.ContainsAny(key, " \t") {
-			gap = "\n\n"
-		}
+	gap := "\n\n"
+	if i := strings.LastIndex(message, gap); i >= 0 && !slices.ContainsFunc(strings.Split(message[i+2:], "\n"), isProse) {
+		gap = "\n"
 	}
 	return message + gap + trailer + string(id)
 }
 
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+// isProse says whether a line is no trailer.
+func isProse(line string) bool {
+	key, _, found := strings.Cut(line, ": ")
+	return !found || strings.ContainsAny(key, " \t")
 }
 
 // isReservation says whether a commit is the branch reservation of the solve.

@@ -1,7 +1,9 @@
 package ghapp
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,18 +71,11 @@ func note(found map[string]LoggedDelivery, row *github.HookDelivery) {
 	found[guid] = d
 }
 
+// byAge are the deliveries as they were sent; those of one instant as they were numbered.
 func byAge(found map[string]LoggedDelivery) []LoggedDelivery {
-	out := make([]LoggedDelivery, 0, len(found))
-	for _, d := range found {
-		out = append(out, d)
-	}
-	slices.SortFunc(out, func(a, b LoggedDelivery) int {
-		if c := a.At.Compare(b.At); c != 0 {
-			return c
-		}
-		return int(min(max(a.ID-b.ID, -1), 1)) // of one instant: as they were numbered
+	return slices.SortedFunc(maps.Values(found), func(a, b LoggedDelivery) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
-	return out
 }
 
 // Payload reads what a delivery of the log carried; [solve.ErrNotFound] if it is no

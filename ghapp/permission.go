@@ -1,8 +1,10 @@
 package ghapp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/go-github/v66/github"
@@ -27,16 +29,10 @@ func (a *App) Permission(ctx context.Context, repo solve.Repo, login string) (le
 	if err != nil {
 		return "", false, err
 	}
-	level = answer.GetRoleName()
-	if level == "" {
-		level = answer.GetPermission()
-	}
+	level = cmp.Or(answer.GetRoleName(), answer.GetPermission())
 	// The permission maps a custom role to the base it was built on.
-	for _, right := range []string{answer.GetPermission(), level} {
-		switch right {
-		case "admin", "maintain", "write":
-			canWrite = true
-		}
-	}
+	canWrite = slices.ContainsFunc([]string{answer.GetPermission(), level}, func(right string) bool {
+		return right == "admin" || right == "maintain" || right == "write"
+	})
 	return level, canWrite, nil
 }

@@ -136,12 +136,9 @@ func namedTime(h http.Header, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
+
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // limitTransport is the innermost transport, which sees token requests too. It turns
 // limits into [LimitError]. It refuses other hosts, because the layers above add the

@@ -1,6 +1,7 @@
 package ghapp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -15,7 +16,7 @@ type single[T interface{ GetID() int64 }] struct {
 	create  func(context.Context) (T, error)
 	receipt func(T) solve.Receipt
 	edit    func(ctx context.Context, id int64) (solve.Receipt, error)
-	// current says that an edit would change nothing.
+	// current says that an edit would change nothing; nil if that cannot be seen.
 	current func(T) bool
 	// remove takes an extra one away.
 	remove func(ctx context.Context, extra T) error
@@ -63,9 +64,9 @@ func put[T interface{ GetID() int64 }](ctx context.Context, t *writeTry, s singl
 
 // keepOldest brings the oldest up to date and removes the others.
 func (s single[T]) keepOldest(ctx context.Context, found []T) (solve.Receipt, error) {
-	oldest := slices.MinFunc(found, func(a, b T) int { return int(min(max(a.GetID()-b.GetID(), -1), 1)) })
+	oldest := slices.MinFunc(found, func(a, b T) int { return cmp.Compare(a.GetID(), b.GetID()) })
 	receipt := s.receipt(oldest)
-	if !s.current(oldest) {
+	if s.current == nil || !s.current(oldest) {
 		var err error
 		if receipt, err = s.edit(ctx, oldest.GetID()); err != nil {
 			return solve.Receipt{}, err

@@ -113,10 +113,3 @@ func (t *writeTry) waitTurn(ctx context.Context, class class, last time.Time) er
 		t.w.writeReactions(ctx, t.queue)
 	}
 }
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}

@@ -10,6 +10,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -102,7 +104,7 @@ func (c call) environment() []string {
 			env = append(env, "GIT_SSL_CAINFO="+v)
 		}
 	}
-	conf := append(append([][2]string(nil), hardened...), c.conf...)
+	conf := slices.Concat(hardened, c.conf)
 	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(conf)))
 	for i, kv := range conf {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
@@ -124,12 +126,8 @@ func (c call) run(ctx context.Context) ([]byte, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	limit := c.max
-	if limit == 0 {
-		limit = maxOutput
-	}
-	out := &capped{max: limit}
-	words := &capped{max: 64 << 10}
+	limit := cmp.Or(c.max, maxOutput)
+	out, words := &capped{max: limit}, &capped{max: 64 << 10}
 	cmd.Stdout, cmd.Stderr = out, words
 	err := cmd.Run()
 	switch {
@@ -168,31 +166,18 @@ func refused(err error, texts ...string) bool {
 	if !errors.As(err, &f) {
 		return false
 	}
-	for _, t := range texts {
-		if strings.Contains(f.reason, t) {
-			return true
-		}
-	}
-	return len(texts) == 0
+	return len(texts) == 0 || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(f.reason, t) })
 }
 
-// secrets are the shapes of credentials in git's output: GitHub's tokens, header
-// values, and the user part of an address.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`\b(?:gh[psour]_|github_pat_)[A-Za-z0-9._-]+`),
-	regexp.MustCompile(`(?i)\b(?:basic|bearer|token)\s+[A-Za-z0-9+/=._~-]{8,}`),
-	regexp.MustCompile(`://[^/@\s'"]+@`),
-}
+// secrets are the shapes of credentials in git's output: GitHub's tokens and header values.
+var secrets = regexp.MustCompile(`\b(?:gh[psour]_|github_pat_)[A-Za-z0-9._-]+|(?i:\b(?:basic|bearer|token)\s+[A-Za-z0-9+/=._~-]{8,})`)
+
+// userPart is the part of an address that holds credentials.
+var userPart = regexp.MustCompile(`://[^/@\s'"]+@`)
 
 // reason is stderr for an error: redacted, without control characters, cut.
 func reason(text string) string {
-	for i, re := range secrets {
-		with := "[redacted]"
-		if i == len(secrets)-1 {
-			with = "://[redacted]@"
-		}
-		text = re.ReplaceAllString(text, with)
-	}
+	text = userPart.ReplaceAllString(secrets.ReplaceAllString(text, "[redacted]"), "://[redacted]@")
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n':
@@ -249,9 +234,4 @@ func Check(ctx context.Context) error {
 }
 
 // isSHA reports whether s is a full commit name.
-func isSHA(s string) bool {
-	if len(s) != 40 {
-		return false
-	}
-	return strings.Trim(s, "0123456789abcdef") == ""
-}
+func isSHA(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }

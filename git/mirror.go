@@ -32,10 +32,7 @@ func (m *Mirror) git(ctx context.Context, c call) ([]byte, error) {
 // stands for; a branch wins over a tag of the same name. ErrMissing if there is none.
 func (m *Mirror) Resolve(ctx context.Context, ref string) (string, error) {
 	tries := []string{"refs/heads/" + ref, "refs/tags/" + ref}
-	switch {
-	case isSHA(ref):
-		tries = []string{ref}
-	case strings.HasPrefix(ref, "refs/"):
+	if isSHA(ref) || strings.HasPrefix(ref, "refs/") {
 		tries = []string{ref}
 	}
 	if strings.ContainsAny(ref, "^~:?*[\\ ") || strings.Contains(ref, "..") || strings.Contains(ref, "@{") {
