@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"solver/commands":  {"internal/logkey", "report", "solve", "solver/fault"},
 	"solver/plan":      {"agent", "repoconfig", "report", "solve", "solver/fault", "solver/sandboxes"},
 	"solver/attempt":   {"agent", "internal/logkey", "patch", "sandbox", "solve", "solver/budget", "solver/fault", "solver/judge", "solver/prepare", "solver/sandboxes", "solver/tree"},
-	"solver/prepare":   {"agent", "git", "internal/failpoint", "internal/logkey", "repoconfig", "sandbox", "solve", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
+	"solver/prepare":   {"agent", "git", "internal/failpoint", "internal/logkey", "sandbox", "solve", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
 	"solver/budget":    {"agent", "solve", "solver/fault"},
 	"solver/sandboxes": {"internal/logkey", "sandbox", "solve", "solver/fault"},
 	"solver/fault":     {"sandbox", "solve"},

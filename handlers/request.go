@@ -4,22 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/solve"
-)
-
-// The range of every value a request may hold; the operator's own limits narrow it further.
-const (
-	MaxTemp       = 2.0
-	MaxEdits      = 1000
-	MaxRepeat     = 20
-	MaxParallel   = 64
-	MaxValues     = 32 // of one key
-	MinTimeBudget = time.Minute
-	MaxTimeBudget = 24 * time.Hour
-	MaxBudget     = solve.Money(1_000_000_000) // 1000 dollars
 )
 
 // Vocabulary holds the configured names that a request may use. An empty list allows no name.
@@ -53,12 +40,12 @@ func (p Problem) Markdown() string {
 func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	checkNames("models", "model", r.Models, v.Models, report)
 	checkList("temps", r.Temps, report, func(t float64) string {
-		if t >= 0 && t <= MaxTemp { // false for NaN
+		if t >= 0 && t <= solve.MaxTemp { // false for NaN
 			return ""
 		}
-		return fmt.Sprintf("is not a temperature: they go from 0 to %g", MaxTemp)
+		return fmt.Sprintf("is not a temperature: they go from 0 to %g", solve.MaxTemp)
 	})
-	checkList("edits", r.Edits, report, func(n int) string { return outside(n, 0, MaxEdits) })
+	checkList("edits", r.Edits, report, func(n int) string { return outside(n, 0, solve.MaxEdits) })
 	v.checkAdded("strategies", "strategy", r.Strategies, v.Strategies, report)
 	checkNames("agents", "agent", r.Agents, v.Agents, report)
 	one := func(key string, set bool, value any, text string) {
@@ -66,12 +53,12 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 			report(Problem{Key: key, Word: fmt.Sprint(value), Text: text})
 		}
 	}
-	one("repeat", r.Repeat != 0, r.Repeat, outside(r.Repeat, 1, MaxRepeat))
-	one("parallel", r.Parallel != 0, r.Parallel, outside(r.Parallel, 1, MaxParallel))
-	if r.Budget < 0 || r.Budget > MaxBudget {
-		one("budget", true, fmt.Sprintf("$%.2f", float64(r.Budget)/1e6), fmt.Sprintf("is too much: a budget goes up to $%d", MaxBudget/1e6))
+	one("repeat", r.Repeat != 0, r.Repeat, outside(r.Repeat, 1, solve.MaxRepeat))
+	one("parallel", r.Parallel != 0, r.Parallel, outside(r.Parallel, 1, solve.MaxParallel))
+	if r.Budget < 0 || r.Budget > solve.MaxBudget {
+		one("budget", true, fmt.Sprintf("$%.2f", float64(r.Budget)/1e6), fmt.Sprintf("is too much: a budget goes up to $%d", solve.MaxBudget/1e6))
 	}
-	if r.TimeBudget != 0 && (r.TimeBudget < MinTimeBudget || r.TimeBudget > MaxTimeBudget) {
+	if r.TimeBudget != 0 && (r.TimeBudget < solve.MinTimeBudget || r.TimeBudget > solve.MaxTimeBudget) {
 		one("time", true, r.TimeBudget, "is out of range: the time goes from 1m to 24h")
 	}
 	one("sandbox", r.Sandbox != "", r.Sandbox, v.badSandbox(r.Sandbox))
@@ -136,8 +123,8 @@ func checkList[T comparable](key string, list []T, report func(Problem), wrong f
 	for i, value := range list {
 		text := wrong(value)
 		switch {
-		case i >= MaxValues:
-			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, MaxValues)})
+		case i >= solve.MaxValues:
+			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, solve.MaxValues)})
 			return
 		case text == "" && seen[value]:
 			text = fmt.Sprintf("is in `%s` twice; use `repeat` to run every experiment again", key)

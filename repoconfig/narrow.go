@@ -172,7 +172,7 @@ func (n *narrowing) network() {
 		key := fmt.Sprintf("network.%d", i)
 		host = strings.TrimSuffix(strings.ToLower(host), ".")
 		switch {
-		case !IsHost(host):
+		case !solve.HostName(host):
 			n.report(key, fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		case !within(host, n.op.Hosts):
 			n.report(key, fmt.Sprintf("%q is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts)", host)+meant(host, n.op.Hosts))
@@ -190,9 +190,6 @@ func within(host string, allowed []string) bool {
 		return host == a || wild && strings.HasSuffix(strings.TrimPrefix(host, "*."), below)
 	})
 }
-
-// IsHost says whether the allow-list of the install phase can ever match the entry.
-func IsHost(s string) bool { return solve.HostName(s) }
 
 func (n *narrowing) strategies() {
 	if len(n.file.Strategies) > 0 && !n.op.Texts {

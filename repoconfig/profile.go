@@ -34,15 +34,15 @@ type Profile struct {
 
 // Fill puts the profile's values where the request has none.
 func (p Profile) Fill(r solve.Request) solve.Request {
-	r.Models, r.Temps, r.Edits = or(r.Models, p.Models), or(r.Temps, p.Temps), or(r.Edits, p.Edits)
-	r.Strategies, r.Agents = or(r.Strategies, p.Strategies), or(r.Agents, p.Agents)
+	r.Models, r.Temps, r.Edits = orElse(r.Models, p.Models), orElse(r.Temps, p.Temps), orElse(r.Edits, p.Edits)
+	r.Strategies, r.Agents = orElse(r.Strategies, p.Strategies), orElse(r.Agents, p.Agents)
 	r.Repeat, r.Parallel = cmp.Or(r.Repeat, p.Repeat), cmp.Or(r.Parallel, p.Parallel)
 	r.Budget, r.TimeBudget = cmp.Or(r.Budget, dollars(p.SolveUSD)), cmp.Or(r.TimeBudget, p.SolveTime)
 	r.Sandbox, r.Stop = cmp.Or(r.Sandbox, p.Sandbox), cmp.Or(r.Stop, p.Stop)
 	return r
 }
 
-func or[T any](wanted, fallback []T) []T {
+func orElse[T any](wanted, fallback []T) []T {
 	if len(wanted) > 0 {
 		return wanted
 	}
@@ -133,14 +133,8 @@ func (n *narrowing) label(name, label string) {
 	}
 }
 
-// The range of every value; it is that of commands.
-const (
-	maxTemp     = 2.0
-	maxEdits    = 1000
-	maxRepeat   = 20
-	maxParallel = 64
-	maxLabel    = 50
-)
+// maxLabel is the most bytes of a label's name.
+const maxLabel = 50
 
 // CheckProfile reports what is wrong with a profile, at keys below profiles.NAME.
 func (o Operator) CheckProfile(name string, p Profile, report func(key, problem string)) {
@@ -159,13 +153,13 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 	names("strategies", "strategy", p.Strategies, slices.Sorted(maps.Keys(o.Strategies)))
 	names("agents", "agent", p.Agents, o.Agents)
 	for i, t := range p.Temps {
-		if !(t >= 0 && t <= maxTemp) { // true for NaN
+		if !(t >= 0 && t <= solve.MaxTemp) { // true for NaN
 			report(fmt.Sprintf("%s.temps.%d", at, i), "is not a temperature: they go from 0 to 2")
 		}
 	}
 	for i, e := range p.Edits {
-		if e < 0 || e > maxEdits {
-			report(fmt.Sprintf("%s.edits.%d", at, i), fmt.Sprintf("must be 0 to %d; 0 is no limit", maxEdits))
+		if e < 0 || e > solve.MaxEdits {
+			report(fmt.Sprintf("%s.edits.%d", at, i), fmt.Sprintf("must be 0 to %d; 0 is no limit", solve.MaxEdits))
 		}
 	}
 	o.checkBounds(at, p, report)
@@ -191,7 +185,7 @@ func (o Operator) checkBounds(at string, p Profile, report func(key, problem str
 	for _, b := range []struct {
 		key     string
 		v, most int
-	}{{"repeat", p.Repeat, maxRepeat}, {"parallel", p.Parallel, maxParallel}} {
+	}{{"repeat", p.Repeat, solve.MaxRepeat}, {"parallel", p.Parallel, solve.MaxParallel}} {
 		if b.v < 0 || b.v > b.most {
 			report(at+"."+b.key, fmt.Sprintf("must be 1 to %d", b.most))
 		}

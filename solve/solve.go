@@ -88,6 +88,18 @@ type Trigger struct {
 	At       time.Time `json:"at"`
 }
 
+// The range of every value a request may hold; the operator's own limits narrow it further.
+const (
+	MaxTemp       = 2.0
+	MaxEdits      = 1000
+	MaxRepeat     = 20
+	MaxParallel   = 64
+	MaxValues     = 32 // of one key
+	MinTimeBudget = time.Minute
+	MaxTimeBudget = 24 * time.Hour
+	MaxBudget     = Money(1_000_000_000) // 1000 dollars
+)
+
 // Request is what a person asked for; an empty field means the configured default.
 type Request struct {
 	// Profile names configured values that stand for the fields left empty.

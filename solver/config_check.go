@@ -168,7 +168,7 @@ func (t Tests) check(report func(key, problem string)) {
 
 func checkHosts(key string, hosts []string, report func(key, problem string)) {
 	for i, host := range hosts {
-		if !repoconfig.IsHost(host) {
+		if !solve.HostName(host) {
 			report(fmt.Sprintf("%s.%d", key, i), fmt.Sprintf(
 				"%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -76,7 +75,7 @@ func closed(sb sandbox.Sandbox, allowed []string, only bool) string {
 	var unlisted, private []string
 	for _, host := range r.Refused() {
 		switch {
-		case !repoconfig.IsHost(host):
+		case !solve.HostName(host):
 		case slices.Contains(allowed, host):
 			private = append(private, "`"+host+"`")
 		default:
@@ -113,7 +112,7 @@ func HostsIn(env map[string]string) []string {
 	for _, value := range env {
 		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {
 			u, err := url.Parse(strings.TrimPrefix(word, "sparse+"))
-			if err == nil && (u.Scheme == "https" || u.Scheme == "http") && repoconfig.IsHost(u.Hostname()) {
+			if err == nil && (u.Scheme == "https" || u.Scheme == "http") && solve.HostName(u.Hostname()) {
 				out = append(out, u.Hostname())
 			}
 		}
