@@ -32,22 +32,13 @@ func CheckOf(v View) Check {
 			c.Conclusion = ConclusionCancelled
 		}
 	}
-	var summary, text strings.Builder
-	paragraph(&summary, v.headline()+" "+v.reason())
-	paragraph(&summary, v.askedBy())
-	for _, note := range v.Solve.Plan.Notes {
-		paragraph(&summary, "Note: "+sentence(Sanitize(note)))
-	}
-	paragraph(&summary, v.runsTable())
+	text := ""
 	if best, ok := v.champion(); ok {
-		paragraph(&text, v.facts(best))
-		paragraph(&text, "### Why this one")
-		paragraph(&text, v.why())
-		paragraph(&text, v.ruleText())
+		text = paragraphs(v.facts(best), "### Why this one", v.why(), v.ruleText())
 	} else if v.Solve.State.Final() {
-		paragraph(&text, v.failures())
+		text = paragraphs(v.failures())
 	}
-	return c.bounded(summary.String(), text.String())
+	return c.bounded(paragraphs(v.headline()+" "+v.reason(), v.askedBy(), v.notes(), v.runsTable()), text)
 }
 
 // RunCheckOf is the check run of run n. It says so if the run never started.
@@ -66,7 +57,7 @@ func RunCheckOf(v View, n int) Check {
 	case r.State.Final():
 		c.Status, c.Conclusion = "completed", ConclusionNeutral
 	}
-	return c.bounded(v.runSummary(r), runDetails(r))
+	return c.bounded(paragraphs(v.runSummary(r)), runDetails(r))
 }
 
 // nativeAgent is the agent that needs no mention.
@@ -105,55 +96,45 @@ func (v View) runTitle(r solve.Run, exists bool) string {
 
 // runSummary is a run's own scorecard.
 func (v View) runSummary(r solve.Run) string {
-	var b strings.Builder
-	row(&b, []string{"Run", strconv.Itoa(r.N)})
-	row(&b, []string{"---", "---"})
-	fact := func(name, value string) { row(&b, []string{name, value}) }
-	fact("State", v.stateText(r))
-	if why := v.whyNot(r); why != "" {
-		fact("Why not", Sanitize(solve.Clip(why, 500)))
-	}
+	t := newFacts("Run", strconv.Itoa(r.N))
+	t.add("State", v.stateText(r))
+	t.add("Why not", Sanitize(solve.Clip(v.whyNot(r), 500)))
 	if r.Verdict != nil || r.State.Final() {
-		fact("Tests", testsText(r))
+		t.add("Tests", testsText(r))
 	}
 	if c := r.Candidate; c != nil {
-		fact("Change", fmt.Sprintf("%s, +%d -%d", solve.Count(len(c.Files), "file"), c.Added, c.Deleted))
+		t.add("Change", fmt.Sprintf("%s, +%d -%d", solve.Count(len(c.Files), "file"), c.Added, c.Deleted))
 	}
-	fact("Model", codeCell(r.Experiment.Model))
-	fact("Temperature", solve.TemperatureText(r.Experiment.Temperature))
-	fact("Strategy", codeCell(r.Experiment.Strategy))
-	fact("Agent", codeCell(r.Experiment.Agent))
-	v.repeatAndWave(r, fact)
+	v.experimentFacts(t, r)
 	if r.AgentTime > 0 || r.State.Final() {
-		fact("Latency", solve.FormatDuration(r.AgentTime))
+		t.add("Latency", solve.FormatDuration(r.AgentTime))
 	}
 	u := r.Progress.Usage
-	fact("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
-	fact("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
+	t.add("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
+	t.add("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
 	if cost := r.SandboxCost(); cost > 0 {
-		fact("Sandboxes", cost.String()+onDrivers(r.SandboxUses))
+		t.add("Sandboxes", cost.String()+onDrivers(r.SandboxUses))
 	}
 	if r.Attempt > 1 {
-		fact("Attempt", strconv.Itoa(r.Attempt))
+		t.add("Attempt", strconv.Itoa(r.Attempt))
 	}
 	if r.Exit != "" {
-		fact("Agent's end", codeCell(r.Exit))
+		t.add("Agent's end", codeCell(r.Exit))
 	}
-	return b.String()
+	return t.String()
 }
 
 // runDetails lists files, tests and flags of a run.
 func runDetails(r solve.Run) string {
-	var b strings.Builder
+	var parts []string
 	if c := r.Candidate; c != nil {
 		for _, f := range c.Flags {
-			paragraph(&b, "Look at: "+sentence(Sanitize(f)))
+			parts = append(parts, "Look at: "+sentence(Sanitize(f)))
 		}
-		paragraph(&b, "### Changed files")
-		paragraph(&b, fileList(c.Files, 50))
+		parts = append(parts, "### Changed files", fileList(c.Files, 50))
 	}
 	if t := r.Verdict; t != nil {
-		lists := []struct {
+		for _, l := range []struct {
 			title string
 			names []string
 			total int
@@ -164,15 +145,13 @@ func runDetails(r solve.Run) string {
 			{"New tests that fail", t.NewFailTests, t.NewFail},
 			{"Flaky tests, left out", t.FlakyTests, t.Flaky},
 			{"Weakened test files", t.Weakens, len(t.Weakens)},
-		}
-		for _, l := range lists {
+		} {
 			if l.total > 0 {
-				paragraph(&b, "### "+l.title)
-				paragraph(&b, codeList(l.names, 50, l.total))
+				parts = append(parts, "### "+l.title, codeList(l.names, 50, l.total))
 			}
 		}
 	}
-	return b.String()
+	return paragraphs(parts...)
 }
 
 // fileList lists the changed files with their line counts.
@@ -200,7 +179,7 @@ func (c Check) bounded(summary, text string) Check {
 	c.Name = solve.CutText(c.Name, MaxTitle)
 	c.Title = solve.CutText(solve.OneLine(c.Title), MaxTitle)
 	c.Summary = withinLimit(summary, MaxCheck)
-	if strings.TrimSpace(text) != "" {
+	if text != "" {
 		c.Text = withinLimit(text, MaxCheck)
 	}
 	return c

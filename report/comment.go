@@ -11,46 +11,34 @@ import (
 // ProgressComment is the one comment of a solve that is edited in place, as
 // Markdown of at most [MaxComment] bytes with its marker in the first line.
 func ProgressComment(v View) string {
-	var b strings.Builder
-	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)) + "\n")
-	paragraph(&b, "**"+v.headline()+"** "+v.reason())
-	paragraph(&b, v.askedBy())
-	if t := v.Solve.Base.Test; t.Command != "" {
-		paragraph(&b, "Base: "+v.baseText()+". "+v.baseTests())
+	base, stop := "", ""
+	if v.Solve.Base.Test.Command != "" {
+		base = "Base: " + v.baseText() + ". " + v.baseTests()
 	}
-	for _, note := range v.Solve.Plan.Notes {
-		paragraph(&b, "Note: "+sentence(Sanitize(note)))
-	}
-	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar()+" "+v.savedSentence())
 	if !v.Solve.State.Final() {
-		paragraph(&b, "Stop it with the comment `/yudai cancel`.")
+		stop = "Stop it with the comment `/yudai cancel`."
 	}
-	return withinLimit(b.String(), MaxComment)
+	return comment(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)),
+		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.costSoFar()+" "+v.savedSentence(), stop)
 }
 
 // FinalComment is the second comment, which tells people how the solve ended:
 // where the pull request is, or what was tried, what failed and where to look.
 func FinalComment(v View) string {
-	var b strings.Builder
-	b.WriteString(solve.Marker(string(v.Solve.ID), string(solve.EffectFinal)) + "\n")
+	parts := []string{solve.Marker(string(v.Solve.ID), string(solve.EffectFinal))}
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
-		paragraph(&b, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.",
-			v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)))
-		paragraph(&b, v.facts(best))
-		paragraph(&b, v.why())
+		parts = append(parts, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.",
+			v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)), v.facts(best), v.why())
 	} else {
-		paragraph(&b, "**"+v.headline()+"** "+v.reason())
+		parts = append(parts, v.status())
 	}
 	if table := v.runsTable(); table != "" {
-		paragraph(&b, "### What was tried")
-		paragraph(&b, table)
+		parts = append(parts, "### What was tried", table)
 	}
 	if v.Solve.State != solve.StateSolved {
-		paragraph(&b, v.failures())
-		paragraph(&b, v.whereToLook())
+		parts = append(parts, v.failures(), v.whereToLook())
 	}
-	return withinLimit(b.String(), MaxComment)
+	return comment(parts...)
 }
 
 // failures lists the tests that stood between each candidate and a pull request.
@@ -98,37 +86,29 @@ func (v View) whereToLook() string {
 
 // StatusText answers /yudai status. The writer puts the marker before it.
 func StatusText(v View) string {
-	var b strings.Builder
-	paragraph(&b, "**"+v.headline()+"** "+v.reason())
+	pull := ""
 	if v.Solve.Pull != nil {
-		paragraph(&b, "Pull request: "+v.pullText()+".")
+		pull = "Pull request: " + v.pullText() + "."
 	}
-	paragraph(&b, v.runsTable())
-	paragraph(&b, v.costSoFar()+" "+v.savedSentence())
-	return withinLimit(b.String(), MaxComment)
+	return comment(v.status(), pull, v.runsTable(), v.costSoFar()+" "+v.savedSentence())
 }
 
 // WhyText answers /yudai why: the decision, the runner-up first.
 func WhyText(v View) string {
-	var b strings.Builder
 	switch _, won := v.champion(); {
 	case won:
-		paragraph(&b, v.why())
-		paragraph(&b, v.ruleText())
+		return comment(v.why(), v.ruleText())
 	case v.Solve.State.Final():
-		paragraph(&b, "There is no champion. **"+v.headline()+"** "+v.reason())
-		paragraph(&b, v.runsTable())
-		paragraph(&b, v.failures())
+		return comment("There is no champion. "+v.status(), v.runsTable(), v.failures())
 	default:
-		paragraph(&b, "There is no decision yet. **"+v.headline()+"**")
+		return comment("There is no decision yet. **" + v.headline() + "**")
 	}
-	return withinLimit(b.String(), MaxComment)
 }
 
 // RunningText answers a trigger for an issue that already has a live solve.
 func RunningText(v View) string {
-	return withinLimit("This issue is being solved already. **"+v.headline()+"** "+v.askedBy()+
-		" Stop it with the comment `/yudai cancel`, then ask again.", MaxComment)
+	return comment("This issue is being solved already. **" + v.headline() + "** " + v.askedBy() +
+		" Stop it with the comment `/yudai cancel`, then ask again.")
 }
 
 // RefusedText answers somebody without the permission to ask; permission is
@@ -216,17 +196,18 @@ func (v View) askedBy() string {
 	if t.Actor == "" {
 		return ""
 	}
+	by := "Asked for by " + codeSpan(t.Actor)
 	switch t.Kind {
 	case solve.TriggerLabel:
-		return "Asked for by " + codeSpan(t.Actor) + " with a label."
+		return by + " with a label."
 	case solve.TriggerCommand:
-		return "Asked for by " + codeSpan(t.Actor) + " with a comment." + v.continues()
+		return by + " with a comment." + v.continues()
 	case solve.TriggerButton:
-		return "Asked for by " + codeSpan(t.Actor) + " with a button." + v.continues()
+		return by + " with a button." + v.continues()
 	case solve.TriggerReview:
-		return "Asked for by " + codeSpan(t.Actor) + " with a review." + v.continues()
+		return by + " with a review." + v.continues()
 	default:
-		return "Asked for by " + codeSpan(t.Actor) + " through the API."
+		return by + " through the API."
 	}
 }
 
@@ -254,21 +235,35 @@ func (v View) pullText() string {
 	return fmt.Sprintf("#%d", v.Solve.Pull.Number)
 }
 
-// paragraph appends a block of Markdown, if there is any.
-func paragraph(b *strings.Builder, text string) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return
+// status is where the solve stands, and why.
+func (v View) status() string { return "**" + v.headline() + "** " + v.reason() }
+
+// notes are those of the plan.
+func (v View) notes() string {
+	var notes []string
+	for _, note := range v.Solve.Plan.Notes {
+		notes = append(notes, "Note: "+sentence(Sanitize(note)))
 	}
-	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
-		b.WriteString("\n")
-	}
-	b.WriteString(text + "\n")
+	return paragraphs(notes...)
 }
+
+// paragraphs joins blocks of Markdown; empty ones are left out.
+func paragraphs(blocks ...string) string {
+	var out []string
+	for _, block := range blocks {
+		if block = strings.TrimSpace(block); block != "" {
+			out = append(out, block)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// comment is a comment of these paragraphs.
+func comment(blocks ...string) string { return withinLimit(paragraphs(blocks...), MaxComment) }
 
 // withinLimit bounds a text of ours.
 func withinLimit(text string, limit int) string {
-	return CutMarkdown(strings.TrimSpace(text)+"\n", limit, "*The rest is left out: GitHub accepts no longer text.*")
+	return CutMarkdown(text+"\n", limit, "*The rest is left out: GitHub accepts no longer text.*")
 }
 
 // continues names the solve that this one continues, and why; "" for most.

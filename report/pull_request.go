@@ -63,45 +63,43 @@ func CommitMessage(v View) string {
 // this one, and how to recompute that. It closes the issue only where GitHub
 // heeds such a word, in a pull request to the default branch.
 func PullBody(v View) string {
-	var b strings.Builder
-	s := v.Solve
-	b.WriteString(solve.Marker(string(s.ID), string(solve.EffectPull)) + "\n")
-	word := "For"
+	s, word := v.Solve, "For"
 	if s.Base.Branch != "" && s.Base.Branch == s.Repo.DefaultBranch {
 		word = "Fixes"
 	}
-	paragraph(&b, fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Sanitize(solve.Clip(s.Issue.Title, 200))))
-	best, ok := v.champion()
-	if !ok {
-		return withinLimit(b.String(), MaxBody)
+	parts := []string{
+		solve.Marker(string(s.ID), string(solve.EffectPull)),
+		fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Sanitize(solve.Clip(s.Issue.Title, 200))),
 	}
-	if s.Revision() {
-		paragraph(&b, "This is the scorecard of the last revision. It compares with the pull request before that revision.")
+	if best, ok := v.champion(); ok {
+		parts = append(parts, v.championParts(best)...)
+		parts = append(parts, "### Why this one", v.why(), "### All runs", v.runsTable())
+		if s.Base.Test.Command != "" {
+			parts = append(parts, "### Run the tests yourself", fence(s.Base.Test.Command))
+		}
+		parts = append(parts, v.ruleText(), v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
 	}
-	paragraph(&b, v.facts(best))
+	return withinLimit(paragraphs(parts...), MaxBody)
+}
+
+// championParts say what the champion changes, and what people should look at.
+func (v View) championParts(best solve.Run) []string {
+	var parts []string
+	if v.Solve.Revision() {
+		parts = append(parts, "This is the scorecard of the last revision. It compares with the pull request before that revision.")
+	}
+	parts = append(parts, v.facts(best))
 	if c := best.Candidate; c != nil {
 		for _, f := range c.Flags {
-			paragraph(&b, "**Look at this before you merge:** "+sentence(Sanitize(f)))
+			parts = append(parts, "**Look at this before you merge:** "+sentence(Sanitize(f)))
 		}
 		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
-			paragraph(&b, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
+			parts = append(parts, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
 		}
-		paragraph(&b, "### What it changes")
-		paragraph(&b, fileList(c.Files, 30))
+		parts = append(parts, "### What it changes", fileList(c.Files, 30))
 	}
 	if t := best.Verdict; t != nil && t.Fixed > 0 {
-		paragraph(&b, "### Tests it fixes")
-		paragraph(&b, codeList(t.FixedTests, 20, t.Fixed))
+		parts = append(parts, "### Tests it fixes", codeList(t.FixedTests, 20, t.Fixed))
 	}
-	paragraph(&b, "### Why this one")
-	paragraph(&b, v.why())
-	paragraph(&b, "### All runs")
-	paragraph(&b, v.runsTable())
-	if s.Base.Test.Command != "" {
-		paragraph(&b, "### Run the tests yourself")
-		paragraph(&b, fence(s.Base.Test.Command))
-	}
-	paragraph(&b, v.ruleText())
-	paragraph(&b, v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
-	return withinLimit(b.String(), MaxBody)
+	return parts
 }

@@ -114,51 +114,66 @@ func experimentText(x solve.Experiment) string {
 
 // facts is the champion's scorecard in Markdown.
 func (v View) facts(r solve.Run) string {
-	var b strings.Builder
-	fact := func(name, value string) { row(&b, []string{name, value}) }
-	row(&b, []string{"Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.Runs), r.N))})
-	row(&b, []string{"---", "---"})
-	fact("Tests", testsText(r))
-	if out := flakyText(r.Verdict); out != "" {
-		fact("Left out", out)
-	}
+	t := newFacts("Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.Runs), r.N)))
+	t.add("Tests", testsText(r))
+	t.add("Left out", flakyText(r.Verdict))
 	if c := r.Candidate; c != nil {
-		fact("Change", fmt.Sprintf("%s, %s added, %s deleted", solve.Count(len(c.Files), "file"), solve.Count(c.Added, "line"), solve.Count(c.Deleted, "line")))
+		t.add("Change", fmt.Sprintf("%s, %s added, %s deleted",
+			solve.Count(len(c.Files), "file"), solve.Count(c.Added, "line"), solve.Count(c.Deleted, "line")))
 	}
-	fact("Latency", solve.FormatDuration(r.AgentTime))
-	fact("Model", codeCell(r.Experiment.Model))
-	fact("Temperature", solve.TemperatureText(r.Experiment.Temperature))
-	fact("Strategy", codeCell(r.Experiment.Strategy))
-	fact("Agent", codeCell(r.Experiment.Agent))
-	v.repeatAndWave(r, fact)
+	t.add("Latency", solve.FormatDuration(r.AgentTime))
+	v.experimentFacts(t, r)
 	if n := r.Experiment.MaxEdits; n > 0 {
-		fact("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
+		t.add("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
 	}
 	if r.From != nil {
-		fact("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
+		t.add("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
 	} else {
-		fact("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
+		t.add("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
-		fact("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.SandboxUses)))
+		t.add("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.SandboxUses)))
 	}
-	if text := v.saved(); text != "" {
-		fact("Saved", text)
-	}
-	fact("Test command", codeCell(v.Solve.Base.Test.Command))
-	fact("Base", cell(v.baseText()))
-	return b.String()
+	t.add("Saved", v.saved())
+	t.add("Test command", codeCell(v.Solve.Base.Test.Command))
+	t.add("Base", cell(v.baseText()))
+	return t.String()
 }
 
-// repeatAndWave adds the repeat and the wave of a run, where there are several.
-func (v View) repeatAndWave(r solve.Run, fact func(name, value string)) {
+// experimentFacts adds what was tried; the repeat and the wave only where there are several.
+func (v View) experimentFacts(t *factTable, r solve.Run) {
+	t.add("Model", codeCell(r.Experiment.Model))
+	t.add("Temperature", solve.TemperatureText(r.Experiment.Temperature))
+	t.add("Strategy", codeCell(r.Experiment.Strategy))
+	t.add("Agent", codeCell(r.Experiment.Agent))
 	if v.repeated() {
-		fact("Repeat", strconv.Itoa(r.Experiment.Repeat))
+		t.add("Repeat", strconv.Itoa(r.Experiment.Repeat))
 	}
 	if v.severalWaves() {
-		fact("Wave", fmt.Sprintf("%d of %d", r.Experiment.Wave, v.Solve.Plan.Waves()))
+		t.add("Wave", fmt.Sprintf("%d of %d", r.Experiment.Wave, v.Solve.Plan.Waves()))
 	}
 }
+
+// factTable is a table of names and values, in Markdown.
+type factTable struct{ rows strings.Builder }
+
+// newFacts begins a table with its head.
+func newFacts(name, value string) *factTable {
+	t := &factTable{}
+	t.add(name, value)
+	t.add("---", "---")
+	return t
+}
+
+// add adds a row, unless there is no value.
+func (t *factTable) add(name, value string) {
+	if value != "" {
+		row(&t.rows, []string{name, value})
+	}
+}
+
+// String is the table.
+func (t *factTable) String() string { return t.rows.String() }
 
 // onDrivers names the drivers of sandboxes: ", on e2b and local"; "" for none.
 func onDrivers(uses []solve.SandboxUse) string {
