@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -49,7 +50,7 @@ func (c *call) serve() {
 	defer cancel(nil)
 	done, err := c.session.begin(cancel)
 	if err != nil {
-		c.deny(err)
+		c.refuse(err)
 		return
 	}
 	defer done()
@@ -58,16 +59,14 @@ func (c *call) serve() {
 	}
 	held := c.size()
 	if err := c.session.room.Acquire(ctx, held); err != nil {
-		c.deny(context.Cause(ctx))
+		c.refuse(context.Cause(ctx))
 		return
 	}
 	defer c.session.room.Release(held)
-	f, no := c.prepare()
+	f, err := c.prepare()
 	switch {
-	case no != nil:
-		c.rejected(no)
-		return
-	case f == nil:
+	case err != nil:
+		c.refuse(err)
 		return
 	case c.count:
 		c.countTokens(ctx, f)
@@ -76,7 +75,7 @@ func (c *call) serve() {
 	c.request.add(f.body)
 	c.worst = maxCost(c.up.Price(), c.api, len(f.body), f.reply)
 	if err := c.session.allowance.Begin(ctx, c.worst); err != nil {
-		c.deny(errors.Join(err, context.Cause(ctx)))
+		c.refuse(errors.Join(err, context.Cause(ctx)))
 		return
 	}
 	c.open = true
@@ -88,21 +87,20 @@ func (c *call) serve() {
 	c.forward(ctx, f)
 }
 
-// prepare reads the request and makes it one of the experiment. Without a rejection and a
-// request it has answered already.
-func (c *call) prepare() (*rewritten, *rejection) {
+// prepare reads the request and makes it one of the experiment.
+func (c *call) prepare() (*rewritten, error) {
 	body, no := c.read()
 	if no != nil {
 		return nil, no
 	}
 	up, err := c.g.models.Upstream(c.session.x.Model, c.session.x)
 	if err != nil {
-		c.unready(err)
-		return nil, nil
+		return nil, model.NotReady(err)
 	}
 	c.up = up
-	if no := c.offered(); no != nil {
-		return nil, no
+	if offers := up.APIs(); !slices.Contains(offers, c.api) {
+		return nil, rejectAs(http.StatusNotFound, "model", "The model "+c.session.x.Model+" is not called by "+c.api+" here, but by "+
+			strings.Join(offers, ", ")+"; where its server offers more, set apis of the model in models.models.")
 	}
 	f, no := rewrite(body, c.api, c.count, up.Terms(c.api))
 	if no != nil {
@@ -124,7 +122,7 @@ func (c *call) size() int64 {
 
 // read reads the body, and no more than may be. What is too much is read away, so that
 // the client comes to hear why.
-func (c *call) read() ([]byte, *rejection) {
+func (c *call) read() ([]byte, *clientError) {
 	const patience = 2 * time.Minute
 	conn := http.NewResponseController(c.w)
 	_ = conn.SetReadDeadline(time.Now().Add(patience)) // not every listener has deadlines
@@ -133,7 +131,7 @@ func (c *call) read() ([]byte, *rejection) {
 		_ = conn.SetWriteDeadline(time.Time{}) // how long an answer takes is limited otherwise
 	}()
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, &rejection{http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON"}
+		return nil, rejectAs(http.StatusUnsupportedMediaType, "", "yudai's gateway reads no compressed requests; send it as plain JSON")
 	}
 	most := c.g.cfg.requestBytes()
 	if c.r.ContentLength <= most {
@@ -150,58 +148,33 @@ func (c *call) read() ([]byte, *rejection) {
 	if c.r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, c.r.Body, 4*most)
 	}
-	return nil, tooLarge(most >> 20)
+	return nil, rejectAs(http.StatusRequestEntityTooLarge, "", fmt.Sprintf(
+		"yudai's gateway does not pass this request on: it has more than %d MiB (gateway.max_request_mib)", most>>20))
 }
 
-// offered says whether the model can be called by this API.
-func (c *call) offered() *rejection {
-	offers := c.up.APIs()
-	if slices.Contains(offers, c.api) {
-		return nil
-	}
-	return &rejection{http.StatusNotFound, "model", "The model " + c.session.x.Model + " is not called by " + c.api + " here, but by " +
-		strings.Join(offers, ", ") + "; where its server offers more, set apis of the model in models.models."}
-}
-
-// unready answers for a model that cannot be called: it is not configured, or has no key.
-func (c *call) unready(err error) {
-	status, code := http.StatusUnauthorized, "model_not_ready"
-	if errors.Is(err, model.ErrUnknown) {
-		status, code = http.StatusNotFound, "model_not_found"
-	}
-	c.fail(gatewayError(status, code, "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."), Failed, model.NotReady(err))
-}
-
-// rejected answers what is not passed on.
-func (c *call) rejected(no *rejection) {
-	f := gatewayError(no.status, "", no.text)
-	f.Param = no.param
-	lastErr := model.NotPassed(c.session.x.Model, no.status, no.text)
-	c.fail(f, Refused, lastErr)
-}
-
-// deny answers a call for which there is no leave.
-func (c *call) deny(err error) {
-	if c.r.Context().Err() != nil {
+// refuse answers a call that is not made: because of what it says (a *clientError), because
+// its model cannot be called (a *model.Error), or because there is no leave for it.
+func (c *call) refuse(err error) {
+	outcome, answer, lastErr := Denied, callDenied(err), err
+	no, rejected := errors.AsType[*clientError](err)
+	e, unready := errors.AsType[*model.Error](err)
+	switch {
+	case rejected:
+		outcome, answer, lastErr = Refused, *no, model.NotPassed(c.session.x.Model, no.status, no.Message)
+	case unready:
+		outcome, answer = Failed, modelNotReady(e)
+	case c.r.Context().Err() != nil:
 		c.log(Gone, nil)
 		return
+	case !errors.Is(err, agent.ErrBudget) && !errors.Is(err, agent.ErrLimit):
+		lastErr = nil
 	}
-	var lastErr error
-	if errors.Is(err, agent.ErrBudget) || errors.Is(err, agent.ErrLimit) {
-		lastErr = err
-	}
-	f := callDenied(err)
-	c.fail(f, Denied, lastErr)
-}
-
-// fail answers a call that was never begun.
-func (c *call) fail(f clientError, outcome string, lastErr error) {
 	if lastErr != nil {
 		c.session.setLastError(lastErr)
 	}
 	c.report(outcome, solve.Usage{}, false)
 	c.log(outcome, lastErr)
-	f.write(c.w, c.api)
+	answer.write(c.w, c.api)
 }
 
 // forward makes the call and gives its answer to the client.

@@ -15,16 +15,6 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// rejection is a request that the gateway does not pass on, because of what it says.
-type rejection struct {
-	status      int
-	param, text string
-}
-
-func reject(param, format string, args ...any) *rejection {
-	return &rejection{http.StatusBadRequest, param, "yudai's gateway does not pass this request on: " + fmt.Sprintf(format, args...)}
-}
-
 // short is foreign text as it may stand in an answer.
 func short(s string) string {
 	const most = 60
@@ -34,12 +24,25 @@ func short(s string) string {
 	return s
 }
 
-// clientError is an error as a client sees it.
+// clientError is an error as a client sees it. It is the error of a request that the gateway
+// does not pass on because of what it says.
 type clientError struct {
 	status int
 	model.Said
 	after time.Duration
 	again bool // trying again can help
+}
+
+// Error implements error.
+func (f *clientError) Error() string { return f.Message }
+
+// reject refuses a request because of one of its members; param is "" for all of it.
+func reject(param, format string, args ...any) *clientError {
+	return rejectAs(http.StatusBadRequest, param, "yudai's gateway does not pass this request on: "+fmt.Sprintf(format, args...))
+}
+
+func rejectAs(status int, param, text string) *clientError {
+	return &clientError{status: status, Said: model.Said{Param: param, Message: text}}
 }
 
 // anthropicStyle says that an API speaks as Anthropic does.
@@ -177,4 +180,13 @@ func callDenied(err error) clientError {
 	f := gatewayError(http.StatusServiceUnavailable, "run_not_open", textNotOpen)
 	f.again, f.after = true, time.Second
 	return f
+}
+
+// modelNotReady is the answer where the model is not configured, or has no key.
+func modelNotReady(e *model.Error) clientError {
+	const text = "yudai cannot call the model of this run: it is not configured, or has no key. Who runs yudai is told."
+	if e.ExitStatus() == agent.StatusNotFound {
+		return gatewayError(http.StatusNotFound, "model_not_found", text)
+	}
+	return gatewayError(http.StatusUnauthorized, "model_not_ready", text)
 }

@@ -13,7 +13,7 @@ import (
 type contents struct{ d *jsontext.Decoder }
 
 // checkContent rejects such content; data is one value of JSON.
-func checkContent(key string, data []byte) *rejection {
+func checkContent(key string, data []byte) *clientError {
 	c := &contents{newDecoder(data)}
 	if problem := c.value(false); problem != "" {
 		return reject(key, "%s", problem)

@@ -40,7 +40,7 @@ func newDecoder(data []byte) *jsontext.Decoder {
 
 // parseObject takes an object apart. Two members of one name are rejected: servers differ
 // in which of them they take.
-func parseObject(data []byte) (*container, *rejection) {
+func parseObject(data []byte) (*container, *clientError) {
 	if newDecoder(data).PeekKind() != '{' {
 		return nil, reject("", "it must be a JSON object")
 	}

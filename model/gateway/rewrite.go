@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ type rewriter struct {
 }
 
 // rewrite makes the request one of the experiment.
-func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *rejection) {
+func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *clientError) {
 	if !json.Valid(body) {
 		return rewritten{}, reject("", "it is no valid JSON")
 	}
@@ -42,7 +41,7 @@ func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *re
 		return rewritten{}, no
 	}
 	e := &rewriter{o: o, api: api, count: count, terms: t}
-	for _, step := range []func() *rejection{
+	for _, step := range []func() *clientError{
 		e.names, e.forbidden, e.content, e.strip, e.tools, e.sampling, e.stream, e.limits, e.thinking, e.effort, e.storing,
 	} {
 		if no := step(); no != nil {
@@ -55,7 +54,7 @@ func rewrite(body []byte, api string, count bool, t model.Terms) (rewritten, *re
 }
 
 // object takes a member apart that must be an object; nil where there is none.
-func (e *rewriter) object(key string) (*member, *container, *rejection) {
+func (e *rewriter) object(key string) (*member, *container, *clientError) {
 	m := e.o.find(key)
 	if m == nil {
 		return nil, nil, nil
@@ -68,7 +67,7 @@ func (e *rewriter) object(key string) (*member, *container, *rejection) {
 }
 
 // names refuses members whose names servers may or may not take for others.
-func (e *rewriter) names() *rejection {
+func (e *rewriter) names() *clientError {
 	known := controlled(e.api, e.terms.Refused)
 	for _, m := range e.o.members {
 		if slices.Contains(known, m.key) {
@@ -84,7 +83,7 @@ func (e *rewriter) names() *rejection {
 }
 
 // forbidden refuses what cannot be taken out without changing what is asked.
-func (e *rewriter) forbidden() *rejection {
+func (e *rewriter) forbidden() *clientError {
 	for key, why := range refused(e.api) {
 		m := e.o.named(key)
 		switch {
@@ -101,7 +100,7 @@ func (e *rewriter) forbidden() *rejection {
 	return nil
 }
 
-func (e *rewriter) content() *rejection {
+func (e *rewriter) content() *clientError {
 	for _, key := range []string{"messages", "input", "system"} {
 		if m := e.o.find(key); m != nil {
 			if no := checkContent(key, m.value); no != nil {
@@ -112,17 +111,17 @@ func (e *rewriter) content() *rejection {
 	return nil
 }
 
-func (e *rewriter) strip() *rejection {
+func (e *rewriter) strip() *clientError {
 	for _, key := range append(stripped(e.api), e.terms.Refused...) {
 		e.o.drop(key)
 	}
 	return nil
 }
 
-func (e *rewriter) tools() *rejection { return newToolFilter(e.api).tools(e.o) }
+func (e *rewriter) tools() *clientError { return newToolFilter(e.api).tools(e.o) }
 
 // sampling sets the experiment's temperature. Counting tokens takes none.
-func (e *rewriter) sampling() *rejection {
+func (e *rewriter) sampling() *clientError {
 	if e.terms.Temperature == nil || e.count {
 		e.o.drop("temperature")
 		return nil
@@ -132,7 +131,7 @@ func (e *rewriter) sampling() *rejection {
 }
 
 // stream reads whether the reply is to be streamed, and has a chat stream end with its usage.
-func (e *rewriter) stream() *rejection {
+func (e *rewriter) stream() *clientError {
 	m := e.o.find("stream")
 	switch {
 	case m == nil || string(m.value) == "false":
@@ -162,7 +161,7 @@ func (e *rewriter) stream() *rejection {
 }
 
 // limits bounds the reply's length by the model's setting.
-func (e *rewriter) limits() *rejection {
+func (e *rewriter) limits() *clientError {
 	if e.count {
 		return nil
 	}
@@ -212,7 +211,7 @@ func (e *rewriter) newer() {
 }
 
 // thinking takes it out where the temperature excludes it, and keeps it within the reply.
-func (e *rewriter) thinking() *rejection {
+func (e *rewriter) thinking() *clientError {
 	if !anthropicStyle(e.api) {
 		return nil
 	}
@@ -239,7 +238,7 @@ func (e *rewriter) thinking() *rejection {
 }
 
 // effort sets the reasoning effort where the model's setting, or the model, fixes it.
-func (e *rewriter) effort() *rejection {
+func (e *rewriter) effort() *clientError {
 	effort := e.terms.Effort
 	if effort == "" && e.o.find("tools") != nil {
 		effort = e.terms.EffortWithTools
@@ -271,7 +270,7 @@ const thoughts = "reasoning.encrypted_content"
 
 // storing has the provider store nothing. A client that relied on it gets what the model
 // thought encrypted, and can send it again.
-func (e *rewriter) storing() *rejection {
+func (e *rewriter) storing() *clientError {
 	if e.api != agent.APIResponses {
 		return nil
 	}
@@ -293,10 +292,4 @@ func (e *rewriter) storing() *rejection {
 		e.o.set("include", slices.DeleteFunc(include, has))
 	}
 	return nil
-}
-
-// tooLarge is a body beyond the limit.
-func tooLarge(mib int64) *rejection {
-	return &rejection{http.StatusRequestEntityTooLarge, "", "yudai's gateway does not pass this request on: it has more than " +
-		strconv.FormatInt(mib, 10) + " MiB (gateway.max_request_mib)"}
 }

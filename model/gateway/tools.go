@@ -43,7 +43,7 @@ func (f *toolFilter) runsThere(kind string) bool {
 }
 
 // tools takes the hosted tools out of the member tools and all that goes with them.
-func (f *toolFilter) tools(o *container) *rejection {
+func (f *toolFilter) tools(o *container) *clientError {
 	m := o.find("tools")
 	if m == nil {
 		return nil
@@ -66,7 +66,7 @@ func (f *toolFilter) tools(o *container) *rejection {
 }
 
 // list is an array of tools without the hosted ones; depth is 1 for the request's own.
-func (f *toolFilter) list(data []byte, depth int) ([]byte, *rejection) {
+func (f *toolFilter) list(data []byte, depth int) ([]byte, *clientError) {
 	if data[0] != '[' {
 		return nil, reject("tools", "tools must be a list")
 	}
@@ -90,7 +90,7 @@ func (f *toolFilter) list(data []byte, depth int) ([]byte, *rejection) {
 }
 
 // one is a tool as it may stay, nil if it may not.
-func (f *toolFilter) one(data []byte, depth int) ([]byte, *rejection) {
+func (f *toolFilter) one(data []byte, depth int) ([]byte, *clientError) {
 	o, no := parseObject(data)
 	if no != nil {
 		return nil, reject("tools", "a tool is no JSON object, or has two members of one name")
