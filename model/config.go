@@ -116,7 +116,8 @@ func (e Entry) validate(report func(key, problem string)) {
 		report("name", bad)
 	}
 	e.validateProvider(report)
-	if c := solve.TemperatureRule(e.Temperature); c != "" && c != solve.TemperatureAccepted && c != solve.TemperatureIgnored && c != solve.TemperatureRefused {
+	rules := []solve.TemperatureRule{"", solve.TemperatureAccepted, solve.TemperatureIgnored, solve.TemperatureRefused}
+	if !slices.Contains(rules, solve.TemperatureRule(e.Temperature)) {
 		report("temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
 	}
 	switch {

@@ -107,9 +107,11 @@ func (s *Set) Temperature(name string) solve.TemperatureRule {
 		return solve.TemperatureAccepted
 	case e.Temperature != "":
 		return solve.TemperatureRule(e.Temperature)
-	case e.Provider == Roulette && slices.ContainsFunc(e.Members, func(name string) bool { return s.Temperature(name) == solve.TemperatureAccepted }):
-		return solve.TemperatureAccepted
 	case e.Provider == Roulette:
+		accepts := func(name string) bool { return s.Temperature(name) == solve.TemperatureAccepted }
+		if slices.ContainsFunc(e.Members, accepts) {
+			return solve.TemperatureAccepted
+		}
 		return solve.TemperatureRefused
 	}
 	return temperatureRule(e.model())

@@ -198,15 +198,20 @@ func (c *call) forward(ctx context.Context, f *rewritten) {
 	switch packed := res.Header.Get("Content-Encoding"); {
 	case packed != "" && packed != "identity": // the model's work, which cannot be read
 		c.meter.begun = true
-		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is compressed (%s), and nobody asked for that; check base_url and provider", short(packed)))
+		c.broken(ctx, c.badAnswer("the answer is compressed (%s), and nobody asked for that", short(packed)))
 	case kind == "text/event-stream" && f.stream:
 		(&relay{call: c, res: res, usage: f.usage}).run(ctx)
 	case kind == "application/json":
 		c.whole(ctx, res)
 	default: // a page of something that is no model: nothing was used
 		c.meter.failure = "wrong content type"
-		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents (%s); check base_url and provider", short(kind)))
+		c.broken(ctx, c.badAnswer("the answer is not what the API documents (%s)", short(kind)))
 	}
+}
+
+// badAnswer is the error of an answer that no model gives.
+func (c *call) badAnswer(format string, args ...any) *model.Error {
+	return c.up.Fail(agent.StatusBadResponse, format+"; check base_url and provider", args...)
 }
 
 // whole passes on an answer that is no stream.
@@ -221,7 +226,7 @@ func (c *call) whole(ctx context.Context, res *http.Response) {
 		if json.Valid(data) { // something that is no model: nothing was used
 			c.meter.begun, c.meter.failure = false, "no answer"
 		}
-		c.broken(ctx, c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents; check base_url and provider"))
+		c.broken(ctx, c.badAnswer("the answer is not what the API documents"))
 		return
 	}
 	c.reply.add(data)

@@ -60,7 +60,8 @@ func clientErrorOf(e *model.Error) clientError {
 	text := ""
 	switch {
 	case e.Ours():
-		return gatewayError(http.StatusUnauthorized, "provider_refused", "The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
+		return gatewayError(http.StatusUnauthorized, "provider_refused",
+			"The model's provider refuses the calls of this deployment: stop. Who runs yudai is told.")
 	case f.status >= 400:
 		text = fmt.Sprintf("The model's provider answered HTTP %d and gave no reason.", f.status)
 	case e.ExitStatus() == agent.StatusTimeout:
@@ -160,7 +161,8 @@ func (f clientError) write(w http.ResponseWriter, api string) {
 
 // The sentences for a run that may not call its model any more, and for keys that are none.
 const (
-	textToken   = "This is no valid run token here. An agent of yudai gets its own token and address when its run begins; both are good for that run only."
+	textToken = "This is no valid run token here. An agent of yudai gets its own token and address when its run begins; " +
+		"both are good for that run only."
 	textOver    = "The run has ended, and its token with it: stop."
 	textBudget  = "The money of this solve is used up: stop."
 	textLimit   = "A limit of this run is reached, its steps or its money: stop."

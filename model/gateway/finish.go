@@ -45,7 +45,7 @@ func (c *call) explain(ctx context.Context, err error) (clientError, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return callDenied(cause), errors.New("the run ended or moved in the middle of the call")
 	}
-	e := c.up.Fail(agent.StatusBadResponse, "the answer is not what the API documents; check base_url and provider")
+	e := c.badAnswer("the answer is not what the API documents")
 	return clientErrorOf(e), e
 }
 
@@ -97,5 +97,6 @@ func (c *call) log(outcome string, err error) {
 	if err != nil {
 		line = c.g.log.Info()
 	}
-	line.Str(logkey.Run, c.session.run).Str(logkey.Event, c.api).Str(logkey.State, outcome).Dur(logkey.Duration, time.Since(c.begun)).Err(err).Msg("model called through the gateway")
+	line.Str(logkey.Run, c.session.run).Str(logkey.Event, c.api).Str(logkey.State, outcome).
+		Dur(logkey.Duration, time.Since(c.begun)).Err(err).Msg("model called through the gateway")
 }

@@ -38,5 +38,6 @@ func (r *record) text(token string, up *model.Upstream) []byte {
 
 // headerLike finds what stands after the name of a header that holds a secret.
 func headerLike() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|(?:x-api-key|api-key|set-cookie|cookie)\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;]{4,}`)
+	return regexp.MustCompile(`(?i)\b((?:proxy-)?authorization\\?["']?\s*[:=]\s*\\?["']?(?:bearer|basic|token)\s+|` +
+		`(?:x-api-key|api-key|set-cookie|cookie)\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;]{4,}`)
 }

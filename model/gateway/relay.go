@@ -69,7 +69,7 @@ func (s *relay) one(ctx context.Context, event []byte) error {
 	c := s.call
 	ended := c.meter.ended
 	if !ended && !c.meter.event(dataOf(event)) {
-		return c.up.Fail(agent.StatusBadResponse, "the stream holds something that is no JSON; check base_url and provider")
+		return c.badAnswer("the stream holds something that is no JSON")
 	}
 	if c.meter.ended && !ended {
 		if err := c.book(ctx, s.res.StatusCode, s.failure()); err != nil {
@@ -124,7 +124,7 @@ func (s *relay) end(ctx context.Context, err error) {
 	case errors.Is(err, io.EOF):
 		err = s.call.up.Fail(agent.StatusConnection, "the provider's answer broke off")
 	case errors.Is(err, bufio.ErrTooLong):
-		err = s.call.up.Fail(agent.StatusBadResponse, "the stream holds an event that never ends; check base_url and provider")
+		err = s.call.badAnswer("the stream holds an event that never ends")
 	}
 	s.call.broken(ctx, err)
 	_ = s.conn.Flush()

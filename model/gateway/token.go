@@ -34,7 +34,8 @@ func readSecret(dir string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the secret of run tokens: %w", err)
 	case len(data) != sha256.Size:
-		return nil, fmt.Errorf("read the secret of run tokens: %s has %d bytes, not %d; remove it, and runs that are under way begin anew", path, len(data), sha256.Size)
+		return nil, fmt.Errorf("read the secret of run tokens: %s has %d bytes, not %d; remove it, and runs that are under way begin anew",
+			path, len(data), sha256.Size)
 	}
 	return data, nil
 }

@@ -11,14 +11,16 @@ import (
 // hosted are the tools that run at the provider: they would give the run a network, files
 // or memory of the provider's, another model, or a price of their own.
 var hosted = regexp.MustCompile(`^(?:web_search|web_fetch|file_search|code_interpreter|code_execution|image_generation|mcp|mcp_toolset|` +
-	`computer|computer_use|programmatic_tool_calling|advisor|x_search|live_search|container_auto|container_reference)(?:_preview)?(?:_2\d{3}[\d_]*)?$`)
+	`computer|computer_use|programmatic_tool_calling|advisor|x_search|live_search|container_auto|container_reference)` +
+	`(?:_preview)?(?:_2\d{3}[\d_]*)?$`)
 
 // The tools that the agent itself runs, by API. Those whose types end in a date are known
 // by their beginning.
 var (
 	chatTools      = regexp.MustCompile(`^(?:function|custom)$`)
 	responsesTools = regexp.MustCompile(`^(?:function|custom|local_shell|apply_patch|shell|namespace|tool_search)$`)
-	messagesTools  = regexp.MustCompile(`^(?:|custom|(?:bash|text_editor|memory|computer|computer_toolset|tool_search_tool_(?:bm25|regex))_\d+)$`)
+	messagesTools  = regexp.MustCompile(`^(?:|custom|` +
+		`(?:bash|text_editor|memory|computer|computer_toolset|tool_search_tool_(?:bm25|regex))_\d+)$`)
 )
 
 // deepest is how deep tools may be grouped: each group is read once more than what is around it.
