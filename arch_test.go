@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 	"agent/swerex":       {"agent", "sandbox"},
 	"agent/sweagent":     {"solve", "agent", "agent/swerex"},
 	"model":              {"solve", "agent", "model/fakeprovider", "model/scripted"},
-	"model/scripted":     {"solve", "agent"},
+	"model/scripted":     {"solve", "agent", "internal/clock"},
 	"model/gateway":      {"solve", "agent", "model", "internal/durable", "internal/unixsock"},
 	"model/fakeprovider": {"solve", "agent"},
 

@@ -226,9 +226,9 @@ func TestHangingUpstream(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
 		u := serve(t, answer{hang: true})
-		m := open(t, provider, u, func(e *model.Entry) { e.Timeout = 50 * time.Millisecond }, solve.Experiment{})
+		m := open(t, provider, u, func(e *model.Entry) { e.Timeout = 500 * time.Millisecond }, solve.Experiment{})
 		_, err := m.Query(t.Context(), history())
-		wantError(t, err, agent.StatusTimeout, "did not answer within 50ms")
+		wantError(t, err, agent.StatusTimeout, "did not answer within 500ms")
 		if u.calls() != 3 {
 			t.Errorf("%d calls", u.calls())
 		}

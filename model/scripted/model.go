@@ -1,15 +1,17 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -72,7 +74,7 @@ func (m *Model) Query(ctx context.Context, history []agent.Message) (agent.Reply
 	if turn < len(play.Steps) {
 		step = play.Steps[turn]
 	}
-	if err := wait(ctx, step.Delay); err != nil {
+	if err := cmp.Or(context.Cause(ctx), clock.Sleep(ctx, step.Delay)); err != nil {
 		return agent.Reply{}, err
 	}
 	if step.Error != nil {
@@ -84,11 +86,8 @@ func (m *Model) Query(ctx context.Context, history []agent.Message) (agent.Reply
 // play is the first one that matches.
 func (m *Model) play(history []agent.Message) (Play, bool) {
 	task := ""
-	for _, msg := range history {
-		if msg.Role == agent.RoleUser {
-			task = msg.Content
-			break
-		}
+	if i := slices.IndexFunc(history, func(m agent.Message) bool { return m.Role == agent.RoleUser }); i >= 0 {
+		task = history[i].Content
 	}
 	for _, p := range m.script.Plays {
 		if p.Match.fits(m.name, m.x, task) {
@@ -121,7 +120,7 @@ func (m *Model) reply(step Step, turn int, history []agent.Message) (agent.Reply
 	case step.Raw != nil:
 		msg.Content = step.Raw.Content
 		for i, c := range step.Raw.ToolCalls {
-			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: callID(c.ID, turn, i), Name: c.Name, Arguments: c.Arguments})
+			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: cmp.Or(c.ID, callID(turn, i)), Name: c.Name, Arguments: c.Arguments})
 		}
 	case m.mode == agent.ModeText:
 		for _, c := range commands {
@@ -134,12 +133,10 @@ func (m *Model) reply(step Step, turn int, history []agent.Message) (agent.Reply
 			if err != nil {
 				return agent.Reply{}, fmt.Errorf("encode command: %w", err)
 			}
-			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: callID("", turn, i), Name: agent.ToolName, Arguments: string(args)})
+			msg.ToolCalls = append(msg.ToolCalls, agent.ToolCall{ID: callID(turn, i), Name: agent.ToolName, Arguments: string(args)})
 		}
 	}
-	if step.FinishReason != "" {
-		finish = step.FinishReason
-	}
+	finish = cmp.Or(step.FinishReason, finish)
 	usage := m.price.Usage(tokens(step, msg, history))
 	raw, err := json.Marshal(map[string]any{"object": "scripted", "model": m.name, "turn": turn + 1, "finish_reason": finish})
 	if err != nil {
@@ -155,12 +152,7 @@ func (s Step) commands() []string {
 	return s.Runs
 }
 
-func callID(id string, turn, i int) string {
-	if id != "" {
-		return id
-	}
-	return fmt.Sprintf("call_%d_%d", turn+1, i+1)
-}
+func callID(turn, i int) string { return fmt.Sprintf("call_%d_%d", turn+1, i+1) }
 
 // tokens are those of the step, else an estimate of four characters a token.
 func tokens(step Step, reply agent.Message, history []agent.Message) agent.Tokens {
@@ -183,20 +175,6 @@ func estimate(m agent.Message) int64 {
 	return int64(n+3) / 4
 }
 
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func temperature(t *float64) string {
 	if t == nil {
 		return "none"
@@ -211,9 +189,4 @@ var _ agent.ModelError = (*failure)(nil)
 
 func (f *failure) Error() string      { return f.status + ": " + f.Public() }
 func (f *failure) ExitStatus() string { return f.status }
-func (f *failure) Public() string {
-	if f.text == "" {
-		return "the scripted model failed on purpose"
-	}
-	return f.text
-}
+func (f *failure) Public() string     { return cmp.Or(f.text, "the scripted model failed on purpose") }
