@@ -26,20 +26,25 @@ type imageFacts struct {
 	program guest.Program // for its architecture
 }
 
-// image is that of the settings.
-func (d *Driver) image(ctx context.Context) (imageFacts, error) {
+// source is the image that a sandbox starts from: a base, or that of the settings.
+func (d *Driver) source(ctx context.Context, from string) (imageFacts, error) {
+	if from != "" {
+		image, err := d.base(ctx, from)
+		if err != nil {
+			err = fmt.Errorf("base %s: %w", from, err)
+		}
+		return image, err
+	}
 	image, err := d.inspectImage(ctx, d.config.Image)
 	switch {
 	case errdefs.IsNotFound(err):
 		return image, fmt.Errorf("%w: sandbox.docker.image: the engine has no image %s, and nothing is pulled: %s",
 			sandbox.ErrSetting, d.config.Image, Build)
-	case err != nil:
-		return image, err
-	case image.volumes > 0:
+	case err == nil && image.volumes > 0:
 		return image, fmt.Errorf("%w: sandbox.docker.image: %s declares volumes, which no base could hold: build it without VOLUME",
 			sandbox.ErrSetting, d.config.Image)
 	}
-	return image, nil
+	return image, err
 }
 
 func (d *Driver) inspectImage(ctx context.Context, name string) (imageFacts, error) {

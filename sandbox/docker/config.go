@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/url"
 	"regexp"
-	"slices"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
@@ -71,14 +70,12 @@ func (c Config) Validate(report func(key, problem string)) {
 }
 
 func checkHost(host string) string {
-	if host == "" {
-		return ""
-	}
 	u, err := url.Parse(host)
 	switch {
-	case err != nil || !slices.Contains([]string{"unix", "tcp"}, u.Scheme),
-		u.Scheme == "unix" && (u.Host != "" || u.Path == ""), u.Scheme == "tcp" && (u.Port() == "" || u.Path != ""):
-		return fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; for an engine behind ssh, forward its socket", host)
+	case host == "", err == nil && u.Scheme == "unix" && u.Host == "" && u.Path != "",
+		err == nil && u.Scheme == "tcp" && u.Port() != "" && u.Path == "":
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; "+
+		"for an engine behind ssh, forward its socket", host)
 }

@@ -41,9 +41,8 @@ type Driver struct {
 
 	knowing sync.Mutex // held while the engine is asked what it can do
 	known   *facts
-	images  map[string][]string // what is read-only in an image, by its id
-	asked   time.Time           // when Traits asked last
-	probing sync.Map            // names of the sandboxes that show it
+	asked   time.Time // when Traits asked last
+	probing sync.Map  // names of the sandboxes that show it
 
 	mu   sync.Mutex
 	live map[string]*handle // by name
@@ -81,7 +80,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	}
 	return &Driver{
 		config: c, book: book, deployment: book.Deployment(), log: log.With().Str(logkey.Driver, "docker").Logger(), api: api,
-		egress: egress.Options{AllowPrivate: private}, images: make(map[string][]string), live: make(map[string]*handle),
+		egress: egress.Options{AllowPrivate: private}, live: make(map[string]*handle),
 	}, nil
 }
 
@@ -137,18 +136,6 @@ func checkSocket(dir string) error {
 	return nil
 }
 
-// source is the image that a sandbox starts from.
-func (d *Driver) source(ctx context.Context, from string) (imageFacts, error) {
-	if from == "" {
-		return d.image(ctx)
-	}
-	image, err := d.base(ctx, from)
-	if err != nil {
-		err = fmt.Errorf("base %s: %w", from, err)
-	}
-	return image, err
-}
-
 // Attach takes over the sandbox of a dead owner. A container that does not run
 // any more is removed: nothing can be done with it.
 func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
@@ -189,22 +176,4 @@ func (d *Driver) attach(ctx context.Context, name string) (*handle, error) {
 	}
 	failpoint.Hit("sandbox", "attach", "taken")
 	return d.adopt(ctx, planOf(c, image), c.ID, guest.Attach)
-}
-
-// Check runs a command in a real sandbox.
-func (d *Driver) Check(ctx context.Context) error {
-	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + token()})
-	if err == nil {
-		var out string
-		var res sandbox.Result
-		out, res, err = sandbox.Output(ctx, sb, sandbox.Command{Shell: "echo ready", Dir: "/"})
-		if err == nil && (res.ExitCode != 0 || out != "ready\n") {
-			err = fmt.Errorf("a command gave exit %d and %q", res.ExitCode, out)
-		}
-		err = errors.Join(err, sb.Close(ctx))
-	}
-	if err == nil || errors.Is(err, sandbox.ErrUnavailable) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 }

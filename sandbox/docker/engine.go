@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,45 +27,46 @@ type facts struct {
 	unlimited []string // what it cannot limit
 	noNetwork string   // why there can be no allow-list; "" if there can
 	notes     []string
+	image     string   // the image that it was shown with
+	readonly  []string // what is to be read-only in that image
 }
 
-// know returns what the engine can do, and what is to be read-only in an image.
-// The first time it shows itself in a real container.
-func (d *Driver) know(ctx context.Context, image imageFacts) (*facts, []string, error) {
+// know returns what the engine can do, and what is to be read-only in an image: a base has it
+// in a label. The first time it shows itself in a real container.
+func (d *Driver) know(ctx context.Context, image imageFacts) (_ *facts, readonly []string, err error) {
 	d.knowing.Lock()
 	defer d.knowing.Unlock()
-	readonly := d.images[image.id]
-	if label, ok := image.labels[labelReadonly]; ok { // a base
-		readonly = decode(label)
+	label, base := image.labels[labelReadonly]
+	if d.known == nil || !base && d.known.image != image.id {
+		f, err := d.learn(ctx, image)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.known = f
 	}
-	if d.known != nil && readonly != nil {
-		return d.known, readonly, nil
+	if base {
+		return d.known, decode(label), nil
 	}
-	f, readonly, err := d.learn(ctx, image)
-	if err != nil {
-		return nil, nil, err
-	}
-	d.known, d.images[image.id] = f, readonly
-	return f, readonly, nil
+	return d.known, d.known.readonly, nil
 }
 
 // learn asks the engine.
-func (d *Driver) learn(ctx context.Context, image imageFacts) (*facts, []string, error) {
+func (d *Driver) learn(ctx context.Context, image imageFacts) (*facts, error) {
 	res, err := d.api.Info(ctx, client.InfoOptions{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info := res.Info
 	if _, ok := info.Runtimes[d.config.Runtime]; d.config.Runtime != "" && !ok {
-		return nil, nil, fmt.Errorf("%w: sandbox.docker.runtime: the engine has no runtime %q, only %s: "+
+		return nil, fmt.Errorf("%w: sandbox.docker.runtime: the engine has no runtime %q, only %s: "+
 			"install it and name it in the engine's daemon.json",
 			sandbox.ErrSetting, d.config.Runtime, strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", "))
 	}
 	if info.OSType != "linux" {
-		return nil, nil, fmt.Errorf("%w: the engine runs containers of %s, and sandboxes are Linux: switch it, or set sandbox.docker.host",
+		return nil, fmt.Errorf("%w: the engine runs containers of %s, and sandboxes are Linux: switch it, or set sandbox.docker.host",
 			sandbox.ErrSetting, info.OSType)
 	}
-	f := &facts{cpus: info.NCPU, memory: info.MemTotal}
+	f := &facts{cpus: info.NCPU, memory: info.MemTotal, image: image.id}
 	for _, l := range []struct {
 		can  bool
 		what string
@@ -85,11 +85,13 @@ func (d *Driver) learn(ctx context.Context, image imageFacts) (*facts, []string,
 	if !slices.ContainsFunc(info.SecurityOptions, filters) {
 		f.notes = append(f.notes, "the engine filters no system calls: start it with its default seccomp profile")
 	}
-	readonly, err := d.probe(ctx, image, f)
+	if err := d.probe(ctx, image, f); err != nil {
+		return nil, err
+	}
 	if f.noNetwork != "" {
 		f.notes = append(f.notes, "no sandbox can have an allow-list, or a socket of this machine: "+f.noNetwork)
 	}
-	return f, readonly, err
+	return f, nil
 }
 
 // check refuses what the engine cannot keep; asked are the limits that the caller chose.
@@ -166,7 +168,7 @@ func (d *Driver) facts() (*facts, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	image, err := d.image(ctx)
+	image, err := d.source(ctx, "")
 	if err == nil {
 		f, _, err = d.know(ctx, image)
 	}
@@ -188,31 +190,42 @@ true`
 const probeTime = 10 * time.Minute
 
 // probe opens a sandbox of the image to see what the engine makes of it, with a network if
-// that is possible. It returns what is to be read-only.
-func (d *Driver) probe(ctx context.Context, image imageFacts, f *facts) ([]string, error) {
+// that is possible.
+func (d *Driver) probe(ctx context.Context, image imageFacts, f *facts) error {
 	limits := d.config.Limits.Fill(sandbox.Limits{})
 	limits.CPUs, limits.Memory = min(limits.CPUs, float64(f.cpus)), min(limits.Memory, f.memory)
 	spec := sandbox.Spec{Name: "probe-" + token(), Limits: limits, TTL: probeTime}
 	d.probing.Store(spec.Name, nil)
 	defer d.probing.Delete(spec.Name)
-	if u, err := url.Parse(d.api.DaemonHost()); err != nil || u.Scheme != "unix" {
-		f.noNetwork = "the engine at " + d.api.DaemonHost() + " is not on this machine"
-	} else {
+	var said []string
+	err := fmt.Errorf("the engine at %s is not on this machine", d.api.DaemonHost())
+	if strings.HasPrefix(d.api.DaemonHost(), "unix:") {
 		spec.Network.Allow = []string{"nowhere.invalid"}
-		said, err := d.look(ctx, spec, image)
-		if err == nil && !slices.Contains(said, "network") {
-			f.noNetwork = "the engine does not show sandbox.docker.proxy_dir"
+		if said, err = d.look(ctx, spec, image); err == nil && !slices.Contains(said, "network") {
+			err = errors.New("the engine does not show sandbox.docker.proxy_dir")
 		}
-		if err == nil {
-			return readProbe(said)
-		}
+	}
+	if err != nil {
 		f.noNetwork, spec.Network.Allow = err.Error(), nil
 	}
-	said, err := d.look(ctx, spec, image)
-	if err != nil {
-		return nil, d.explainStart(err)
+	if said == nil {
+		if said, err = d.look(ctx, spec, image); err != nil {
+			return err
+		}
 	}
-	return readProbe(said)
+	for _, line := range said {
+		if path, ok := strings.CutPrefix(line, "path "); ok {
+			f.readonly = append(f.readonly, path)
+		}
+	}
+	switch {
+	case slices.Contains(said, "open"):
+		return fmt.Errorf("%w: sandbox.docker.image: its root directory can be written by everybody: chmod 755 /", sandbox.ErrSetting)
+	case !slices.Contains(said, "readonly"):
+		return fmt.Errorf("%w: the engine does not make directories of an image read-only (HostConfig.ReadonlyPaths): "+
+			"use Docker 18.09 or newer", sandbox.ErrUnavailable)
+	}
+	return nil
 }
 
 // look opens a sandbox and returns the lines that probeScript prints.
@@ -221,47 +234,37 @@ func (d *Driver) look(ctx context.Context, spec sandbox.Spec, image imageFacts) 
 	p.labels[labelProbe] = "1"
 	h, err := d.create(ctx, p)
 	if err != nil {
+		if err = d.explain(err); !known(err) {
+			err = fmt.Errorf("%w: the engine starts no container: %w", sandbox.ErrUnavailable, err)
+		}
 		return nil, err
 	}
-	dial := []string{image.program.Path, protocol.VerbDial, "file=" + egress.SocketInside}
-	c := sandbox.Command{Argv: append([]string{"/bin/bash", "-c", probeScript, "yudai"}, dial...), Dir: "/"}
-	out, res, err := sandbox.Output(ctx, h, c)
+	out, err := runOnce(ctx, h, "/bin/bash", "-c", probeScript, "yudai", image.program.Path, protocol.VerbDial, "file="+egress.SocketInside)
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(out, "\n"), nil
+}
+
+// runOnce runs a command in a sandbox, closes it, and returns what the command printed.
+func runOnce(ctx context.Context, sb sandbox.Sandbox, argv ...string) (string, error) {
+	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{Argv: argv, Dir: "/"})
 	if err == nil && res.ExitCode != 0 {
-		err = fmt.Errorf("exit %d: %s", res.ExitCode, strings.TrimSpace(out))
+		err = fmt.Errorf("a test command ended with exit %d: %s", res.ExitCode, strings.TrimSpace(out))
 	}
-	if err = errors.Join(err, h.Close(ctx)); err != nil {
-		return nil, fmt.Errorf("look into the image: %w", err)
-	}
-	return strings.Split(strings.TrimSpace(out), "\n"), nil
+	return strings.TrimSpace(out), errors.Join(err, sb.Close(ctx))
 }
 
-// readProbe judges what the probe printed.
-func readProbe(said []string) ([]string, error) {
-	readonly := []string{}
-	for _, line := range said {
-		if path, ok := strings.CutPrefix(line, "path "); ok {
-			readonly = append(readonly, path)
-		}
+// Check runs a command in a real sandbox.
+func (d *Driver) Check(ctx context.Context) error {
+	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + token()})
+	if err == nil {
+		_, err = runOnce(ctx, sb, "/bin/bash", "-c", "git --version")
 	}
-	switch {
-	case slices.Contains(said, "open"):
-		return nil, fmt.Errorf("%w: sandbox.docker.image: its root directory can be written by everybody: chmod 755 /", sandbox.ErrSetting)
-	case !slices.Contains(said, "readonly"):
-		return nil, fmt.Errorf("%w: the engine does not make directories of an image read-only (HostConfig.ReadonlyPaths): "+
-			"use Docker 18.09 or newer", sandbox.ErrUnavailable)
-	}
-	return readonly, nil
-}
-
-// explainStart explains why no container of the image starts.
-func (d *Driver) explainStart(err error) error {
-	switch {
-	case known(err):
+	if err == nil || errors.Is(err, sandbox.ErrUnavailable) {
 		return err
-	case strings.Contains(err.Error(), "runtime") && errdefs.IsInvalidArgument(err):
-		return fmt.Errorf("%w: sandbox.docker.runtime: %w", sandbox.ErrSetting, err)
 	}
-	return fmt.Errorf("%w: the engine starts no container: %w", sandbox.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 }
 
 // unreachable reports whether nobody answered at the engine's address.
@@ -281,6 +284,8 @@ func (d *Driver) explain(err error) error {
 	case unreachable(err):
 		return fmt.Errorf("%w: no container engine answers at %s: start it, or set sandbox.docker.host: %w",
 			sandbox.ErrUnavailable, d.api.DaemonHost(), err)
+	case strings.Contains(err.Error(), "runtime") && errdefs.IsInvalidArgument(err):
+		return fmt.Errorf("%w: sandbox.docker.runtime: %w", sandbox.ErrSetting, err)
 	case strings.Contains(err.Error(), "no space left on device"):
 		return fmt.Errorf("%w: the engine's disk is full: %w", sandbox.ErrCapacity, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
