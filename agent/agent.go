@@ -117,6 +117,9 @@ type Result struct {
 	Trajectory []byte
 	// Err is set when the run ended by a failure of ours or the model's, not by the agent's doing.
 	Err error
+	// Open says that the run has not ended for good: its transcript gets no exit message, so
+	// that the next owner can continue it.
+	Open bool
 }
 
 // Agent turns a job into a changed tree.

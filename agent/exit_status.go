@@ -19,28 +19,26 @@ const (
 	StatusUnprocessable  = "UnprocessableEntityError"
 )
 
-// StatusOf is the exit status for the HTTP status of a provider's refusal. It goes by the
-// errors that OpenAI and Anthropic document: 402 is an account without money, 413 a
-// conversation that is too long, 529 a provider with too much to do; 408 and 409 are what
-// their clients try again as if it were a timeout.
+// statuses are the exit statuses for the refusals that OpenAI and Anthropic document: 402 is
+// an account without money, 413 a conversation that is too long; 408 and 409 are what their
+// clients try again as if it were a timeout.
+var statuses = map[int]string{
+	http.StatusUnauthorized:          StatusAuthentication,
+	http.StatusPaymentRequired:       StatusPermission,
+	http.StatusForbidden:             StatusPermission,
+	http.StatusNotFound:              StatusNotFound,
+	http.StatusRequestTimeout:        StatusTimeout,
+	http.StatusConflict:              StatusTimeout,
+	http.StatusRequestEntityTooLarge: StatusContext,
+	http.StatusUnprocessableEntity:   StatusUnprocessable,
+	http.StatusTooManyRequests:       StatusRateLimit,
+	http.StatusInternalServerError:   StatusInternal,
+}
+
+// StatusOf is the exit status for the HTTP status of a provider's refusal.
 func StatusOf(code int) string {
-	switch code {
-	case http.StatusUnauthorized:
-		return StatusAuthentication
-	case http.StatusPaymentRequired, http.StatusForbidden:
-		return StatusPermission
-	case http.StatusNotFound:
-		return StatusNotFound
-	case http.StatusRequestTimeout, http.StatusConflict:
-		return StatusTimeout
-	case http.StatusRequestEntityTooLarge:
-		return StatusContext
-	case http.StatusUnprocessableEntity:
-		return StatusUnprocessable
-	case http.StatusTooManyRequests:
-		return StatusRateLimit
-	case http.StatusInternalServerError:
-		return StatusInternal
+	if status, ok := statuses[code]; ok {
+		return status
 	}
 	if code > http.StatusInternalServerError {
 		return StatusUnavailable

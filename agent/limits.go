@@ -32,40 +32,29 @@ const (
 	ExitProgram    = "ProgramError"    // a CLIAgent's program could not be started, or failed
 )
 
-// An ending is why a run stops.
-type ending struct {
-	exit, reason, submission string
-	err                      error
-	// open leaves the transcript without an exit message.
-	open bool
-}
-
 // limit is the one place where limits are looked at: before each model call. A
 // limit never cuts a call or a command short, so money and output may overshoot by one step.
-func (r *run) limit(ctx context.Context) *ending {
+func (r *run) limit(ctx context.Context) *Result {
 	l, p := r.job.Limits, r.progress
 	if ctx.Err() != nil {
-		return contextEnding(ctx)
+		return new(ContextEnd(ctx))
 	}
 	switch elapsed := r.job.Elapsed + time.Since(r.started); {
 	case l.RunSteps > 0 && p.Steps >= l.RunSteps:
-		return ended(stepLimitReached(l))
+		return new(stepLimitReached(l))
 	case l.RunMoney > 0 && p.Usage.Cost >= l.RunMoney:
-		return ended(moneyLimitReached(l))
+		return new(moneyLimitReached(l))
 	case l.RunTime > 0 && elapsed >= l.RunTime:
-		return &ending{exit: ExitTime, reason: ErrRunTime.Error()}
+		return new(TimeExceeded())
 	case r.job.MaxEdits > 0 && p.Edits >= r.job.MaxEdits:
-		return ended(editsUsed(r.job.MaxEdits))
+		return new(editsUsed(r.job.MaxEdits))
 	case r.outputFull():
-		return ended(outputLimitReached(l))
+		return new(outputLimitReached(l))
 	}
 	return r.checkBudget()
 }
 
-// ended is a result that another agent's runner could have, too.
-func ended(r Result) *ending { return &ending{exit: r.Exit, reason: r.Reason, err: r.Err} }
-
-func (r *run) checkBudget() *ending {
+func (r *run) checkBudget() *Result {
 	if r.job.CheckBudget == nil {
 		return nil
 	}
@@ -74,35 +63,13 @@ func (r *run) checkBudget() *ending {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrBudget):
-		return &ending{exit: ExitBudget, reason: budgetUsed}
+		return &Result{Exit: ExitBudget, Reason: budgetUsed}
 	}
-	return &ending{exit: ExitBudget, reason: "the budget of the solve could not be checked", err: fmt.Errorf("check budget: %w", err)}
+	return &Result{Exit: ExitBudget, Reason: "the budget of the solve could not be checked", Err: fmt.Errorf("check budget: %w", err)}
 }
 
 func (r *run) outputFull() bool {
 	return r.job.Limits.RunOutput > 0 && r.progress.Output >= r.job.Limits.RunOutput
-}
-
-// contextEnding is what the end of the context means for the run.
-func contextEnding(ctx context.Context) *ending {
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(cause, ErrRunTime), errors.Is(cause, context.DeadlineExceeded):
-		return &ending{exit: ExitTime, reason: ErrRunTime.Error()}
-	case errors.Is(cause, ErrSolveTime):
-		return &ending{exit: ExitTime, reason: ErrSolveTime.Error()}
-	case errors.Is(cause, ErrCancelled):
-		return &ending{exit: ExitCancelled, reason: ErrCancelled.Error()}
-	}
-	return &ending{exit: ExitCancelled, reason: "the worker of the run stopped", err: cause, open: true}
-}
-
-// modelEnding is how a run ends when its model call failed for good.
-func modelEnding(err error) *ending {
-	if me, ok := errors.AsType[ModelError](err); ok {
-		return &ending{exit: me.ExitStatus(), reason: me.Public(), err: err}
-	}
-	return &ending{exit: ExitModel, reason: "the model call failed", err: err}
 }
 
 func usd(m solve.Money) float64 { return float64(m) / 1e6 }

@@ -24,17 +24,13 @@ type Mini struct {
 	// Queried is told of every model call; nil is nobody.
 	Queried func(model string, used solve.Usage, err error)
 
-	cfg     Config
-	parser  parser
-	prompts prompts
+	cfg Config
 }
 
 var _ Agent = (*Mini)(nil)
 
 // NewMini returns the agent. The config is taken as valid.
-func NewMini(cfg Config) *Mini {
-	return &Mini{cfg: cfg, parser: newParser(cfg.Mode), prompts: newPrompts()}
-}
+func NewMini(cfg Config) *Mini { return &Mini{cfg: cfg} }
 
 // Trajectory is [Trajectory] with this agent's configuration.
 func (m *Mini) Trajectory(lines []byte, meta Meta) ([]byte, error) {
@@ -78,21 +74,21 @@ func (m *Mini) Run(ctx context.Context, j Job) Result {
 }
 
 // step is one model call and the commands of its reply.
-func (r *run) step(ctx context.Context) *ending {
+func (r *run) step(ctx context.Context) *Result {
 	r.progress.Steps++
 	reply, err := r.model.Query(ctx, r.history)
 	if r.mini.Queried != nil {
 		r.mini.Queried(r.model.Name(), reply.Usage, err)
 	}
 	if ctx.Err() != nil && err != nil {
-		return contextEnding(ctx)
+		return new(ContextEnd(ctx))
 	}
 	if err != nil {
-		return modelEnding(err)
+		return new(modelFailure(err))
 	}
 	r.countCall(reply.Usage)
 	r.normalize(&reply)
-	actions, bad := r.mini.parser.actions(reply)
+	actions, bad := parseReply(r.mini.cfg.Mode, reply)
 	if bad != nil {
 		return r.reject(ctx, reply, bad)
 	}
@@ -100,7 +96,7 @@ func (r *run) step(ctx context.Context) *ending {
 		keyActions: actions, keyResponse: reply.Raw, keyCost: usd(reply.Usage.Cost), keyTime: timestamp(),
 	}
 	r.append(reply.Message)
-	// ReadTranscript before anything runs: after a crash the call is not paid for again,
+	// It is stored before anything runs: after a crash the call is not paid for again,
 	// and the model is told that its command may have run.
 	if end := r.save(ctx); end != nil {
 		return end
@@ -143,7 +139,7 @@ func (r *run) normalize(reply *Reply) {
 }
 
 // reject tells the model what was wrong. Its reply itself is kept only in the extra.
-func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *ending {
+func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *Result {
 	extra := map[string]any{
 		keyInterrupt: formatInterrupt, keyCost: usd(reply.Usage.Cost), keyResponse: reply.Raw, keyTime: timestamp(),
 	}
@@ -154,7 +150,7 @@ func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *ending
 	r.append(Message{Role: RoleUser, Content: bad.text(r.mini.cfg.Mode), Extra: extra})
 	r.formatErrors++
 	if limit := r.mini.cfg.MaxFormatErrors; limit > 0 && r.formatErrors >= limit {
-		return &ending{exit: ExitFormat, reason: fmt.Sprintf("the model answered %d times in a row outside the format", r.formatErrors)}
+		return &Result{Exit: ExitFormat, Reason: fmt.Sprintf("the model answered %d times in a row outside the format", r.formatErrors)}
 	}
 	return r.save(ctx)
 }
@@ -162,7 +158,7 @@ func (r *run) reject(ctx context.Context, reply Reply, bad *formatError) *ending
 // execute runs the actions of a turn in order. A submission ends it at once;
 // the calls from there on are answered all the same, because a provider takes no
 // history with an open call.
-func (r *run) execute(ctx context.Context, actions []action) *ending {
+func (r *run) execute(ctx context.Context, actions []action) *Result {
 	for i, a := range actions {
 		if i > 0 && r.outputFull() {
 			r.answerNotExecuted(actions[i:])
@@ -170,7 +166,7 @@ func (r *run) execute(ctx context.Context, actions []action) *ending {
 		}
 		output, res, err := r.job.runCommand(ctx, a.Command)
 		if err != nil {
-			return r.sandboxEnding(ctx, "run command", err)
+			return new(FailureResult(ctx, fmt.Errorf("run command: %w", err)))
 		}
 		r.progress.Output += int64(len(output))
 		o := observe(output, res, r.job.Limits.CommandTime)
@@ -191,19 +187,19 @@ func (r *run) execute(ctx context.Context, actions []action) *ending {
 	return r.save(ctx)
 }
 
-func (r *run) submit(ctx context.Context, left []action, submission string) *ending {
+func (r *run) submit(ctx context.Context, left []action, submission string) *Result {
 	if r.mini.cfg.Mode == ModeTools {
 		r.answerNotExecuted(left)
 	}
 	r.checkTree(ctx) // the submission counts even if the tree cannot be read
-	return &ending{exit: ExitSubmitted, reason: "the agent submitted its work", submission: submission}
+	return &Result{Exit: ExitSubmitted, Reason: "the agent submitted its work", Submission: submission}
 }
 
 // checkTree counts the step as an edit if it changed the tree.
-func (r *run) checkTree(ctx context.Context) *ending {
+func (r *run) checkTree(ctx context.Context) *Result {
 	tree, err := r.job.Tree(ctx)
 	if err != nil {
-		return r.sandboxEnding(ctx, "read work tree", err)
+		return new(FailureResult(ctx, fmt.Errorf("read work tree: %w", err)))
 	}
 	if tree != r.tree {
 		r.progress.Edits++
@@ -236,7 +232,7 @@ func (r *run) append(m Message) {
 }
 
 // save makes what was appended durable.
-func (r *run) save(ctx context.Context) *ending {
+func (r *run) save(ctx context.Context) *Result {
 	if len(r.unsaved) == 0 {
 		return nil
 	}
@@ -245,31 +241,23 @@ func (r *run) save(ctx context.Context) *ending {
 		err = r.job.store(ctx, lines, &r.openLine, &r.progress)
 	}
 	if err != nil {
-		e := ended(FailureResult(err))
-		e.open = true
-		return e
+		return new(FailureResult(ctx, err))
 	}
 	r.unsaved = nil
 	return nil
 }
 
-func (r *run) sandboxEnding(ctx context.Context, what string, err error) *ending {
-	if ctx.Err() != nil {
-		return contextEnding(ctx)
-	}
-	return ended(FailureResult(fmt.Errorf("%s: %w", what, err)))
-}
-
 // end stores the exit message, unless the transcript is to stay open, and returns the result.
-func (r *run) end(ctx context.Context, e ending) Result {
-	if !e.open {
-		r.append(ExitMessage(Result{Exit: e.exit, Reason: e.reason, Submission: e.submission, Err: e.err}))
+func (r *run) end(ctx context.Context, res Result) Result {
+	if !res.Open {
+		r.append(ExitMessage(res))
 	}
-	if e.exit != ExitStore { // what failed once is not written a second time
+	if res.Exit != ExitStore { // what failed once is not written a second time
 		if failed := r.save(ctx); failed != nil {
-			e.err = errors.Join(e.err, failed.err)
+			res.Err = errors.Join(res.Err, failed.Err)
 		}
 	}
 	r.progress.At = time.Now()
-	return Result{Exit: e.exit, Reason: e.reason, Submission: e.submission, Progress: r.progress, Err: e.err}
+	res.Progress = r.progress
+	return res
 }

@@ -13,8 +13,8 @@ import (
 //go:embed prompts/*.tmpl
 var promptFiles embed.FS
 
-// prompts are the two opening messages of a run.
-type prompts struct{ templates *template.Template }
+// prompts are the opening messages of a run.
+var prompts = template.Must(template.New("").Option("missingkey=error").ParseFS(promptFiles, "prompts/*.tmpl"))
 
 // promptData is what the templates may say. Foreign text is only ever a value,
 // so nothing in it is evaluated.
@@ -26,13 +26,9 @@ type promptData struct {
 	CommandTime               time.Duration
 }
 
-func newPrompts() prompts {
-	return prompts{template.Must(template.New("").Option("missingkey=error").ParseFS(promptFiles, "prompts/*.tmpl"))}
-}
-
-func (p prompts) render(name string, mode string, j Job) (string, error) {
+func renderPrompt(name, mode string, j Job) (string, error) {
 	var b strings.Builder
-	err := p.templates.ExecuteTemplate(&b, name, promptData{
+	err := prompts.ExecuteTemplate(&b, name, promptData{
 		Mode: mode, Fence: fence, Tool: ToolName, Submit: SubmitMarker,
 		Task: j.Task, Marker: marker(j.Task),
 		Strategy: strings.TrimSpace(j.Strategy), TestCommand: j.TestCommand,

@@ -139,8 +139,7 @@ func (r *Recorder) CallFailure(err error) Result {
 	case errors.Is(err, ErrLimit):
 		return moneyLimitReached(limits)
 	}
-	e := modelEnding(err)
-	return Result{Exit: e.exit, Reason: e.reason, Err: e.err}
+	return modelFailure(err)
 }
 
 // Result adds the progress to what the agent returns.

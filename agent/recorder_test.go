@@ -79,10 +79,10 @@ func TestRecorderThatCannotSave(t *testing.T) {
 	j.Save = func(context.Context, []byte, solve.Progress) error { return solve.ErrLeaseLost }
 	rec, _ := agent.NewRecorder(j)
 	err := rec.Append(t.Context(), agent.Message{Role: agent.RoleOutput})
-	if !errors.Is(err, agent.ErrSave) || !errors.Is(err, solve.ErrLeaseLost) || agent.FailureResult(err).Exit != agent.ExitStore {
+	if !errors.Is(err, agent.ErrSave) || !errors.Is(err, solve.ErrLeaseLost) || agent.FailureResult(t.Context(), err).Exit != agent.ExitStore {
 		t.Error(err)
 	}
-	if other := errors.New("no sandbox"); agent.FailureResult(other).Exit != agent.ExitSandbox {
+	if other := errors.New("no sandbox"); agent.FailureResult(t.Context(), other).Exit != agent.ExitSandbox {
 		t.Error("another failure is not the sandbox's")
 	}
 }

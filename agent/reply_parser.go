@@ -28,20 +28,13 @@ type formatError struct {
 	actions   int  // text mode: blocks found
 }
 
-// parser reads replies of one mode.
-type parser struct {
-	mode  string
-	block *regexp.Regexp
-}
+// block matches one action in text mode.
+var block = regexp.MustCompile("(?s)```" + fence + `\s*\n(.*?)\n` + "```")
 
-func newParser(mode string) parser {
-	return parser{mode: mode, block: regexp.MustCompile("(?s)```" + fence + `\s*\n(.*?)\n` + "```")}
-}
-
-// actions are the commands of a reply, or what is wrong with it.
-func (p parser) actions(r Reply) ([]action, *formatError) {
-	if p.mode == ModeText {
-		return p.fenced(r)
+// parseReply returns the commands of a reply, or what is wrong with it.
+func parseReply(mode string, r Reply) ([]action, *formatError) {
+	if mode == ModeText {
+		return fencedBlock(r)
 	}
 	return toolCalls(r)
 }
@@ -81,8 +74,8 @@ func toolCalls(r Reply) ([]action, *formatError) {
 	return out, nil
 }
 
-func (p parser) fenced(r Reply) ([]action, *formatError) {
-	found := p.block.FindAllStringSubmatch(r.Message.Content, -1)
+func fencedBlock(r Reply) ([]action, *formatError) {
+	found := block.FindAllStringSubmatch(r.Message.Content, -1)
 	bad := func(problem string) *formatError {
 		return &formatError{problem: problem, truncated: r.FinishReason == "length", actions: len(found)}
 	}

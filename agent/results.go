@@ -31,15 +31,31 @@ func SaveContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // TaskText is the whole task of a CLIAgent: the issue in its frame, the strategy, the
 // test command, the limits, and how the result is collected.
 func TaskText(j Job) (string, error) {
-	text, err := newPrompts().render("cli_agent.tmpl", "", j)
+	text, err := renderPrompt("cli_agent.tmpl", "", j)
 	return text + "\n", err
 }
 
-// ContextEnd is what the end of a run's context means for the run. open says that the run
-// has not ended: the next owner continues it, so nothing of it may be stopped.
-func ContextEnd(ctx context.Context) (r Result, open bool) {
-	e := contextEnding(ctx)
-	return Result{Exit: e.exit, Reason: e.reason, Err: e.err}, e.open
+// ContextEnd is what the end of a run's context means for the run. If the result is
+// open, nothing of the run may be stopped.
+func ContextEnd(ctx context.Context) Result {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, ErrRunTime), errors.Is(cause, context.DeadlineExceeded):
+		return TimeExceeded()
+	case errors.Is(cause, ErrSolveTime):
+		return Result{Exit: ExitTime, Reason: ErrSolveTime.Error()}
+	case errors.Is(cause, ErrCancelled):
+		return Result{Exit: ExitCancelled, Reason: ErrCancelled.Error()}
+	}
+	return Result{Exit: ExitCancelled, Reason: "the worker of the run stopped", Err: cause, Open: true}
+}
+
+// modelFailure is how a run ends when its model call failed for good.
+func modelFailure(err error) Result {
+	if me, ok := errors.AsType[ModelError](err); ok {
+		return Result{Exit: me.ExitStatus(), Reason: me.Public(), Err: err}
+	}
+	return Result{Exit: ExitModel, Reason: "the model call failed", Err: err}
 }
 
 // ExitMessage is the last line of a transcript: how the run ended.
@@ -73,10 +89,14 @@ func StoredExit(messages []Message, p solve.Progress) (Result, bool) {
 	return Result{}, false
 }
 
-// FailureResult is the end of a run by a failure that is not the agent's: [ErrSave], else the sandbox.
-func FailureResult(err error) Result {
-	if errors.Is(err, ErrSave) {
-		return Result{Exit: ExitStore, Reason: "a step of the run could not be stored", Err: err}
+// FailureResult is the end of a run by a failure that is not the agent's: [ErrSave], the end
+// of the context, else the sandbox.
+func FailureResult(ctx context.Context, err error) Result {
+	switch {
+	case errors.Is(err, ErrSave):
+		return Result{Exit: ExitStore, Reason: "a step of the run could not be stored", Err: err, Open: true}
+	case ctx.Err() != nil:
+		return ContextEnd(ctx)
 	}
 	return Result{Exit: ExitSandbox, Reason: "the sandbox failed", Err: err}
 }

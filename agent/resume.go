@@ -1,13 +1,16 @@
 package agent
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // restoreHistory reads the stored history, or makes the first two messages.
-func (r *run) restoreHistory(ctx context.Context) *ending {
+func (r *run) restoreHistory(ctx context.Context) *Result {
 	history, openLine := ReadTranscript(r.job.Resume)
 	err := checkOrder(history)
 	if err != nil {
-		return &ending{exit: ExitTranscript, reason: "the stored transcript of the run is damaged", err: err, open: true}
+		return &Result{Exit: ExitTranscript, Reason: "the stored transcript of the run is damaged", Err: err, Open: true}
 	}
 	r.history, r.openLine = history, openLine
 	r.restoreProgress()
@@ -15,10 +18,10 @@ func (r *run) restoreHistory(ctx context.Context) *ending {
 		return nil
 	}
 	if r.tree, err = r.job.Tree(ctx); err != nil {
-		return r.sandboxEnding(ctx, "read work tree", err)
+		return new(FailureResult(ctx, fmt.Errorf("read work tree: %w", err)))
 	}
 	if err := r.addPrompts(); err != nil {
-		return &ending{exit: ExitTranscript, reason: "the prompt could not be made", err: err, open: true}
+		return &Result{Exit: ExitTranscript, Reason: "the prompt could not be made", Err: err, Open: true}
 	}
 	if trees := storedTrees(r.history); len(trees) > 0 && trees[len(trees)-1] != r.tree {
 		r.progress.Edits++ // the step that was interrupted changed the tree
@@ -48,7 +51,7 @@ func (r *run) addPrompts() error {
 		if len(r.history) > i {
 			continue
 		}
-		text, err := r.mini.prompts.render([]string{"system.tmpl", "instance.tmpl"}[i], r.mini.cfg.Mode, r.job)
+		text, err := renderPrompt([]string{"system.tmpl", "instance.tmpl"}[i], r.mini.cfg.Mode, r.job)
 		if err != nil {
 			return err
 		}

@@ -60,23 +60,15 @@ func Trajectory(cfg Config, lines []byte, meta Meta) ([]byte, error) {
 	t := trajectory{Format: trajectoryFormat, Instance: meta.Instance, Messages: []map[string]any{}}
 	t.Info.Config = configDump(cfg, meta)
 	t.Info.MiniVersion, t.Info.YudaiVersion = miniVersion, meta.Version
-	var history []Message
 	for line := range bytes.Lines(lines) {
 		var m stored
-		if json.Unmarshal(line, &m) != nil || m.Role == "" {
-			continue
+		if json.Unmarshal(line, &m) == nil && m.Role != "" {
+			t.Messages = append(t.Messages, trajectoryMessage(m))
 		}
-		t.Messages = append(t.Messages, trajectoryMessage(m))
-		if m.Role == RoleExit {
-			for key, to := range map[string]*string{keyExit: &t.Info.ExitStatus, keySubmission: &t.Info.Submission} {
-				if raw, ok := m.Extra[key]; ok {
-					if err := json.Unmarshal(raw, to); err != nil {
-						return nil, fmt.Errorf("read %s of exit message: %w", key, err)
-					}
-				}
-			}
-		}
-		history = append(history, withCost(m))
+	}
+	history, _ := ReadTranscript(lines)
+	if end, ok := StoredExit(history, meta.Progress); ok {
+		t.Info.ExitStatus, t.Info.Submission = end.Exit, end.Submission
 	}
 	t.Info.ModelStats.APICalls = max(meta.Progress.Steps, Turns(history))
 	t.Info.ModelStats.InstanceCost = usd(max(meta.Progress.Usage.Cost, storedCost(history)))
@@ -88,20 +80,6 @@ func Trajectory(cfg Config, lines []byte, meta Meta) ([]byte, error) {
 		return nil, fmt.Errorf("encode trajectory: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-// withCost is the message with the two extras that the totals are made from.
-func withCost(m stored) Message {
-	out := Message{Role: m.Role, Extra: map[string]any{}}
-	var cost float64
-	if json.Unmarshal(m.Extra[keyCost], &cost) == nil {
-		out.Extra[keyCost] = cost
-	}
-	var kind string
-	if json.Unmarshal(m.Extra[keyInterrupt], &kind) == nil {
-		out.Extra[keyInterrupt] = kind
-	}
-	return out
 }
 
 // trajectoryMessage is a message in the shape a provider's chat API has, plus extra.

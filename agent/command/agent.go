@@ -49,7 +49,7 @@ type run struct {
 func (a *Agent) Run(ctx context.Context, j agent.Job) agent.Result {
 	launcher, err := sandbox.Launching(j.Sandbox)
 	if err != nil {
-		return agent.FailureResult(err)
+		return agent.FailureResult(ctx, err)
 	}
 	rec, messages := agent.NewRecorder(j)
 	r := &run{agent: a, rec: rec, launcher: launcher, calls: j.Progress.Usage.Calls}

@@ -24,8 +24,8 @@ const (
 
 // interrupted is the end of the context. The program goes on where the run does.
 func (r *run) interrupted(ctx context.Context) agent.Result {
-	res, open := agent.ContextEnd(ctx)
-	if open {
+	res := agent.ContextEnd(ctx)
+	if res.Open {
 		return r.rec.Result(res)
 	}
 	return r.stop(ctx, res)
@@ -176,7 +176,7 @@ func (r *run) exit(o Outcome, code int) agent.Result {
 // fail is the end by something that went wrong. Nothing is stopped that may be somebody
 // else's by now.
 func (r *run) fail(ctx context.Context, err error) agent.Result {
-	res := agent.FailureResult(err)
+	res := agent.FailureResult(ctx, err)
 	switch {
 	case isLost(err):
 		return r.rec.Result(res)
@@ -188,7 +188,7 @@ func (r *run) fail(ctx context.Context, err error) agent.Result {
 		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.rec.Redact([]byte(err.Error()))), Err: err}
 	}
 	res.Err = errors.Join(res.Err, r.halt(ctx))
-	if res.Exit != agent.ExitStore { // what failed once is not written a second time
+	if !res.Open {
 		ctx, cancel := agent.SaveContext(ctx)
 		defer cancel()
 		res.Err = errors.Join(res.Err, r.write(ctx, agent.ExitMessage(res)))

@@ -1,7 +1,7 @@
 package sweagent
 
 import (
-	"fmt"
+	"context"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -14,62 +14,36 @@ const keptOutput = 32 << 10
 
 // process is the program on this machine.
 type process struct {
-	done chan struct{} // closed when it has ended
-	err  error         // after done: how; nil is exit status 0
-	tail tail
-
-	mu  sync.Mutex
-	pid int // of its group; 0 before the start and after the end
-	off bool
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has ended
+	err    error         // after done: how; nil is exit status 0
+	tail   tail
 }
 
 // startProcess starts the program, in a process group of its own, which dies with us.
 func startProcess(argv, env []string, dir string) *process {
-	p := &process{done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{cancel: cancel, done: make(chan struct{})}
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the operator's command
+	c.Env, c.Dir, c.Stdout, c.Stderr = env, dir, &p.tail, &p.tail
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = time.Second
 	go func() {
 		defer close(p.done)
 		// The kernel kills the program when the thread ends that started it: ours stays.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		p.err = p.run(argv, env, dir)
+		if p.err = c.Run(); c.Process != nil {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // what it left behind; mostly nothing
+		}
 	}()
 	return p
 }
 
-func (p *process) run(argv, env []string, dir string) error {
-	c := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the operator's command; kill ends it
-	c.Env, c.Dir, c.Stdout, c.Stderr = env, dir, &p.tail, &p.tail
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	c.WaitDelay = time.Second
-	p.mu.Lock()
-	if p.off {
-		p.mu.Unlock()
-		return nil
-	}
-	err := c.Start()
-	if err == nil {
-		p.pid = c.Process.Pid
-	}
-	p.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("start SWE-agent: %w", err)
-	}
-	err = c.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // what it left behind; mostly nothing
-	p.pid = 0
-	return err
-}
-
-// kill ends the program and its group, and returns when it has ended.
-func (p *process) kill() {
-	p.mu.Lock()
-	p.off = true
-	if p.pid != 0 {
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it may have ended just now
-	}
-	p.mu.Unlock()
+// stop ends the program and its group, and returns when it has ended.
+func (p *process) stop() {
+	p.cancel()
 	<-p.done
 }
 

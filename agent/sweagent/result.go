@@ -43,26 +43,24 @@ func (r *run) result(p *process, sandbox error) agent.Result {
 	return res
 }
 
-// ends are the ends that SWE-agent has beside "submitted": its status, the words in its log,
+// ending is an end that SWE-agent has beside "submitted": its status, the words in its log,
 // and what it is called here. Its client of a remote sandbox breaks when it wants to submit
 // by itself after one of them, so that often only the log tells.
-func ends() []ending {
-	return []ending{
-		{"exit_cost", "cost limit", agent.ExitLimits, "SWE-agent stopped at its limit of model calls"},
-		{"exit_total_execution_time", "total execution time exceeded", agent.ExitTime, "SWE-agent stopped because its commands took too long together"},
-		{"exit_format", "repeated format", agent.ExitFormat, "the model does not answer in the format of SWE-agent"},
-		{"exit_context", "context window", agent.StatusContext, "the conversation became longer than the model can read"},
-		{"exit_command_timeout", "multiple consecutive command timeouts", "exit_command_timeout", "several commands in a row took too long"},
-		{"exit_forfeit", "forfeit", "exit_forfeit", "the agent gave up"},
-	}
-}
-
 type ending struct{ status, words, exit, reason string }
+
+var endings = []ending{
+	{"exit_cost", "cost limit", agent.ExitLimits, "SWE-agent stopped at its limit of model calls"},
+	{"exit_total_execution_time", "total execution time exceeded", agent.ExitTime, "SWE-agent stopped because its commands took too long together"},
+	{"exit_format", "repeated format", agent.ExitFormat, "the model does not answer in the format of SWE-agent"},
+	{"exit_context", "context window", agent.StatusContext, "the conversation became longer than the model can read"},
+	{"exit_command_timeout", "multiple consecutive command timeouts", "exit_command_timeout", "several commands in a row took too long"},
+	{"exit_forfeit", "forfeit", "exit_forfeit", "the agent gave up"},
+}
 
 // meaning maps an exit status of SWE-agent; those that are unknown keep their word.
 func meaning(status string) (exit, reason string) {
 	word := strings.TrimSuffix(strings.TrimPrefix(status, "submitted ("), ")")
-	for _, e := range ends() {
+	for _, e := range endings {
 		if e.status == word {
 			return e.exit, e.reason
 		}
@@ -85,7 +83,7 @@ func crash(err error, said string) (exit, reason string) {
 	last := lastWords(said)
 	if all := exitLine.FindAllStringSubmatch(said, -1); len(all) > 0 {
 		last = strings.TrimSpace(all[len(all)-1][1])
-		for _, e := range ends() {
+		for _, e := range endings {
 			if strings.HasPrefix(last, e.words) {
 				return e.exit, e.reason
 			}

@@ -60,7 +60,7 @@ func (r *run) runProgram(ctx context.Context, port int, endpoint *swerex.Server)
 		return agent.Result{Exit: agent.ExitProgram, Reason: "the agent's files could not be written", Err: err}
 	}
 	p := startProcess(r.argv(), r.environ(), r.dir)
-	defer p.kill()
+	defer p.stop()
 	tick := time.NewTicker(r.agent.interval)
 	defer tick.Stop()
 	for {
@@ -72,49 +72,36 @@ func (r *run) runProgram(ctx context.Context, port int, endpoint *swerex.Server)
 		case <-tick.C:
 		}
 		if ctx.Err() != nil {
-			p.kill()
-			res, open := agent.ContextEnd(ctx)
-			if !open {
+			p.stop()
+			res := agent.ContextEnd(ctx)
+			if !res.Open {
 				res.Err = errors.Join(res.Err, r.collect(ctx))
 			}
 			res.Trajectory = r.trajectory()
 			return res
 		}
 		if err := r.collect(ctx); err != nil {
-			p.kill()
-			return r.failure(ctx, err)
+			p.stop()
+			return agent.FailureResult(ctx, err)
 		}
 		if ended {
 			return r.result(p, endpoint.Failure())
 		}
 		if res, over := r.rec.LimitReached(r.agent.patience, 0); over {
-			p.kill()
+			p.stop()
 			res.Trajectory = r.trajectory()
 			return res
 		}
 	}
 }
 
-// failure is the end by something of ours that went wrong.
-func (r *run) failure(ctx context.Context, err error) agent.Result {
-	if ctx.Err() != nil && !errors.Is(err, agent.ErrSave) {
-		res, _ := agent.ContextEnd(ctx)
-		return res
-	}
-	return agent.FailureResult(err)
-}
-
 func (r *run) failed(ctx context.Context, err error) agent.Result {
-	return r.end(ctx, r.failure(ctx, err))
+	return r.end(ctx, agent.FailureResult(ctx, err))
 }
 
 // end stores the end, unless the run stays open for the next owner or storing failed.
 func (r *run) end(ctx context.Context, res agent.Result) agent.Result {
-	open := false
-	if ctx.Err() != nil {
-		_, open = agent.ContextEnd(ctx)
-	}
-	if !open && res.Exit != agent.ExitStore {
+	if !res.Open {
 		res.Err = errors.Join(res.Err, r.rec.Append(ctx, agent.ExitMessage(res)))
 	}
 	return r.rec.Result(res)
