@@ -39,10 +39,13 @@ func (a *Agent) Needs() agent.Needs { return agent.Needs{APIs: []string{agent.AP
 // Ready says why the agent cannot be chosen on this machine; nil if it can.
 func (a *Agent) Ready() error {
 	if len(a.cfg.Command) == 0 {
-		return errors.New("The agent swe-agent is not set up on this server. Install SWE-agent beside yudai and set swe_agent.command in config.yml to its program (docs/agents.md says how), or choose another agent.") //nolint:staticcheck // a sentence for people
+		return errors.New("The agent swe-agent is not set up on this server. " + //nolint:staticcheck // sentences for people
+			"Install SWE-agent beside yudai and set swe_agent.command in config.yml to its program (docs/agents.md says how), " +
+			"or choose another agent.")
 	}
 	if _, err := exec.LookPath(a.cfg.Command[0]); err != nil {
-		return fmt.Errorf("The agent swe-agent cannot be started: swe_agent.command in config.yml names %s, which is no program on this server. Correct it, or choose another agent.", a.cfg.Command[0]) //nolint:staticcheck // a sentence for people
+		return fmt.Errorf("The agent swe-agent cannot be started: swe_agent.command in config.yml names %s, "+ //nolint:staticcheck // as above
+			"which is no program on this server. Correct it, or choose another agent.", a.cfg.Command[0])
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func DefaultConfig() Config { return Config{Command: []string{}} }
 // Validate reports every bad value with its key inside the section.
 func (c Config) Validate(report func(key, problem string)) {
 	if len(c.Command) > 0 && !filepath.IsAbs(c.Command[0]) {
-		report("command", fmt.Sprintf("%q is not an absolute path: name the program sweagent of its virtual environment, like [/opt/swe-agent/venv/bin/sweagent]", c.Command[0]))
+		report("command", fmt.Sprintf("%q is not an absolute path: "+
+			"name the program sweagent of its virtual environment, like [/opt/swe-agent/venv/bin/sweagent]", c.Command[0]))
 	}
 	for i, word := range c.Command {
 		if strings.ContainsAny(word, "\x00\n") {

@@ -49,7 +49,7 @@ type fake struct {
 func runFake(args []string) int {
 	var f fake
 	for i, a := range args {
-		if a != "--config" {
+		if a != "--config" || filepath.Base(args[i+1]) == "defaults.yaml" {
 			continue
 		}
 		data, err := os.ReadFile(args[i+1])

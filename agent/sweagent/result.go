@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
-	"github.com/yudai-dev/yudai/solve"
 )
 
 // result says how a program ended that ended by itself. Whatever it is, the tree is taken.
@@ -50,10 +49,16 @@ type ending struct{ status, words, exit, reason string }
 
 var endings = []ending{
 	{"exit_cost", "cost limit", agent.ExitLimits, "SWE-agent stopped at its limit of model calls"},
-	{"exit_total_execution_time", "total execution time exceeded", agent.ExitTime, "SWE-agent stopped because its commands took too long together"},
+	{
+		"exit_total_execution_time", "total execution time exceeded",
+		agent.ExitTime, "SWE-agent stopped because its commands took too long together",
+	},
 	{"exit_format", "repeated format", agent.ExitFormat, "the model does not answer in the format of SWE-agent"},
 	{"exit_context", "context window", agent.StatusContext, "the conversation became longer than the model can read"},
-	{"exit_command_timeout", "multiple consecutive command timeouts", "exit_command_timeout", "several commands in a row took too long"},
+	{
+		"exit_command_timeout", "multiple consecutive command timeouts",
+		"exit_command_timeout", "several commands in a row took too long",
+	},
 	{"exit_forfeit", "forfeit", "exit_forfeit", "the agent gave up"},
 }
 
@@ -89,10 +94,7 @@ func crash(err error, said string) (exit, reason string) {
 			}
 		}
 	}
-	if len(last) > 300 {
-		last = solve.CutText(last, 300) + "..."
-	}
-	return agent.ExitProgram, fmt.Sprintf("SWE-agent failed (%v): %s", err, last)
+	return agent.ExitProgram, fmt.Sprintf("SWE-agent failed (%v): %s", err, agent.OneLine(last))
 }
 
 // lastWords is the last line of a log, or of a traceback in it the one with the error.

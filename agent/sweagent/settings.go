@@ -1,6 +1,7 @@
 package sweagent
 
 import (
+	_ "embed" // the defaults
 	"encoding/json"
 	"fmt"
 	"math"
@@ -18,31 +19,10 @@ const tokenEnv = "YUDAI_RUN_TOKEN"
 // object is a part of a configuration file.
 type object = map[string]any
 
-// defaults are our prompts and tools; the operator's file may change them. SWE-agent
-// refuses commands that begin with some words; make is one of them and no reason to.
-func (r *run) defaults() object {
-	return object{"agent": object{
-		"templates": object{
-			"system_template":              "You are an experienced software engineer. You work on a repository with the tools that you have, until the task is done.",
-			"instance_template":            "{{problem_statement}}\n\nThe repository is in {{working_dir}}, where your shell begins. When the work is done, call the tool submit.",
-			"next_step_template":           "OBSERVATION:\n{{observation}}",
-			"next_step_no_output_template": "The command succeeded and printed nothing.",
-		},
-		"tools": object{
-			"bundles": []object{{"path": "tools/registry"}, {"path": "tools/edit_anthropic"}, {"path": "tools/review_on_submit_m"}},
-			"registry_variables": object{
-				"USE_FILEMAP":            "false",
-				"SUBMIT_REVIEW_MESSAGES": []string{"Look through your changes once more: run the tests after the last of them, remove files that were only for trying, and leave existing tests as strong as they are. Then call submit again.\n\n{{diff}}"},
-			},
-			// The tools' own installs find no network, and are not to look for it.
-			"env_variables":    object{"PAGER": "cat", "MANPAGER": "cat", "LESS": "-R", "PIP_PROGRESS_BAR": "off", "TQDM_DISABLE": "1", "GIT_PAGER": "cat", "PIP_NO_INDEX": "1"},
-			"enable_bash_tool": true,
-			"parse_function":   object{"type": "function_calling"},
-			"filter":           object{"blocklist": []string{"vim", "vi ", "emacs", "nano", "gdb", "less ", "tail -f", "python -m venv"}},
-		},
-		"history_processors": []object{{"type": "cache_control", "last_n_messages": 2}},
-	}}
-}
+// defaults are our prompts and tools; the operator's file may change them.
+//
+//go:embed defaults.yaml
+var defaults []byte
 
 // settings are what belongs to the run, whatever the operator's file says.
 func (r *run) settings(port int) object {
@@ -90,12 +70,11 @@ func (r *run) write(port int) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"task.md": []byte(task), "empty.env": nil}
-	for name, v := range map[string]object{"defaults.yaml": r.defaults(), "run.yaml": r.settings(port)} {
-		if files[name], err = json.Marshal(v); err != nil { // JSON is YAML
-			return fmt.Errorf("write settings: %w", err)
-		}
+	settings, err := json.Marshal(r.settings(port)) // JSON is YAML
+	if err != nil {
+		return fmt.Errorf("write settings: %w", err)
 	}
+	files := map[string][]byte{"task.md": []byte(task), "empty.env": nil, "defaults.yaml": defaults, "run.yaml": settings}
 	for name, data := range files {
 		if err := os.WriteFile(r.path(name), data, 0o600); err != nil {
 			return fmt.Errorf("write settings: %w", err)
