@@ -69,7 +69,8 @@ func (e Entry) check(report func(key, problem string)) {
 	}
 	for i, host := range e.Hosts {
 		if !solve.HostName(host) {
-			report(fmt.Sprintf("hosts.%d", i), fmt.Sprintf("%q is not a host name like registry.npmjs.org or *.example.org, without scheme, port and path", host))
+			report(fmt.Sprintf("hosts.%d", i),
+				fmt.Sprintf("%q is not a host name like registry.npmjs.org or *.example.org, without scheme, port and path", host))
 		}
 	}
 	if len(e.Hosts) > 0 && e.Install == "" {

@@ -146,15 +146,18 @@ func (r *run) outcome(ctx context.Context, code int) Outcome {
 
 // byExitCode judges by the exit code alone.
 func byExitCode(code int) Outcome {
+	o := Outcome{Exit: agent.ExitProgram}
+	o.Reason = fmt.Sprintf("the agent's program ended with exit status %d; the transcript has its output", code)
 	switch code {
 	case 0:
-		return Outcome{Exit: agent.ExitSubmitted, Reason: "the agent ended its work"}
+		o = Outcome{Exit: agent.ExitSubmitted, Reason: "the agent ended its work"}
 	case 126, 127:
-		return Outcome{Exit: agent.ExitProgram, Reason: fmt.Sprintf("the agent's program could not be run in the sandbox (exit status %d): see its command and install in section agents", code)}
+		o.Reason = fmt.Sprintf("the agent's program could not be run in the sandbox (exit status %d): "+
+			"see its command and install in section agents", code)
 	case stopped:
-		return Outcome{Exit: agent.ExitProgram, Reason: "the agent's program ended without an exit status"}
+		o.Reason = "the agent's program ended without an exit status"
 	}
-	return Outcome{Exit: agent.ExitProgram, Reason: fmt.Sprintf("the agent's program ended with exit status %d; the transcript has its output", code)}
+	return o
 }
 
 // exit is how a program ended that ended by itself. Where its calls were refused that
@@ -184,8 +187,9 @@ func (r *run) fail(ctx context.Context, err error) agent.Result {
 		return r.interrupted(ctx)
 	case errors.Is(err, agent.ErrProgramLost):
 		return r.lost(ctx, err)
-	case isStart(err):
-		res = agent.Result{Exit: agent.ExitProgram, Reason: "the agent could not be started: " + string(r.rec.Redact([]byte(err.Error()))), Err: err}
+	case errors.As(err, new(startError)):
+		reason := "the agent could not be started: " + string(r.rec.Redact([]byte(err.Error())))
+		res = agent.Result{Exit: agent.ExitProgram, Reason: reason, Err: err}
 	}
 	res.Err = errors.Join(res.Err, r.halt(ctx))
 	if !res.Open {
@@ -209,8 +213,6 @@ func (r *run) lost(ctx context.Context, err error) agent.Result {
 	}
 	return r.rec.Result(agent.Result{Exit: agent.ExitSandbox, Reason: "the agent's program was lost", Err: errors.Join(err, r.halt(ctx))})
 }
-
-func isStart(err error) bool { _, ok := errors.AsType[startError](err); return ok }
 
 // isLost says that the run belongs to another owner.
 func isLost(err error) bool {

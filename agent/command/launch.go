@@ -44,7 +44,8 @@ func (r *run) launch(ctx context.Context) error {
 		Edits: r.rec.Job.MaxEdits, CommandTime: r.rec.Job.Limits.CommandTime,
 	}
 	if task.API == "" {
-		return startError{fmt.Errorf("the agent speaks %s, the model offers %s", strings.Join(r.agent.program.APIs, ", "), strings.Join(gateway.APIs, ", "))}
+		return startError{fmt.Errorf("the agent speaks %s, the model offers %s",
+			strings.Join(r.agent.program.APIs, ", "), strings.Join(gateway.APIs, ", "))}
 	}
 	start, err := r.agent.program.Prepare(task)
 	if err == nil && len(start.Argv) == 0 {
