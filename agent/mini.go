@@ -219,9 +219,9 @@ func (r *run) answerNotExecuted(actions []action) {
 
 // answer appends the observation of an action, in the form its call asks for.
 func (r *run) answer(a action, o observation) {
-	m := Message{Role: RoleTool, ToolCallID: a.CallID, Content: o.render(ModeTools), Extra: o.extra(r.mini.cfg.KeepOutput)}
+	m := Message{Role: RoleTool, ToolCallID: a.CallID, Content: o.json(), Extra: o.extra(r.mini.cfg.KeepOutput)}
 	if a.CallID == "" {
-		m.Role, m.Content = RoleUser, o.render(ModeText)
+		m.Role, m.Content = RoleUser, o.tags()
 	}
 	r.append(m)
 }

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +22,8 @@ const (
 	endOutput = 5_000
 )
 
-const cutWarning = "The output was too long and its middle is left out. Use a narrower command (head, tail, grep), or write the output to a file and read parts of it."
+const cutWarning = "The output was too long and its middle is left out. " +
+	"Use a narrower command (head, tail, grep), or write the output to a file and read parts of it."
 
 // An observation is the outcome of one action: it ran, timed out, or was not run.
 type observation struct {
@@ -55,11 +54,7 @@ const InterruptedText = "interrupted: the machine running yudai was restarted; w
 
 // interrupted is the observation of a call that was being run when its owner died.
 func interrupted() observation {
-	return observation{
-		returncode: -1,
-		exception:  InterruptedText,
-		kind:       interruptKind,
-	}
+	return observation{returncode: -1, exception: InterruptedText, kind: interruptKind}
 }
 
 // submission returns what a command submitted, if it did.
@@ -91,15 +86,6 @@ func firstLine(s string) (first, rest string) {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= '\x1c' && r <= '\x1f' }
 
-// render is the observation as the model reads it: a JSON object in tool-call
-// mode, tags in text mode.
-func (o observation) render(mode string) string {
-	if mode == ModeText {
-		return o.tags()
-	}
-	return o.json()
-}
-
 // cut is the output's ends and the number of characters between them; whole is
 // true if the output is short enough to be shown as it is.
 func (o observation) cut() (head, tail string, elided int, whole bool) {
@@ -121,6 +107,7 @@ func (o observation) warning(whole bool) string {
 	return ""
 }
 
+// json is the observation as the model reads it in tool-call mode.
 func (o observation) json() string {
 	type view struct {
 		Returncode int     `json:"returncode"`
@@ -138,15 +125,10 @@ func (o observation) json() string {
 	} else {
 		v.Head, v.Tail, v.Elided = head, tail, &elided
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // strings and numbers always encode
-		panic(fmt.Sprintf("encode observation: %v", err))
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return JSON(v)
 }
 
+// tags is the observation as the model reads it in text mode.
 func (o observation) tags() string {
 	var b strings.Builder
 	tag := func(name, text string) {

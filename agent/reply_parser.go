@@ -113,7 +113,7 @@ func (e *formatError) text(mode string) string {
 		b.WriteString("Write exactly one block of this form, and nothing else that looks like it:\n\n")
 		b.WriteString("```" + fence + "\nyour command here\n```\n")
 	} else {
-		b.WriteString("Call the tool \"" + ToolName + "\" at least once, each time with a JSON object that has the string \"" + ToolArgument + "\".\n")
+		fmt.Fprintf(&b, "Call the tool %q at least once, each time with a JSON object that has the string %q.\n", ToolName, ToolArgument)
 	}
 	b.WriteString("When the work is done, submit with: echo " + SubmitMarker)
 	return b.String()

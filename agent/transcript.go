@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -74,6 +75,18 @@ func Interrupted(history []Message) int {
 
 func isFormatError(m Message) bool {
 	return m.Role == RoleUser && m.Extra[keyInterrupt] == formatInterrupt
+}
+
+// JSON is a value on one line of JSON without the escapes of HTML. It is for values that
+// always encode: texts, numbers, and structures of them.
+func JSON(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // encodeLines is the stored form: one JSON object per line.

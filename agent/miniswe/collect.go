@@ -107,7 +107,8 @@ type item struct {
 func (t turn) message() (agent.Message, bool) {
 	m := agent.Message{Role: t.Role, Content: text(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
 	for _, c := range t.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: solve.CutText(c.Function.Arguments, mostText)})
+		arguments := solve.CutText(c.Function.Arguments, mostText)
+		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: arguments})
 	}
 	switch {
 	case t.Object == "response":

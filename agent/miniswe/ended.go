@@ -49,7 +49,8 @@ func meaning(status string) command.Outcome {
 		o.Reason = "the call to the model was refused"
 	case agent.StatusContext:
 		o.Reason = "the conversation became longer than the model takes"
-	case agent.StatusRateLimit, agent.StatusTimeout, agent.StatusConnection, agent.StatusInternal, agent.StatusUnavailable, agent.StatusBadRequest, "APIError", "BadGatewayError":
+	case agent.StatusRateLimit, agent.StatusTimeout, agent.StatusConnection, agent.StatusInternal, agent.StatusUnavailable,
+		agent.StatusBadRequest, "APIError", "BadGatewayError":
 		o.Reason = "the call to the model failed (" + status + ")"
 	default:
 		o.Reason = Name + " ended by an error (" + status + ")"

@@ -34,7 +34,7 @@ const (
 const attempts = 10
 
 // noCommandTime is the time limit of a command, in seconds, where there is none: mini
-// has no word for that.
+// always needs one.
 const noCommandTime = 24 * 60 * 60
 
 //go:embed install.sh
@@ -61,9 +61,8 @@ func Program() command.Program {
 	}
 }
 
-// prepare is the one way to start mini that never asks, see the decision on it. The
-// token goes by the environment only: the configuration is printed and becomes part of
-// the trajectory.
+// prepare starts mini so that it never asks (decision 0022). The token goes by the
+// environment only, because the configuration is printed and becomes part of the trajectory.
 func prepare(t command.Task) (command.Start, error) {
 	env := map[string]string{
 		"MSWEA_CONFIGURED":                     "true",
@@ -100,9 +99,8 @@ func prepare(t command.Task) (command.Start, error) {
 	}, nil
 }
 
-// configuration is what the run has of its own, over the packaged one. The gateway
-// meters, so mini's own limit on money is off. The task is a value: what looks like a
-// template in it is not evaluated.
+// configuration is the run's own, over the packaged one. The gateway counts the money, so
+// mini's own limit is off. The task is a value, so nothing in it is evaluated as a template.
 func configuration(t command.Task) []byte {
 	seconds := noCommandTime
 	if t.CommandTime > 0 {
@@ -121,26 +119,6 @@ model:
 `, quote(t.Text), max(t.Steps, 0), seconds)
 }
 
-// quote is a text in YAML, in ASCII: the reader of YAML in Python takes not every
-// character as it is.
-func quote(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r >= ' ' && r <= '~':
-			b.WriteRune(r)
-		case r <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
-}
+// quote is a text in YAML, in ASCII: Python's reader of YAML refuses some characters. Go's
+// escapes are YAML's, too.
+func quote(text string) string { return strconv.QuoteToASCII(strings.ToValidUTF8(text, "\uFFFD")) }

@@ -31,7 +31,7 @@ node_modules/.bin/claude --version
 	}
 }
 
-// claudeArgs: user settings are those of an empty directory, so that none are read; the
+// claudeArgs is the command line. User settings are those of an empty directory, so that none are read; the
 // work tree as an additional directory brings its CLAUDE.md all the same.
 func claudeArgs(t command.Task) []string {
 	args := []string{
@@ -131,9 +131,12 @@ func claudeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) comman
 	case last == nil:
 		return silent(ctx, box, e, "Claude Code")
 	case last.Subtype == "error_max_turns":
-		return command.Outcome{Exit: agent.ExitLimits, Reason: fmt.Sprintf("Claude Code reached its limit of steps after %d turns", last.Turns)}
+		return command.Outcome{
+			Exit: agent.ExitLimits, Reason: fmt.Sprintf("Claude Code reached its limit of steps after %d turns", last.Turns),
+		}
 	case !last.IsError:
-		return command.Outcome{Exit: agent.ExitSubmitted, Reason: fmt.Sprintf("Claude Code finished after %d turns", last.Turns), Submission: cut(last.Result)}
+		reason := fmt.Sprintf("Claude Code finished after %d turns", last.Turns)
+		return command.Outcome{Exit: agent.ExitSubmitted, Reason: reason, Submission: cut(last.Result)}
 	case strings.Contains(strings.ToLower(last.Result), "prompt is too long"):
 		return failed("Claude Code", agent.StatusContext, last.Result)
 	case last.Status != 0:

@@ -3,7 +3,6 @@ package presets
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,13 +35,12 @@ func Codex() command.Program {
 	}
 }
 
-// codexConfig is the one configuration that is read: that of the repository counts
-// only where somebody has said that the project is trusted. A provider of its own
-// keeps Codex from trying a WebSocket first. Requests that break off are tried again
-// for about five minutes in all, because yudai may be restarting; refused ones (401)
-// count as broken streams, of which five are enough.
+// codexConfig is the only configuration that Codex reads: it reads the repository's only in
+// projects that a person called trusted. With a provider of its own it does not try a
+// WebSocket first. It tries broken requests again for about five minutes, because yudai may
+// be restarting; refused ones (401) count as broken streams, of which five are enough.
 func codexConfig(t command.Task) string {
-	model, url := compact(t.Gateway.Model), compact(t.Gateway.URL+"/v1") // JSON's strings are TOML's
+	model, url := agent.JSON(t.Gateway.Model), agent.JSON(t.Gateway.URL+"/v1") // JSON's strings are TOML's
 	return `model = ` + model + `
 review_model = ` + model + `
 model_provider = "gateway"
@@ -108,7 +106,7 @@ func codexEvent(raw []byte) []agent.Message {
 	case completed && it.Type == "error":
 		return []agent.Message{{Role: agent.RoleOutput, Content: it.Message}}
 	case started && it.Type == "command_execution":
-		args := compact(map[string]string{agent.ToolArgument: it.Command})
+		args := agent.JSON(map[string]string{agent.ToolArgument: it.Command})
 		return []agent.Message{{Role: agent.RoleAssistant, ToolCalls: []agent.ToolCall{{ID: it.ID, Name: agent.ToolName, Arguments: args}}}}
 	case completed && it.Type == "command_execution":
 		m := agent.Message{Role: agent.RoleTool, ToolCallID: it.ID, Content: it.Output}
@@ -158,10 +156,7 @@ func codexEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command
 	case strings.Contains(problem, "context window"):
 		status = agent.StatusContext
 	case code != nil:
-		n, err := strconv.Atoi(code[1])
-		if err != nil {
-			return failed("Codex", agent.ExitProgram, fmt.Sprintf("%s (%v)", problem, err))
-		}
+		n, _ := strconv.Atoi(code[1]) // three digits
 		status = agent.StatusOf(n)
 	}
 	return failed("Codex", status, problem)

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// workTree is where the repository lies in every sandbox.
-	workTree = "/workspace/repo"
 	// mostBatch is how many bytes of events are read at once, mostEvent how many of one
 	// event: a longer one is left out.
 	mostBatch = 16 << 20
@@ -153,15 +151,4 @@ func cut(s string) string {
 	}
 	short := solve.CutText(s, mostText)
 	return fmt.Sprintf("%s\n[%d bytes left out]", short, len(s)-len(short))
-}
-
-// compact is JSON without the escapes of HTML.
-func compact(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err)) // texts, numbers, maps of them
-	}
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

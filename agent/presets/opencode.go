@@ -75,7 +75,7 @@ func opencodeConfig(t command.Task) string {
 	config := map[string]any{
 		"autoupdate": false, "share": "disabled", "snapshot": false, "model": model, "small_model": model,
 		"enabled_providers": []string{"gateway"},
-		"instructions":      []string{workTree + "/AGENTS.md", workTree + "/CLAUDE.md"},
+		"instructions":      []string{sandbox.RepoDir + "/AGENTS.md", sandbox.RepoDir + "/CLAUDE.md"},
 		"permission":        map[string]string{"*": "allow"},
 		"tools":             map[string]bool{"webfetch": false, "websearch": false},
 		"provider": map[string]any{"gateway": map[string]any{
@@ -87,7 +87,7 @@ func opencodeConfig(t command.Task) string {
 	if t.Steps > 0 {
 		config["agent"] = map[string]any{"build": map[string]any{"steps": t.Steps}}
 	}
-	return compact(config)
+	return agent.JSON(config)
 }
 
 // opencodeEvent turns one event into messages. A call and what came of it are one event.

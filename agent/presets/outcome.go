@@ -21,7 +21,9 @@ func failed(who, status, why string) command.Outcome {
 // its standard error is most of what is known.
 func silent(ctx context.Context, box sandbox.Sandbox, e command.End, who string) command.Outcome {
 	reason := fmt.Sprintf("%s ended without a result (exit status %d)", who, e.ExitCode)
-	ran, err := sandbox.Capture(ctx, box, sandbox.Command{Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime, MaxOutput: 4000})
+	ran, err := sandbox.Capture(ctx, box, sandbox.Command{
+		Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime, MaxOutput: 4000,
+	})
 	if err == nil && ran.ExitCode == 0 {
 		lines := strings.Split(strings.TrimSpace(string(ran.Stdout)), "\n")
 		if last := agent.OneLine(lines[len(lines)-1]); last != "" {

@@ -4,12 +4,11 @@
 // updates and model lists off, its calls sent to the gateway, and its events turned
 // into a transcript.
 //
-// What the three have in common: the task comes by standard input, the run's token
-// only by an environment variable, and what they write of their own lies below
-// [agent.RunDir] as far as they let themselves be told. They ask for no permission:
-// the sandbox is what holds them. The repository's instructions (CLAUDE.md, AGENTS.md)
-// are read, as its contributors' agents do; its settings, hooks, plugins and servers
-// for tools are not.
+// What the three have in common: they get the task by standard input and the run's token
+// by an environment variable, and write their own files below [agent.RunDir] where they
+// can be told to. They ask for no permission, because the sandbox confines them. They read
+// the repository's instructions (CLAUDE.md, AGENTS.md), but not its settings, hooks, plugins
+// and tool servers.
 package presets
 
 import (
@@ -26,8 +25,6 @@ import (
 var npm embed.FS
 
 const (
-	// registry is where npm gets packages, if the operator names no mirror.
-	registry = "registry.npmjs.org"
 	// tokenEnv holds the run's token where an agent lets us choose the name.
 	tokenEnv = "YUDAI_RUN_TOKEN"
 	// errorsFile is the standard error of a program; its events go to the output.
@@ -42,7 +39,7 @@ func All() []command.Program {
 // install is npm ci with the embedded lock file, without the packages' own scripts,
 // and then the commands given, which see the agent's directory as the current one.
 func install(name, finish string) agent.Installation {
-	in := agent.Installation{Hosts: []string{registry}}
+	in := agent.Installation{Hosts: []string{"registry.npmjs.org"}} // or the operator's mirror
 	for _, f := range []string{"package.json", "package-lock.json"} {
 		data, err := npm.ReadFile(path.Join("npm", name, f))
 		if err != nil {
