@@ -76,7 +76,7 @@ func (r *run) finish(ctx context.Context, code int) agent.Result {
 // conclude makes sure that nothing runs any more, takes the last lines, and stores the end.
 func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Result {
 	err := r.halt(ctx)
-	last := r.last(ctx)
+	last := r.collectRest(ctx)
 	if isLost(last) {
 		return r.fail(ctx, last)
 	}
@@ -103,8 +103,8 @@ func (r *run) halt(ctx context.Context) error {
 	return nil
 }
 
-// last collects what is still to be had of a program that runs no more.
-func (r *run) last(ctx context.Context) error {
+// collectRest collects what is still to be had of a program that runs no more.
+func (r *run) collectRest(ctx context.Context) error {
 	if r.rec.Job.Gateway.Usage().Calls != r.calls || r.timing.dirty {
 		if err := r.rec.CheckTree(ctx); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (r *run) last(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := r.print(ctx, s); err != nil || s.printed <= r.taken() || r.tooMuch(r.taken()) {
+		if err := r.storeOutput(ctx, s); err != nil || s.printed <= r.taken() || r.overOutputLimit(r.taken()) {
 			return err
 		}
 	}

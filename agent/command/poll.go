@@ -53,7 +53,7 @@ func (r *run) poll(ctx context.Context, wait time.Duration) (status, error) {
 		return status{}, fmt.Errorf("poll the program: %w", err)
 	}
 	head, output, ok := bytes.Cut(ran.Stdout, []byte("\n"))
-	s, fine := parse(string(head))
+	s, fine := parseStatus(string(head))
 	if !ok || !fine || ran.ExitCode != 0 {
 		return status{}, fmt.Errorf("poll the program: exit status %d, %q %q", ran.ExitCode, cut(ran.Stdout), cut(ran.Stderr))
 	}
@@ -66,9 +66,9 @@ func cut(b []byte) []byte { return b[:min(len(b), 200)] }
 // taken is how many bytes of the output were read.
 func (r *run) taken() int64 { return r.position.Output + int64(len(r.unstored)) }
 
-// parse reads the first line of poll.sh. Files of the program are in it: it may have
+// parseStatus reads the first line of poll.sh. Files of the program are in it: it may have
 // written anything there.
-func parse(head string) (status, bool) {
+func parseStatus(head string) (status, bool) {
 	f := strings.Split(head, " ")
 	if len(f) != 5 {
 		return status{}, false
@@ -92,9 +92,9 @@ func parse(head string) (status, bool) {
 	return s, a && b && c
 }
 
-// print stores what the program printed as messages. Bytes at the end that may be the
+// storeOutput stores what the program printed as messages. Bytes at the end that may be the
 // beginning of something that is looked at as a whole wait for the next time.
-func (r *run) print(ctx context.Context, s status) error {
+func (r *run) storeOutput(ctx context.Context, s status) error {
 	if s.taken == 0 && (len(r.unstored) == 0 || !s.ended) {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (r *run) pollLoop(ctx context.Context) agent.Result {
 		s, err := r.poll(ctx, r.timing.wait)
 		if err != nil {
 			if r.timing.badPolls++; r.timing.badPolls < tries { // the program works on meanwhile
-				r.rest(ctx, before, quiet/tries)
+				r.pause(ctx, before, quiet/tries)
 				continue
 			}
 			return r.fail(ctx, err)
@@ -56,7 +56,7 @@ func (r *run) pollLoop(ctx context.Context) agent.Result {
 		if err := r.checkAlive(ctx, s); err != nil {
 			return r.fail(ctx, err)
 		}
-		r.rest(ctx, before, soonest)
+		r.pause(ctx, before, soonest)
 	}
 	return r.interrupted(ctx)
 }
@@ -69,11 +69,11 @@ func (r *run) record(ctx context.Context, s status) error {
 		r.calls, r.timing.dirty, news = n, true, true
 	}
 	edits := r.rec.Progress.Edits
-	if err := r.edits(ctx); err != nil {
+	if err := r.countEdits(ctx); err != nil {
 		return err
 	}
 	if r.agent.program.Collect == nil {
-		if err := r.print(ctx, s); err != nil {
+		if err := r.storeOutput(ctx, s); err != nil {
 			return err
 		}
 	} else if news || time.Since(r.timing.collected) >= r.agent.quiet {
@@ -91,8 +91,8 @@ func (r *run) record(ctx context.Context, s status) error {
 	return nil
 }
 
-// edits compares the tree after calls.
-func (r *run) edits(ctx context.Context) error {
+// countEdits compares the tree after calls.
+func (r *run) countEdits(ctx context.Context) error {
 	if !r.timing.dirty {
 		return nil
 	}
@@ -121,9 +121,9 @@ func (r *run) setInterval(news bool) {
 	}
 }
 
-// rest keeps a time between polls that do not wait by themselves: the program can make
+// pause keeps a time between polls that do not wait by themselves: the program can make
 // them return at once.
-func (r *run) rest(ctx context.Context, before time.Time, least time.Duration) {
+func (r *run) pause(ctx context.Context, before time.Time, least time.Duration) {
 	left := least - time.Since(before)
 	if left <= 0 {
 		return
@@ -144,8 +144,8 @@ func (r *run) limit(s status) (agent.Result, bool) {
 	return r.rec.LimitReached(r.agent.patience, failing)
 }
 
-// tooMuch says that so many bytes are more than the run may print.
-func (r *run) tooMuch(bytes int64) bool {
+// overOutputLimit says that so many bytes are more than the run may print.
+func (r *run) overOutputLimit(bytes int64) bool {
 	most := r.rec.Job.Limits.RunOutput
 	return most > 0 && bytes > most
 }

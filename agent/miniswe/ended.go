@@ -18,7 +18,7 @@ func ended(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outc
 		return command.Outcome{Exit: agent.ExitSandbox, Reason: "the sandbox failed", Err: err}
 	}
 	if f == nil || f.Info.ExitStatus == "" {
-		out := broken(e)
+		out := crashed(e)
 		out.Trajectory = data
 		return out
 	}
@@ -60,8 +60,8 @@ func meaning(status string) command.Outcome {
 
 func isName(s string) bool { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,63}$`).MatchString(s) }
 
-// broken is a program that went without saying how: it was killed, or did not even start.
-func broken(e command.End) command.Outcome {
+// crashed is the end of a program that did not say how it ended: it was killed, or did not start.
+func crashed(e command.End) command.Outcome {
 	o := command.Outcome{Exit: agent.ExitProgram, Reason: fmt.Sprintf("%s ended early, with exit status %d", Name, e.ExitCode)}
 	if e.ExitCode == 126 || e.ExitCode == 127 {
 		o.Reason = Name + " is not installed in the sandbox: no file " + dir + "/bin/mini"

@@ -24,7 +24,7 @@ rm -rf node_modules/@anthropic-ai/claude-code-*
 node_modules/.bin/claude --version
 `),
 		Prepare: func(t command.Task) (command.Start, error) {
-			return command.Start{Argv: reading(claudeArgs(t)...), Env: claudeEnv(t), Path: []string{bin(name)}}, nil
+			return command.Start{Argv: withTaskInput(claudeArgs(t)...), Env: claudeEnv(t), Path: []string{npmBin(name)}}, nil
 		},
 		Collect: collector(claudeEvent),
 		Ended:   claudeEnded,
@@ -129,7 +129,7 @@ func claudeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) comman
 	}
 	switch {
 	case last == nil:
-		return silent(ctx, box, e, "Claude Code")
+		return noResult(ctx, box, e, "Claude Code")
 	case last.Subtype == "error_max_turns":
 		return command.Outcome{
 			Exit: agent.ExitLimits, Reason: fmt.Sprintf("Claude Code reached its limit of steps after %d turns", last.Turns),
@@ -138,11 +138,11 @@ func claudeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) comman
 		reason := fmt.Sprintf("Claude Code finished after %d turns", last.Turns)
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: reason, Submission: cut(last.Result)}
 	case strings.Contains(strings.ToLower(last.Result), "prompt is too long"):
-		return failed("Claude Code", agent.StatusContext, last.Result)
+		return gaveUp("Claude Code", agent.StatusContext, last.Result)
 	case last.Status != 0:
-		return failed("Claude Code", agent.StatusOf(last.Status), last.Result)
+		return gaveUp("Claude Code", agent.StatusOf(last.Status), last.Result)
 	case strings.Contains(last.Result, "API Error"):
-		return failed("Claude Code", agent.StatusConnection, last.Result)
+		return gaveUp("Claude Code", agent.StatusConnection, last.Result)
 	}
-	return failed("Claude Code", agent.ExitProgram, last.Subtype+" "+last.Result)
+	return gaveUp("Claude Code", agent.ExitProgram, last.Subtype+" "+last.Result)
 }

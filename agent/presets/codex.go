@@ -24,10 +24,10 @@ func Codex() command.Program {
 		Prepare: func(t command.Task) (command.Start, error) {
 			return command.Start{
 				Files: []agent.File{{Path: codexHome + "/config.toml", Data: []byte(codexConfig(t)), Mode: 0o600}},
-				Argv: reading("codex", "exec", "--json", "--color", "never", "--ephemeral", "--skip-git-repo-check", "--ignore-rules",
+				Argv: withTaskInput("codex", "exec", "--json", "--color", "never", "--ephemeral", "--skip-git-repo-check", "--ignore-rules",
 					"--dangerously-bypass-approvals-and-sandbox", "-"),
 				Env:  map[string]string{"CODEX_HOME": codexHome, tokenEnv: t.Gateway.Token},
-				Path: []string{bin(name)},
+				Path: []string{npmBin(name)},
 			}, nil
 		},
 		Collect: collector(codexEvent),
@@ -146,7 +146,7 @@ func codexEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command
 	}
 	switch ended {
 	case "":
-		return silent(ctx, box, e, "Codex")
+		return noResult(ctx, box, e, "Codex")
 	case "turn.completed":
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: "Codex finished", Submission: cut(said)}
 	}
@@ -159,5 +159,5 @@ func codexEnded(ctx context.Context, box sandbox.Sandbox, e command.End) command
 		n, _ := strconv.Atoi(code[1]) // three digits
 		status = agent.StatusOf(n)
 	}
-	return failed("Codex", status, problem)
+	return gaveUp("Codex", status, problem)
 }

@@ -34,7 +34,7 @@ bin/opencode --version
 `),
 		Prepare: func(t command.Task) (command.Start, error) {
 			return command.Start{
-				Argv: reading("opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Gateway.Model),
+				Argv: withTaskInput("opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Gateway.Model),
 				Env:  opencodeEnv(t),
 				Path: []string{agent.InstallDir + "/" + name + "/bin"},
 			}, nil
@@ -165,15 +165,15 @@ func opencodeEnded(ctx context.Context, box sandbox.Sandbox, e command.End) comm
 	}
 	switch {
 	case problem != nil && problem.Name == "ContextOverflowError":
-		return failed("opencode", agent.StatusContext, problem.Data.Message)
+		return gaveUp("opencode", agent.StatusContext, problem.Data.Message)
 	case problem != nil && problem.Data.Status != 0:
-		return failed("opencode", agent.StatusOf(problem.Data.Status), problem.Data.Message)
+		return gaveUp("opencode", agent.StatusOf(problem.Data.Status), problem.Data.Message)
 	case problem != nil:
-		return failed("opencode", agent.ExitProgram, fmt.Sprintf("%s %s", problem.Name, problem.Data.Message))
+		return gaveUp("opencode", agent.ExitProgram, fmt.Sprintf("%s %s", problem.Name, problem.Data.Message))
 	case reason == "stop" && e.ExitCode == 0:
 		return command.Outcome{Exit: agent.ExitSubmitted, Reason: "opencode finished", Submission: cut(said)}
 	case reason == "length":
-		return failed("opencode", agent.ExitProgram, "the model's last reply was cut off")
+		return gaveUp("opencode", agent.ExitProgram, "the model's last reply was cut off")
 	}
-	return silent(ctx, box, e, "opencode")
+	return noResult(ctx, box, e, "opencode")
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// failed is the end of an agent that gave up.
-func failed(who, status, why string) command.Outcome {
+// gaveUp is the end of an agent that gave up.
+func gaveUp(who, status, why string) command.Outcome {
 	reason := fmt.Sprintf("%s gave up: %s", who, agent.OneLine(why))
 	return command.Outcome{Exit: status, Reason: reason, Err: errors.New(reason)}
 }
 
-// silent is the end of an agent that did not say how it ended. What it last wrote on
+// noResult is the end of an agent that did not say how it ended. What it last wrote on
 // its standard error is most of what is known.
-func silent(ctx context.Context, box sandbox.Sandbox, e command.End, who string) command.Outcome {
+func noResult(ctx context.Context, box sandbox.Sandbox, e command.End, who string) command.Outcome {
 	reason := fmt.Sprintf("%s ended without a result (exit status %d)", who, e.ExitCode)
 	ran, err := sandbox.Capture(ctx, box, sandbox.Command{
 		Argv: []string{"tail", "-c", "2000", errorsFile}, Timeout: readTime, MaxOutput: 4000,

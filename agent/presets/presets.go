@@ -59,12 +59,12 @@ rm -rf .cache
 	return in
 }
 
-// bin is the directory of an agent's program.
-func bin(name string) string { return path.Join(agent.InstallDir, name, "node_modules/.bin") }
+// npmBin is the directory of an agent's program.
+func npmBin(name string) string { return path.Join(agent.InstallDir, name, "node_modules/.bin") }
 
-// reading starts a program with the task as its input and its errors in a file of
+// withTaskInput starts a program with the task as its input and its errors in a file of
 // their own, so that the output is events alone.
-func reading(argv ...string) []string {
+func withTaskInput(argv ...string) []string {
 	const script = `task=$1 errors=$2; shift 2; exec "$@" <"$task" 2>"$errors"`
 	return append([]string{"sh", "-c", script, "sh", command.TaskFile, errorsFile}, argv...)
 }
