@@ -37,7 +37,9 @@ func newDescription(api huma.API) (http.Handler, error) {
 // without scripts and without anything from another place. The one style sheet is
 // allowed by its hash.
 func newDocs(doc *huma.OpenAPI, base string) (http.Handler, error) {
-	page, err := template.New("docs").Parse(docsPage)
+	page, err := template.New("docs").Funcs(template.FuncMap{
+		"schema": schemaIn, "fields": fieldsOf, "required": isRequired, "type": typeText, "link": linkOf, "text": describeField,
+	}).Parse(docsPage)
 	if err != nil {
 		return nil, fmt.Errorf("parse the documentation page: %w", err)
 	}
@@ -47,7 +49,7 @@ func newDocs(doc *huma.OpenAPI, base string) (http.Handler, error) {
 		"Info":       doc.Info,
 		"Base":       base,
 		"Operations": operationsOf(doc),
-		"Schemas":    schemasOf(doc),
+		"Schemas":    doc.Components.Schemas.Map(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("render the documentation page: %w", err)
@@ -68,38 +70,19 @@ func serve(kind, policy string, body []byte) http.Handler {
 	})
 }
 
-type docOperation struct {
-	*huma.Operation
-	Body    string // the schema of the request's body
-	Answers []docAnswer
-	Curl    string
-}
-
-type docAnswer struct{ Status, Text, Schema string }
-
-func operationsOf(doc *huma.OpenAPI) []docOperation {
-	var out []docOperation
+// operationsOf lists the operations in the order of their paths.
+func operationsOf(doc *huma.OpenAPI) (out []*huma.Operation) {
 	for _, p := range slices.Sorted(maps.Keys(doc.Paths)) {
-		item := doc.Paths[p]
-		for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if o == nil {
-				continue
+		for _, o := range []*huma.Operation{doc.Paths[p].Get, doc.Paths[p].Post} {
+			if o != nil {
+				out = append(out, o)
 			}
-			d := docOperation{Operation: o}
-			d.Curl, _ = o.Metadata["curl"].(string)
-			if o.RequestBody != nil {
-				d.Body = schemaIn(o.RequestBody.Content)
-			}
-			for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
-				r := o.Responses[status]
-				d.Answers = append(d.Answers, docAnswer{status, r.Description, schemaIn(r.Content)})
-			}
-			out = append(out, d)
 		}
 	}
 	return out
 }
 
+// schemaIn names the schema of a body, "" if it has none.
 func schemaIn(content map[string]*huma.MediaType) string {
 	for _, kind := range slices.Sorted(maps.Keys(content)) {
 		if s := content[kind].Schema; s != nil && s.Ref != "" {
@@ -109,67 +92,45 @@ func schemaIn(content map[string]*huma.MediaType) string {
 	return ""
 }
 
-type docSchema struct {
-	Name   string
-	Fields []docField
+// fieldsOf names the fields of a schema, the required ones first.
+func fieldsOf(s *huma.Schema) []string {
+	names := slices.Sorted(maps.Keys(s.Properties))
+	optional := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isRequired(s, name) })
+	return append(slices.DeleteFunc(names, func(name string) bool { return !isRequired(s, name) }), optional...)
 }
 
-type docField struct {
-	Name, Type, Link, Text string
-	Required               bool
-}
+func isRequired(s *huma.Schema, field string) bool { return slices.Contains(s.Required, field) }
 
-func schemasOf(doc *huma.OpenAPI) []docSchema {
-	all := doc.Components.Schemas.Map()
-	var out []docSchema
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		s := docSchema{Name: name}
-		for _, field := range slices.Sorted(maps.Keys(all[name].Properties)) {
-			p := all[name].Properties[field]
-			f := docField{Name: field, Text: describeField(p), Required: slices.Contains(all[name].Required, field)}
-			f.Type, f.Link = typeOf(p)
-			s.Fields = append(s.Fields, f)
-		}
-		slices.SortStableFunc(s.Fields, func(a, b docField) int { return cmp.Compare(rank(a), rank(b)) })
-		out = append(out, s)
-	}
-	return out
-}
-
-// rank puts required fields first.
-func rank(f docField) int {
-	if f.Required {
-		return 0
-	}
-	return 1
-}
-
-// typeOf names a schema's type in words; link is the schema it refers to.
-func typeOf(s *huma.Schema) (name, link string) {
+// linkOf names the schema to which a field refers, "" if to none.
+func linkOf(s *huma.Schema) string {
 	switch {
 	case s.Ref != "":
-		return path.Base(s.Ref), path.Base(s.Ref)
-	case s.Type == huma.TypeArray && s.Items != nil:
-		name, link = typeOf(s.Items)
-		return "list of " + name, link
-	case s.Format == "date-time":
-		return "time (RFC 3339)", ""
-	case s.Type == "":
-		return "any", ""
-	default:
-		return s.Type, ""
+		return path.Base(s.Ref)
+	case s.Items != nil:
+		return linkOf(s.Items)
 	}
+	return ""
+}
+
+// typeText names a schema's type in words.
+func typeText(s *huma.Schema) string {
+	switch {
+	case s.Ref != "":
+		return path.Base(s.Ref)
+	case s.Type == huma.TypeArray && s.Items != nil:
+		return "list of " + typeText(s.Items)
+	case s.Format == "date-time":
+		return "time (RFC 3339)"
+	}
+	return cmp.Or(s.Type, "any")
 }
 
 // describeField is a field's description with its range.
 func describeField(s *huma.Schema) string {
 	parts := []string{s.Description}
 	if len(s.Enum) > 0 {
-		words := make([]string, len(s.Enum))
-		for i, v := range s.Enum {
-			words[i] = fmt.Sprint(v)
-		}
-		parts = append(parts, "One of "+strings.Join(words, ", ")+".")
+		words := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Enum), " ", ", "), "[]")
+		parts = append(parts, "One of "+words+".")
 	}
 	if s.Minimum != nil && s.Maximum != nil {
 		parts = append(parts, fmt.Sprintf("From %.0f to %.0f.", *s.Minimum, *s.Maximum))
