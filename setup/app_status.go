@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,8 +10,23 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 )
 
-// standings are the checks that the set-up's last page and the doctor share: what
-// GitHub has of the App, against the manifest. Each says what to do.
+// appFindings compares what GitHub has of the App with what yudai needs. The set-up's last
+// page and the doctor share it; each looks at deliveries in its own way. A question that
+// GitHub does not answer is the last.
+func appFindings(
+	ctx context.Context, app *ghapp.App, publicURL string, unknown func(what string, err error) Finding, deliveries func() Finding,
+) []Finding {
+	now, err := app.Status(ctx)
+	if err != nil {
+		return []Finding{unknown("rights", err)}
+	}
+	found := append(rightsOf(now), installsOf(now)...)
+	has, err := app.HookURL(ctx)
+	if err != nil {
+		return append(found, unknown("webhook", err))
+	}
+	return append(found, hookOf(has, publicURL), deliveries())
+}
 
 // rightsOf compares what the App may and hears with the manifest.
 func rightsOf(now ghapp.AppStatus) []Finding {

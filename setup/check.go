@@ -113,18 +113,10 @@ func (s *Setup) look(ctx context.Context, app *ghapp.App) []Finding {
 	if err != nil {
 		return []Finding{s.unknown(ctx, "App", err)}
 	}
-	found := []Finding{{Good, "App", who.Slug + " answers to its new key", ""}}
-	now, err := app.Status(ctx)
-	if err != nil {
-		return append(found, s.unknown(ctx, "rights", err))
-	}
-	found = append(found, rightsOf(now)...)
-	found = append(found, installsOf(now)...)
-	has, err := app.HookURL(ctx)
-	if err != nil {
-		return append(found, s.unknown(ctx, "webhook", err))
-	}
-	return append(found, hookOf(has, s.config().PublicURL), s.testDelivery(ctx, app))
+	found := appFindings(ctx, app, s.config().PublicURL,
+		func(what string, err error) Finding { return s.unknown(ctx, what, err) },
+		func() Finding { return s.testDelivery(ctx, app) })
+	return append([]Finding{{Good, "App", who.Slug + " answers to its new key", ""}}, found...)
 }
 
 // unknown is a check that GitHub did not answer.

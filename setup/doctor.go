@@ -85,12 +85,7 @@ func (d *Doctor) sandbox(ctx context.Context) []Finding {
 	cfg.Local.Dir, cfg.Records, cfg.Docker.ProxyDir = dir, filepath.Join(dir, "records"), filepath.Join(dir, "proxies")
 	set, err := drivers.NewSet(cfg, zerolog.Nop(), nil)
 	if err != nil {
-		var found []Finding
-		for line := range strings.Lines(err.Error()) {
-			found = append(found, Finding{Bad, "sandbox", strings.TrimSpace(line), ""})
-		}
-		found[len(found)-1].Fix = "set what is named above, or leave the driver out of sandbox.driver, choices and fallback"
-		return found
+		return eachLine("sandbox", err, "set what is named above, or leave the driver out of sandbox.driver, choices and fallback")
 	}
 	var found []Finding
 	for i, problem := range TryDrivers(ctx, set) {
@@ -198,12 +193,7 @@ func (d *Doctor) github(ctx context.Context) []Finding {
 	}
 	secrets, err := Secrets(d.App.GitHub, d.Getenv)
 	if err != nil {
-		var found []Finding
-		for line := range strings.Lines(err.Error()) {
-			found = append(found, Finding{Bad, "github", strings.TrimSpace(line), ""})
-		}
-		found[len(found)-1].Fix = "`yudai demo` and `yudai solve` need no App"
-		return found
+		return eachLine("github", err, "`yudai demo` and `yudai solve` need no App")
 	}
 	app, err := ghapp.New(d.App.GitHub, secrets, ghapp.Options{})
 	if err == nil {
@@ -211,7 +201,8 @@ func (d *Doctor) github(ctx context.Context) []Finding {
 		defer cancel()
 		var who ghapp.Identity
 		if who, err = app.Identity(ctx); err == nil {
-			return append([]Finding{{Good, "github", "App " + who.Slug + " answers", ""}}, d.appStatus(ctx, app)...)
+			found := appFindings(ctx, app, d.App.PublicURL, unanswered, func() Finding { return newestDeliveries(ctx, app) })
+			return append([]Finding{{Good, "github", "App " + who.Slug + " answers", ""}}, found...)
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -220,24 +211,25 @@ func (d *Doctor) github(ctx context.Context) []Finding {
 	return []Finding{{Bad, "github", err.Error(), "check github.v3_api_url, the App id and its private key"}}
 }
 
-// appStatus compares what GitHub has of the App with what yudai needs.
-func (d *Doctor) appStatus(ctx context.Context, app *ghapp.App) []Finding {
-	unknown := func(what string, err error) Finding {
-		return Finding{Bad, what, "GitHub does not tell: " + ghapp.Redact(err.Error()), "ask again in a moment"}
-	}
-	now, err := app.Status(ctx)
-	if err != nil {
-		return []Finding{unknown("rights", err)}
-	}
-	found := append(rightsOf(now), installsOf(now)...)
-	has, err := app.HookURL(ctx)
-	if err != nil {
-		return append(found, unknown("webhook", err))
-	}
-	found = append(found, hookOf(has, d.App.PublicURL))
+// newestDeliveries says whether the newest webhooks reached a server.
+func newestDeliveries(ctx context.Context, app *ghapp.App) Finding {
 	all, err := app.HookDeliveries(ctx, 20)
 	if err != nil {
-		return append(found, unknown("deliveries", err))
+		return unanswered("deliveries", err)
 	}
-	return append(found, deliveriesOf(all))
+	return deliveriesOf(all)
+}
+
+// unanswered is a check that GitHub did not answer.
+func unanswered(what string, err error) Finding {
+	return Finding{Bad, what, "GitHub does not tell: " + ghapp.Redact(err.Error()), "ask again in a moment"}
+}
+
+// eachLine is a finding for each line of an error, with the fix at the last.
+func eachLine(what string, err error, fix string) (found []Finding) {
+	for line := range strings.Lines(err.Error()) {
+		found = append(found, Finding{Bad, what, strings.TrimSpace(line), ""})
+	}
+	found[len(found)-1].Fix = fix
+	return found
 }
