@@ -18,9 +18,9 @@ func newBackup(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "backup FILE.tar", Short: "Back up the store, of a running server too", Args: wants(1, "one file to write"),
 		Long: "Write a tar with a consistent copy of the database, the transcripts and the artifacts.\n" +
-			"A running server is asked for it (GET /admin/backup, with the API token); if none answers,\n" +
-			"the files are read. To restore it: stop the server, unpack the tar into an empty directory,\n" +
-			"let store.path name the database in it, start. See docs/operations.md.",
+			"The command asks the running server for it (GET /admin/backup, with the API token); if none\n" +
+			"answers, it reads the files. To restore a backup, stop the server, unpack the tar into an empty\n" +
+			"directory, set store.path to the database in it, and start. See docs/operations.md.",
 	}
 	c.Flags().StringVar(&url, "url", "", "where the server is (default: server.address)")
 	return withConfig(c, func(ctx context.Context, cfg server.Config, args []string) error {

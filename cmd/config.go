@@ -12,7 +12,8 @@ import (
 func newConfig(s streams) *cobra.Command {
 	defaults := false
 	c := &cobra.Command{
-		Use: "config --defaults", Short: "Print every key of the configuration with its default and its meaning", Args: wants(0, "no arguments"),
+		Use: "config --defaults", Short: "Print every key of the configuration with its default and its meaning",
+		Args: wants(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if !defaults {
 				return usage(errors.New("config needs --defaults; `yudai doctor` checks a configuration"))

@@ -166,7 +166,7 @@ func (p *planned) table(rows []policy, results solve.Results, notes []string) er
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "\nEvery run is taken to be judged rightly; strategy, max edits and agent make no difference here.")
+	fmt.Fprintln(p.out, "\nThe simulation takes every verdict for correct, and ignores strategy, max edits and agent.")
 	for _, note := range notes {
 		fmt.Fprintln(p.out, "Note:", note)
 	}
@@ -205,5 +205,5 @@ func matrixFlags(f *pflag.FlagSet, req *solve.Request) {
 	f.StringSliceVar(&req.Agents, "agents", nil, "agents of the matrix (docs/agents.md)")
 	f.IntVar(&req.Repeat, "repeat", 0, "how often each experiment runs")
 	f.IntVar(&req.Parallel, "parallel", 0, "runs at a time")
-	f.StringVar((*string)(&req.Stop), "stop", "", "when there is enough: all, first_green or waves (default: solver.stop)")
+	f.StringVar((*string)(&req.Stop), "stop", "", "when to stop: all, first_green or waves (default: solver.stop)")
 }

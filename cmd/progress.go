@@ -67,7 +67,8 @@ func (p *progress) redraw(v report.View, now time.Time) {
 	for _, r := range v.Runs {
 		name := label(r.Experiment)
 		name += strings.Repeat(" ", names-utf8.RuneCountInString(name))
-		lines = append(lines, fmt.Sprintf("  %s %2d  %s  %-10s  %2d steps  %s%s", mark(r.State), r.N, name, r.State, r.Progress.Steps, r.Progress.Usage.Cost, after(reason(r))))
+		lines = append(lines, fmt.Sprintf("  %s %2d  %s  %-10s  %2d steps  %s%s",
+			mark(r.State), r.N, name, r.State, r.Progress.Steps, r.Progress.Usage.Cost, after(reason(r))))
 	}
 	width := columns(p.out)
 	for _, l := range lines {

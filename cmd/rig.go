@@ -37,7 +37,7 @@ type rig struct {
 const rigUser = "you"
 
 // runRig does a job with a rig in a directory of its own, and leaves no process and no
-// sandbox. After a signal the error says what is left, in the words of that function.
+// sandbox. After a signal the error says what is left.
 func runRig(ctx context.Context, kind string, cfg server.Config, job func(*rig) error, left func(*rig) string) error {
 	space, err := openWorkspace(ctx, kind, cfg)
 	if err != nil {

@@ -16,10 +16,11 @@ func newSandbox(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	build := &cobra.Command{
-		Use: "build DRIVER", Short: "Build the template of a driver at its provider (e2b)", Args: wants(1, "the name of a driver, such as e2b"),
-		Long: "Build what sandboxes of a driver start from, at its provider: for e2b the template that\n" +
-			"sandbox.e2b.template names, of the size that sandbox.e2b.cpus and memory_mib say. The key of the\n" +
-			"provider is needed. Building again replaces it; what runs goes on as it is.",
+		Use: "build DRIVER", Short: "Build the template of a driver at its provider (e2b)",
+		Args: wants(1, "the name of a driver, such as e2b"),
+		Long: "Build at the provider what the sandboxes of a driver start from: for e2b the template that\n" +
+			"sandbox.e2b.template names, of the size of sandbox.e2b.cpus and memory_mib. It needs the provider's\n" +
+			"key. A second build replaces the first; open sandboxes stay as they are.",
 	}
 	c.AddCommand(withConfig(build, func(ctx context.Context, cfg server.Config, args []string) error {
 		settings, err := drivers.Build(ctx, cfg.Sandbox, args[0], func(line string) { fmt.Fprintln(s.out, line) })

@@ -19,8 +19,8 @@ func newServe(s streams) *cobra.Command {
 		Use: "serve", Short: "Receive webhooks and solve issues until stopped", Args: wants(0, "no arguments"),
 		Long: "Receive webhooks of your GitHub App and solve issues until stopped.\n" +
 			"Secrets come from the environment (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET,\n" +
-			"GITHUB_APP_PRIVATE_KEY), from files named in config.yml, or from what `yudai setup` wrote. With none\n" +
-			"of them it begins the set-up.",
+			"GITHUB_APP_PRIVATE_KEY), from files named in config.yml, or from what `yudai setup` wrote. Without\n" +
+			"any of them it begins the set-up.",
 	}
 	return withConfig(c, func(ctx context.Context, cfg server.Config, _ []string) error {
 		if cfg.Bare(os.Getenv) {
@@ -40,8 +40,8 @@ func newSetup(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use: "setup", Short: "Register your GitHub App in the browser, then serve as it", Args: wants(0, "no arguments"),
 		Long: "Register your GitHub App in the browser, check it, and serve as it, without a restart.\n" +
-			"The link that is printed opens the set-up once. The App and its secrets are kept beside the store,\n" +
-			"readable by this user only; the next start is `yudai serve`.",
+			"The printed link opens the set-up once. yudai keeps the App and its secrets beside the store,\n" +
+			"readable by this user only. Later starts use `yudai serve`.",
 	}
 	c.Flags().StringVar(&where.Address, "address", "", "listen here, host:port (default: server.address)")
 	c.Flags().StringVar(&where.PublicURL, "public-url", "", "where GitHub reaches this server (default: server.public_url)")

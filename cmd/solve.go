@@ -28,8 +28,8 @@ func newSolve(s streams) *cobra.Command {
 		Use: "solve PATH ISSUE.md", Short: "Solve an issue of a local repository, without GitHub",
 		Args: wants(2, "a repository and an issue file (- for standard input)"),
 		Long: "Run the whole job on a local git repository and an issue text (first line: the title). The result is\n" +
-			"a local branch with the champion's commit, the scorecard here, and the record as JSON. Your work\n" +
-			"tree, your index and your other branches are not touched; uncommitted changes are not seen.",
+			"a local branch with the champion's commit, the scorecard here, and the record as JSON. yudai changes\n" +
+			"nothing else in the repository, and ignores uncommitted changes.",
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := l.prepare(c, args[0], args[1])
 			if err != nil {
@@ -60,8 +60,8 @@ func whatIsLeft(r *rig) string {
 	return left
 }
 
-// checkEmptyFlags names the flags that were given without a value: what they stand for
-// would else be the default, which nobody who writes --models= means.
+// checkEmptyFlags reports flags that were given without a value. Nobody who writes
+// --models= means the default.
 func checkEmptyFlags(c *cobra.Command) error {
 	var wrong []error
 	c.Flags().Visit(func(f *pflag.Flag) {
