@@ -106,7 +106,8 @@ func describe() huma.Config {
 // operation fills in what all operations have in common.
 func (a API) operation(api huma.API, o huma.Operation) huma.Operation {
 	o.Security = []map[string][]string{{"token": {}}}
-	o.Errors = append(o.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError)
+	o.Errors = append(o.Errors,
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError)
 	o.MaxBodyBytes = maxRequest
 	o.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.authorize(api, ctx, next) }}
 	return o
@@ -116,17 +117,21 @@ func (a API) operation(api huma.API, o huma.Operation) huma.Operation {
 // same time whatever is wrong with it.
 func (a API) authorize(api huma.API, ctx huma.Context, next func(huma.Context)) {
 	if a.Token.Empty() {
-		huma.WriteErr(api, ctx, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.") //nolint:errcheck // nobody is left to tell
+		refuse(api, ctx, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.")
 		return
 	}
 	scheme, token, _ := strings.Cut(ctx.Header("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.Token.Reveal()))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		ctx.SetHeader("WWW-Authenticate", `Bearer realm="yudai"`)
-		huma.WriteErr(api, ctx, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"") //nolint:errcheck // nobody is left to tell
+		refuse(api, ctx, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"")
 		return
 	}
 	next(ctx)
+}
+
+func refuse(api huma.API, ctx huma.Context, status int, text string) {
+	_ = huma.WriteErr(api, ctx, status, text) // nobody is left to tell
 }
 
 // link is the address of a path of this server.

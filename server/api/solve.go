@@ -129,7 +129,7 @@ func (a API) started(s solve.Solve, created bool) *startOutput {
 	return out
 }
 
-// newSolve is a solve that the operator asked for: it names no person, so nobody's
+// NewSolve is a solve that the operator asked for: it names no person, so nobody's
 // rights are looked up for it.
 func NewSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request, key string) solve.Solve {
 	now := time.Now()
