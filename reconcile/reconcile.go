@@ -16,33 +16,20 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// DeliveryStore knows which deliveries arrived.
-type DeliveryStore interface {
+// Store is what a [Reconciler] needs of the store.
+type Store interface {
 	handlers.Accepter
 	UnknownDeliveries(ctx context.Context, guids []string) ([]string, error)
 	Healed(ctx context.Context) (time.Time, error)
 	SetHealed(ctx context.Context, at time.Time) error
-}
 
-// SolveStore holds the solves.
-type SolveStore interface {
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	LatestSolve(ctx context.Context, repoID int64, issue int) (solve.Solve, error)
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
-}
 
-// EffectStore holds what was written to GitHub.
-type EffectStore interface {
 	Effect(ctx context.Context, key string) (solve.Effect, error)
 	RenewEffect(ctx context.Context, key string) error
-}
-
-// Store is what a [Reconciler] needs of the store.
-type Store interface {
-	DeliveryStore
-	SolveStore
-	EffectStore
 }
 
 // Reconciler recovers what was missed: deliveries that never arrived, progress comments
@@ -82,7 +69,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		warn(ctx, err, "missed deliveries not all looked for")
 		warn(ctx, r.renewComments(ctx), "progress comments not all looked for")
 		if looked && r.startScan() { // what the log still shows is left to the log
-			scans.Go(func() { r.endScan(r.scan(ctx), ctx) })
+			scans.Go(func() { r.endScan(ctx, r.scan(ctx)) })
 		}
 		select {
 		case <-ctx.Done():

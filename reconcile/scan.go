@@ -33,7 +33,7 @@ func (r *Reconciler) startScan() bool {
 
 // endScan decides when the next scan begins: at the next turn if this one met a temporary
 // fault.
-func (r *Reconciler) endScan(err error, ctx context.Context) {
+func (r *Reconciler) endScan(ctx context.Context, err error) {
 	warn(ctx, err, "repositories not all scanned")
 	r.mu.Lock()
 	defer r.mu.Unlock()
