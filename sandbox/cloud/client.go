@@ -39,7 +39,7 @@ type Client struct {
 	Patience Patience
 	// IsFull tells the 429 of an account that is full from that of too many requests.
 	IsFull func(*Refusal) bool
-	// IsUnchanged reports a fault of the server that promises that nothing was changed.
+	// IsUnchanged reports a fault of the server that promises that nothing was changed; nil is never.
 	IsUnchanged func(*Refusal) bool
 }
 
@@ -83,6 +83,21 @@ func (c *Client) Do(ctx context.Context, k Call) (http.Header, error) {
 	return header, err
 }
 
+// Ask sends a request that may be repeated and reads its answer; nil for no body or answer.
+func (c *Client) Ask(ctx context.Context, method, path string, body, answer any) error {
+	_, err := c.Do(ctx, Call{Method: method, Path: path, Body: body, Answer: answer})
+	return err
+}
+
+// Delete deletes what is there. A missing thing is no error.
+func (c *Client) Delete(ctx context.Context, path string) error {
+	err := c.Ask(ctx, http.MethodDelete, path, nil, nil)
+	if IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
 // once sends a request one time.
 func (c *Client) once(ctx context.Context, k Call) (http.Header, error) {
 	limit := c.Patience.Request
@@ -98,7 +113,7 @@ func (c *Client) once(ctx context.Context, k Call) (http.Header, error) {
 	res, err := Send(c.HTTP, Control, c.Key, req)
 	if err != nil {
 		var r *Refusal
-		if errors.As(err, &r) {
+		if errors.As(err, &r) && c.IsUnchanged != nil {
 			r.Unchanged = c.IsUnchanged(r)
 		}
 		return nil, err

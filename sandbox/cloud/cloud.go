@@ -1,7 +1,7 @@
 // Package cloud is the life of a sandbox at a provider that bills for it: what is
 // noted before a call, opening, attaching, freezing, removing and sweeping; and what
 // all providers need for their calls: an HTTP client that repeats what may be
-// repeated, errors by class, streams, and a watchdog for connections that stall.
+// repeated, errors by class, streams, files, and a watchdog for connections that stall.
 //
 // A provider (sandbox/e2b, sandbox/prime) is its API and its differences: it
 // implements [Provider], and [New] makes a driver of it.
@@ -23,19 +23,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Provider is one service.
 type Provider interface {
-	Machines
-	Snapshots
-	Inventory
-}
-
-// Machines makes machines and changes them.
-type Machines interface {
 	// Traits says what the provider promises.
 	Traits() sandbox.Traits
 	// Plan completes the note of a new sandbox before anything is asked for. base is
@@ -53,10 +47,7 @@ type Machines interface {
 	// sandbox.ErrGone it is not called again.
 	KeepAlive(ctx context.Context, n Note, box *guest.Handle) error
 	Interval(n Note) time.Duration
-}
 
-// Snapshots freezes machines.
-type Snapshots interface {
 	// Snapshot freezes a machine and returns the snapshot's id. It sets n.Freezing and
 	// calls save before the first call, and clears it where nothing unwanted is left.
 	Snapshot(ctx context.Context, m guest.Remote, n *Note, save func() error) (id string, err error)
@@ -70,10 +61,7 @@ type Snapshots interface {
 	// Parent decides what becomes of the machine that a base was made of; fresh says
 	// that it was frozen just now. It clears n.ID where the machine is gone.
 	Parent(ctx context.Context, n *Note, fresh bool) error
-}
 
-// Inventory finds and removes what the service bills for.
-type Inventory interface {
 	// List lists all machines and snapshots of this deployment.
 	List(ctx context.Context) (machines, snapshots []Listed, err error)
 	// Find looks for the machines of a call whose answer is not known. It may set n.ID.
@@ -109,10 +97,8 @@ type Options struct {
 	// Origin names what machines start from, with its setting, for errors about
 	// programs that it lacks.
 	Origin string
-	// CheckHosts refuses an allow-list that the provider cannot enforce.
-	CheckHosts func(allow []string) error
-	// Cleaning bounds what is removed after the caller's context has ended.
-	Cleaning time.Duration
+	// MostHosts is how many hosts an allow-list may have; 0 is any number.
+	MostHosts int
 	// CheckTTL is the time to live of the sandbox that Check opens; 0 is the driver's own.
 	CheckTTL time.Duration
 }
@@ -137,22 +123,16 @@ func (d *Driver) Traits() sandbox.Traits { return d.provider.Traits() }
 
 // Check opens a real sandbox, runs a command in it, and closes it.
 func (d *Driver) Check(ctx context.Context) error {
-	err := d.check(ctx)
+	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + NewKey(), TTL: d.options.CheckTTL})
+	if err == nil {
+		out, res, failed := sandbox.Output(ctx, sb, sandbox.Command{Shell: "git --version"})
+		if failed == nil && (res.ExitCode != 0 || !strings.HasPrefix(out, "git version")) {
+			failed = fmt.Errorf("a test command ended with exit %d: %s", res.ExitCode, Plain(out))
+		}
+		err = errors.Join(failed, sb.Close(ctx))
+	}
 	if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
 		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	}
-	return err
-}
-
-func (d *Driver) check(ctx context.Context) (err error) {
-	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + NewKey(), TTL: d.options.CheckTTL})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sb.Close(ctx)) }()
-	out, res, err := sandbox.Output(ctx, sb, sandbox.Command{Shell: "git --version"})
-	if err == nil && (res.ExitCode != 0 || !strings.HasPrefix(out, "git version")) {
-		err = fmt.Errorf("a test command ended with exit %d: %s", res.ExitCode, Plain(out))
 	}
 	return err
 }
@@ -160,9 +140,25 @@ func (d *Driver) check(ctx context.Context) (err error) {
 // NewKey is a name that nobody else has: [a-z2-7].
 func NewKey() string { return strings.ToLower(rand.Text()[:20]) }
 
+// step is one operation of the contract. The name is locked meanwhile, and an error
+// says what was done to what.
+func (d *Driver) step(ctx context.Context, what, name string, do func() error) error {
+	failpoint.Hit("sandbox", what, "before")
+	defer failpoint.Hit("sandbox", what, "after")
+	release, err := d.journal.lock(ctx, name)
+	if err == nil {
+		defer release()
+		err = do()
+	}
+	if err != nil {
+		return fmt.Errorf("%s sandbox %s: %w", what, name, err)
+	}
+	return nil
+}
+
 // cleaning is a context for removing what is not wanted, whatever happened to ctx.
-func (d *Driver) cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), d.options.Cleaning)
+func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 }
 
 // newest is this process's handle of a name, nil if there is none.
@@ -172,17 +168,11 @@ func (d *Driver) newest(name string) *handle {
 	return d.live[name]
 }
 
-func (d *Driver) remember(h *handle) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.live[h.Name()] = h
-}
-
 // forget ends a handle and what it does by itself.
 func (d *Driver) forget(h *handle, cause error) {
 	h.stop()
 	<-h.stopped
-	h.End(cause)
+	h.box.End(cause)
 	h.done = true
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -14,9 +15,8 @@ import (
 
 // handle is one open sandbox.
 type handle struct {
-	*guest.Handle
-
 	driver  *Driver
+	box     *guest.Handle
 	machine guest.Remote
 	owner   string
 	place   sandbox.Place
@@ -29,7 +29,7 @@ type handle struct {
 func (d *Driver) newHandle(in *guest.Handle, m guest.Remote, n Note) *handle {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &handle{
-		Handle: in, driver: d, machine: m, owner: n.Owner, stop: cancel, stopped: make(chan struct{}),
+		driver: d, box: in, machine: m, owner: n.Owner, stop: cancel, stopped: make(chan struct{}),
 		place: sandbox.Place{Driver: d.provider.Traits().Name, ID: n.ID, HourlyUSD: n.HourlyUSD},
 	}
 	go func() {
@@ -38,21 +38,16 @@ func (d *Driver) newHandle(in *guest.Handle, m guest.Remote, n Note) *handle {
 			h.keepAlive(ctx, n, every)
 		}
 	}()
-	d.remember(h)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.live[n.Name] = h
 	return h
 }
 
 // keepAlive tells the service now and then that the sandbox is wanted.
 func (h *handle) keepAlive(ctx context.Context, n Note, every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := h.driver.provider.KeepAlive(ctx, n, h.Handle)
+	for guest.Pause(ctx, every) == nil {
+		err := h.driver.provider.KeepAlive(ctx, n, h.box)
 		if errors.Is(err, sandbox.ErrGone) || ctx.Err() != nil {
 			return
 		}
@@ -62,25 +57,39 @@ func (h *handle) keepAlive(ctx context.Context, n Note, every time.Duration) {
 	}
 }
 
+// Commands, files and launched programs are package guest's.
+
+func (h *handle) Name() string { return h.box.Name() }
+
+func (h *handle) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return h.box.Exec(ctx, c)
+}
+
+func (h *handle) Put(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	return h.box.Put(ctx, path, r, mode)
+}
+
+func (h *handle) Get(ctx context.Context, path string) (io.ReadCloser, error) {
+	return h.box.Get(ctx, path)
+}
+
+func (h *handle) Launch(ctx context.Context, c sandbox.Command) error { return h.box.Launch(ctx, c) }
+
+func (h *handle) Launched(ctx context.Context) (bool, error) { return h.box.Launched(ctx) }
+
+func (h *handle) Halt(ctx context.Context) error { return h.box.Halt(ctx) }
+
 // Place tells the service's own id, and the cost.
 func (h *handle) Place() sandbox.Place { return h.place }
 
-// hold locks the sandbox's name and reads its note; sandbox.ErrGone unless this
+// note reads the sandbox's note, whose name is locked; sandbox.ErrGone unless this
 // handle still owns it.
-func (h *handle) hold(ctx context.Context) (n Note, release func(), err error) {
-	release, err = h.driver.journal.lock(ctx, h.Name())
-	if err != nil {
-		return Note{}, nil, err
-	}
-	n, own, err := h.driver.journal.owned(h.Name(), h.owner)
-	if err == nil && (!own || h.done) {
+func (h *handle) note() (Note, error) {
+	n, err := h.driver.journal.Read(h.Name())
+	if err == nil && n.Owner != h.owner {
 		err = sandbox.ErrGone
 	}
-	if err != nil {
-		release()
-		return n, nil, err
-	}
-	return n, release, nil
+	return n, err
 }
 
 // Restrict changes what the sandbox may reach, and returns when that holds. The
@@ -97,37 +106,42 @@ func (h *handle) restrict(ctx context.Context, to sandbox.Network) error {
 	if err != nil {
 		return err
 	}
-	n, release, err := h.hold(ctx)
+	release, err := h.driver.journal.lock(ctx, h.Name())
 	if err != nil {
 		return err
 	}
 	defer release()
+	n, err := h.note()
+	if err != nil {
+		return err
+	}
+	if h.done {
+		return sandbox.ErrGone
+	}
 	n.Allow = allow
 	if err := h.driver.journal.Write(n); err != nil {
 		return err
 	}
-	return h.driver.provider.Restrict(ctx, n)
+	return h.driver.provider.Explain(h.driver.provider.Restrict(ctx, n))
 }
 
 // Close ends what runs and deletes the sandbox, unless another handle owns it by
 // now. After an error its note says that nobody wants it, and Sweep deletes it.
 func (h *handle) Close(ctx context.Context) error {
-	failpoint.Hit("sandbox", "close", "before")
-	defer failpoint.Hit("sandbox", "close", "after")
-	h.End(nil)
-	ctx, cancel := h.driver.cleaning(ctx)
+	h.box.End(nil)
+	ctx, cancel := cleaning(ctx)
 	defer cancel()
-	n, release, err := h.hold(ctx)
-	if errors.Is(err, sandbox.ErrGone) {
-		return nil
-	}
-	if err == nil {
-		defer release()
-		err = h.driver.erase(ctx, n)
-	}
-	if err != nil {
-		return fmt.Errorf("close sandbox %s: %w", h.Name(), err)
-	}
-	h.driver.forget(h, nil)
-	return nil
+	return h.driver.step(ctx, "close", h.Name(), func() error {
+		n, err := h.note()
+		if h.done || errors.Is(err, sandbox.ErrGone) {
+			return nil
+		}
+		if err == nil {
+			err = h.driver.erase(ctx, n)
+		}
+		if err == nil {
+			h.driver.forget(h, nil)
+		}
+		return err
+	})
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"slices"
 	"time"
 
-	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -18,39 +15,37 @@ import (
 
 // Open makes a sandbox and returns when its network rules hold and commands can run.
 func (d *Driver) Open(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	failpoint.Hit("sandbox", "open", "before")
-	defer failpoint.Hit("sandbox", "open", "after")
 	began := time.Now()
-	h, err := d.open(ctx, s)
+	var h *handle
+	err := d.step(ctx, "open", s.Name, func() (err error) {
+		h, err = d.open(ctx, s)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("open sandbox %s: %w", s.Name, err)
+		return nil, err
 	}
 	d.log.Debug().Str(logkey.SandboxID, s.Name).Dur(logkey.Duration, time.Since(began)).Msg("sandbox opened")
 	return h, nil
 }
 
 func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*handle, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := s.Check(); err != nil {
+	if err := errors.Join(ctx.Err(), s.Check()); err != nil {
 		return nil, err
 	}
 	n, err := d.newNote(s)
 	if err != nil {
 		return nil, err
 	}
-	release, err := d.journal.lock(ctx, s.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	if err := d.vacate(ctx, s.Name); err != nil {
 		return nil, err
 	}
-	base, err := d.base(s.From)
-	if err != nil {
-		return nil, err
+	var base *Note
+	if s.From != "" {
+		b, err := d.journal.find(s.From, true)
+		if err != nil {
+			return nil, fmt.Errorf("base %s: %w", s.From, err)
+		}
+		base = &b
 	}
 	if err := d.provider.Plan(s, &n, base); err != nil {
 		return nil, err
@@ -62,7 +57,7 @@ func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*handle, error) {
 	if err == nil {
 		return h, nil
 	}
-	clean, cancel := d.cleaning(ctx)
+	clean, cancel := cleaning(ctx)
 	defer cancel()
 	if e := d.erase(clean, n); e != nil {
 		d.log.Warn().Str(logkey.SandboxID, s.Name).Err(e).Msg("half an open sandbox is left, it will be swept")
@@ -82,26 +77,12 @@ func (d *Driver) newNote(s sandbox.Spec) (Note, error) {
 	return n, err
 }
 
-// hosts is the allow-list of a network, sorted, never nil.
-func (d *Driver) hosts(n sandbox.Network) ([]string, error) {
-	if n.Socket != "" {
-		return nil, fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of a provider (%s): allow a public name that leads here",
-			errors.ErrUnsupported, n.Socket)
-	}
-	if err := d.options.CheckHosts(n.Allow); err != nil {
-		return nil, err
-	}
-	all := append([]string{}, n.Allow...)
-	slices.Sort(all)
-	return slices.Compact(all), nil
-}
-
 // vacate makes sure that nothing has the name. What a dead process left half open
 // is removed; what could be attached to is in use.
 func (d *Driver) vacate(ctx context.Context, name string) error {
 	n, err := d.journal.Read(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, sandbox.ErrGone):
 		return nil
 	case err != nil:
 		return err
@@ -109,18 +90,6 @@ func (d *Driver) vacate(ctx context.Context, name string) error {
 		return d.erase(ctx, n)
 	}
 	return errors.New("the name is in use")
-}
-
-// base reads the note of a base, nil for "".
-func (d *Driver) base(name string) (*Note, error) {
-	if name == "" {
-		return nil, nil
-	}
-	n, err := d.journal.Read(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && n.Stage != Frozen {
-		return nil, fmt.Errorf("base %s: %w", name, sandbox.ErrGone)
-	}
-	return &n, err
 }
 
 // create asks for the machine and makes a sandbox of it. The note is kept up to date.
@@ -151,4 +120,59 @@ func (d *Driver) create(ctx context.Context, s sandbox.Spec, n, base *Note) (*ha
 
 func guestOptions(n Note) guest.Options {
 	return guest.Options{Name: n.Name, Token: n.Owner, User: n.User, OOM: "vmstat", Launch: n.Launch}
+}
+
+// Attach takes over the sandbox of a dead owner. One that was never opened to its
+// end is removed instead.
+func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
+	var h *handle
+	err := d.step(ctx, "attach", name, func() (err error) {
+		h, err = d.attach(ctx, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.log.Debug().Str(logkey.SandboxID, name).Msg("sandbox attached")
+	return h, nil
+}
+
+func (d *Driver) attach(ctx context.Context, name string) (*handle, error) {
+	n, err := d.journal.find(name, false)
+	if err != nil {
+		return nil, err
+	}
+	m, err := guest.Remote(nil), sandbox.ErrGone
+	if n.Stage == Ready {
+		m, err = d.provider.Wake(ctx, n)
+	}
+	if errors.Is(err, sandbox.ErrGone) {
+		if failed := d.erase(ctx, n); failed != nil {
+			return nil, fmt.Errorf("remove what is left of it: %w", failed)
+		}
+	}
+	if err != nil {
+		return nil, d.provider.Explain(err)
+	}
+	return d.takeOver(ctx, m, n)
+}
+
+// takeOver makes this process the owner, on disk and then in the machine, and
+// finishes what the dead owner may have been about to do.
+func (d *Driver) takeOver(ctx context.Context, m guest.Remote, n Note) (*handle, error) {
+	n.Owner = NewKey()
+	if err := d.journal.Write(n); err != nil {
+		return nil, err
+	}
+	if old := d.newest(n.Name); old != nil {
+		d.forget(old, nil)
+	}
+	if err := d.provider.Restrict(ctx, n); err != nil && !errors.Is(err, errors.ErrUnsupported) { // then it was never changed
+		return nil, d.provider.Explain(err)
+	}
+	in, err := guest.Attach(ctx, m, guestOptions(n))
+	if err != nil {
+		return nil, err
+	}
+	return d.newHandle(in, m, n), nil
 }

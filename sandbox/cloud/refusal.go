@@ -45,6 +45,12 @@ func (r *Refusal) Error() string {
 	return text
 }
 
+// Says reports whether the message has one of these words in it.
+func (r *Refusal) Says(words ...string) bool {
+	text := strings.ToLower(r.Message)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
 // Lost says that a request got no answer: it may have been carried out.
 type Lost struct{ Cause error }
 

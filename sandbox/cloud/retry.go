@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Backoff says how often something is repeated, and after which pauses.
@@ -44,37 +46,8 @@ func Retry(ctx context.Context, do func() error, which func(error) *Backoff) err
 		}
 		d := b.pause(tried[b], err)
 		tried[b]++
-		if b.Tries > 0 && tried[b] >= b.Tries || b.Total > 0 && time.Since(began)+d > b.Total || !Sleep(ctx, d) {
+		if b.Tries > 0 && tried[b] >= b.Tries || b.Total > 0 && time.Since(began)+d > b.Total || guest.Pause(ctx, d) != nil {
 			return err
 		}
-	}
-}
-
-// Poll asks again and again, after pauses from first to most, until done or until
-// the time is up, which it reports as late.
-func Poll(ctx context.Context, first, most, limit time.Duration, ask func() (done bool, err error)) (late bool, err error) {
-	wait := first
-	for until := time.Now().Add(limit); ; wait = min(wait*3/2, most) {
-		if done, err := ask(); done || err != nil {
-			return false, err
-		}
-		if time.Now().Add(wait).After(until) {
-			return true, nil
-		}
-		if !Sleep(ctx, wait) {
-			return false, context.Cause(ctx)
-		}
-	}
-}
-
-// Sleep waits and reports whether the context lives on.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

@@ -3,9 +3,12 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/yudai-dev/yudai/sandbox"
 )
@@ -51,6 +54,29 @@ func (k Key) Place() string {
 	return fmt.Sprintf("a file (%sapi_key_file) or an environment variable (%sapi_key_env)", k.Section, k.Section)
 }
 
+// Validate checks the settings themselves.
+func (k Key) Validate(check Check) {
+	check(!strings.ContainsAny(k.Env, "= \t\n\x00"), "api_key_env", fmt.Sprintf("%q is not the name of a variable", k.Env))
+	check(!strings.ContainsFunc(k.File, unicode.IsControl), "api_key_file", "is not the name of a file")
+}
+
+// Check reports a problem of a setting unless it is fine.
+type Check func(fine bool, key, problem string)
+
+// Checker makes a Check that reports.
+func Checker(report func(key, problem string)) Check {
+	return func(fine bool, key, problem string) {
+		if !fine {
+			report(key, problem)
+		}
+	}
+}
+
+// Price checks a price in US dollars; the bound catches a slip of the hand.
+func (c Check) Price(key string, usd float64) {
+	c(usd >= 0 && usd <= 1000, key, "must be 0 to 1000") // false for NaN
+}
+
 // Validate joins the problems of a section, each with its key.
 func Validate(section string, validate func(report func(key, problem string))) error {
 	var problems []error
@@ -65,5 +91,22 @@ func IsURL(s string) bool {
 		u.RawQuery == "" && u.Fragment == "" && len(s) < 1000
 }
 
-// IsPrice reports whether a setting can be a price in US dollars; the bound catches a slip of the hand.
-func IsPrice(usd float64) bool { return usd >= 0 && usd <= 1000 } // false for NaN
+// hosts is the allow-list of a network, sorted, never nil. An address there would open
+// more than a name does.
+func (d *Driver) hosts(n sandbox.Network) ([]string, error) {
+	if n.Socket != "" {
+		return nil, fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of a provider (%s): allow a public name that leads here",
+			errors.ErrUnsupported, n.Socket)
+	}
+	if most := d.options.MostHosts; most > 0 && len(n.Allow) > most {
+		return nil, fmt.Errorf("%w: %d hosts: %s takes at most %d", sandbox.ErrLimit, len(n.Allow), d.Traits().Name, most)
+	}
+	for _, h := range n.Allow {
+		name := strings.TrimPrefix(h, "*.")
+		if name == "" || strings.ContainsAny(name, "*/: \t\n") || net.ParseIP(name) != nil {
+			return nil, fmt.Errorf("network allow-list: %q is not a host name like proxy.golang.org or *.example.org", h)
+		}
+	}
+	all := slices.Sorted(slices.Values(n.Allow))
+	return append([]string{}, slices.Compact(all)...), nil
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
@@ -110,24 +109,19 @@ func (d *Driver) survey(ctx context.Context) (survey, error) {
 	return s, nil
 }
 
-// dependentsFirst orders what others depend on last.
+// dependentsFirst orders bases last, and of these the newest first: it may depend on an older one.
 func dependentsFirst(a, b *found) int {
-	switch {
-	case a.info.Base != b.info.Base && a.info.Base:
-		return 1
-	case a.info.Base != b.info.Base:
-		return -1
-	case a.info.Base && !a.info.Created.Equal(b.info.Created):
-		return b.info.Created.Compare(a.info.Created)
-	}
-	return cmp.Compare(a.info.Name, b.info.Name)
+	rank := map[bool]int{true: 1}
+	return cmp.Or(
+		cmp.Compare(rank[a.info.Base], rank[b.info.Base]),
+		rank[a.info.Base]*b.info.Created.Compare(a.info.Created),
+		cmp.Compare(a.info.Name, b.info.Name),
+	)
 }
 
 // removeAll removes everything under these names and returns them.
 func (d *Driver) removeAll(ctx context.Context, gone []*found) ([]string, error) {
-	var notes []Note
 	var held []*found
-	var strays []string
 	for _, f := range gone {
 		release, ok := d.holdFound(f)
 		if !ok {
@@ -135,24 +129,15 @@ func (d *Driver) removeAll(ctx context.Context, gone []*found) ([]string, error)
 		}
 		defer release() // all together, at the end: they are removed together
 		held = append(held, f)
-		strays = append(strays, f.strays...)
-		if f.note.Name == "" {
-			continue
-		}
-		notes = append(notes, f.note)
-		if h := d.newest(f.info.Name); h != nil {
+		if h := d.newest(f.info.Name); h != nil && f.note.Name != "" {
 			d.forget(h, nil)
 		}
 	}
-	failed, refused := d.eraseAll(ctx, notes), d.provider.Remove(ctx, strays)
+	failed := d.eraseAll(ctx, held)
 	var names []string
 	var problems []error
 	for _, f := range held {
-		err := failed[f.info.Name]
-		for _, id := range f.strays {
-			err = errors.Join(err, d.provider.Explain(refused[id]))
-		}
-		if err != nil {
+		if err := failed[f.info.Name]; err != nil {
 			problems = append(problems, err)
 			continue
 		}
@@ -164,13 +149,13 @@ func (d *Driver) removeAll(ctx context.Context, gone []*found) ([]string, error)
 
 // holdFound locks a name, unless something else than what was listed is under it by now.
 func (d *Driver) holdFound(f *found) (release func(), ok bool) {
-	release, ok = d.journal.tryLock(f.info.Name)
+	release, ok = d.journal.TryLock(f.info.Name)
 	if !ok {
 		return nil, false
 	}
 	n, err := d.journal.Read(f.info.Name)
 	if f.note.Name == "" {
-		ok = errors.Is(err, fs.ErrNotExist)
+		ok = errors.Is(err, sandbox.ErrGone)
 	} else {
 		ok = err == nil && n.Key == f.note.Key && n.Stage == f.note.Stage && n.ID == f.note.ID
 	}
@@ -190,18 +175,17 @@ func (d *Driver) finishAll(ctx context.Context, kept []*found) error {
 		if !ok {
 			continue
 		}
-		var err error
-		switch f.note.Stage {
-		case Closing:
-			err = d.erase(ctx, f.note)
-		case Frozen:
-			err = d.parent(ctx, f.note, false)
-		}
-		for _, e := range d.provider.Remove(ctx, f.strays) {
-			err = errors.Join(err, d.provider.Explain(e))
+		if f.note.Stage == Closing {
+			problems = append(problems, d.eraseAll(ctx, []*found{f})[f.info.Name])
+		} else {
+			if f.note.Stage == Frozen {
+				problems = append(problems, d.parent(ctx, f.note, false))
+			}
+			for _, err := range d.provider.Remove(ctx, f.strays) {
+				problems = append(problems, d.provider.Explain(err))
+			}
 		}
 		release()
-		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }

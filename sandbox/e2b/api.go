@@ -77,7 +77,7 @@ func (p *provider) create(ctx context.Context, body creation) (machine, error) {
 	k := cloud.Call{Method: http.MethodPost, Path: "/v2/sandboxes", Body: body, Answer: &m, Makes: true, Slow: true}
 	if !p.old.Load() {
 		_, err := p.control.Do(ctx, k)
-		if !notKnown(err) {
+		if !cloud.NotOffered(err) {
 			return m, err
 		}
 	}
@@ -90,18 +90,6 @@ func (p *provider) create(ctx context.Context, body creation) (machine, error) {
 	return m, err
 }
 
-// notKnown reports the answers of a server that does not know a route. They may
-// also mean that it does not know the thing.
-func notKnown(err error) bool {
-	return cloud.HasStatus(err, http.StatusNotFound, http.StatusMethodNotAllowed)
-}
-
-// call sends a request that makes nothing.
-func (p *provider) call(ctx context.Context, method, path string, body, answer any) error {
-	_, err := p.control.Do(ctx, cloud.Call{Method: method, Path: path, Body: body, Answer: answer})
-	return err
-}
-
 // make sends a request that makes something, or takes its time.
 func (p *provider) make(ctx context.Context, path string, body, answer any, makes bool) error {
 	_, err := p.control.Do(ctx, cloud.Call{Method: http.MethodPost, Path: path, Body: body, Answer: answer, Makes: makes, Slow: true})
@@ -111,7 +99,7 @@ func (p *provider) make(ctx context.Context, path string, body, answer any, make
 // get reads one sandbox.
 func (p *provider) get(ctx context.Context, id string) (machine, error) {
 	var m machine
-	return m, p.call(ctx, http.MethodGet, cloud.Path("sandboxes", id), nil, &m)
+	return m, p.control.Ask(ctx, http.MethodGet, cloud.Path("sandboxes", id), nil, &m)
 }
 
 // list reads all sandboxes, running and paused, that carry the metadata. One that
@@ -121,7 +109,7 @@ func (p *provider) list(ctx context.Context, key, value string) ([]machine, erro
 	if !p.old.Load() {
 		second := url.Values{"metadata": query["metadata"], "limit": query["limit"], "state": {"running,paused"}}
 		all, err := pages[machine](ctx, p.control, "/v2/sandboxes", second)
-		if !notKnown(err) {
+		if !cloud.NotOffered(err) {
 			return all, err
 		}
 	}
@@ -160,18 +148,14 @@ func pages[T any](ctx context.Context, c *cloud.Client, path string, query url.V
 	}
 }
 
-// remove kills a sandbox, running or paused. One that is gone is no error.
+// remove kills a sandbox, running or paused.
 func (p *provider) remove(ctx context.Context, id string) error {
-	err := p.call(ctx, http.MethodDelete, cloud.Path("sandboxes", id), nil, nil)
-	if cloud.HasStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return err
+	return p.control.Delete(ctx, cloud.Path("sandboxes", id))
 }
 
 // renew lets a running sandbox live for so long from now.
 func (p *provider) renew(ctx context.Context, id string, life time.Duration) error {
-	return p.call(ctx, http.MethodPost, cloud.Path("sandboxes", id, "timeout"), map[string]int{"timeout": seconds(life)}, nil)
+	return p.control.Ask(ctx, http.MethodPost, cloud.Path("sandboxes", id, "timeout"), map[string]int{"timeout": seconds(life)}, nil)
 }
 
 // connect wakes a sandbox if it is paused, and gives its token.
@@ -197,7 +181,7 @@ func (p *provider) pause(ctx context.Context, id string) error {
 func (p *provider) setNetwork(ctx context.Context, id string, n network) error {
 	no := false
 	n.Internet = &no
-	return p.call(ctx, http.MethodPut, cloud.Path("sandboxes", id, "network"), n, nil)
+	return p.control.Ask(ctx, http.MethodPut, cloud.Path("sandboxes", id, "network"), n, nil)
 }
 
 // seconds rounds up: no time at all ends a sandbox.
@@ -246,13 +230,9 @@ func (p *provider) snapshots(ctx context.Context, of string) ([]snapshot, error)
 	return pages[snapshot](ctx, p.control, "/snapshots", query)
 }
 
-// deleteSnapshot deletes a snapshot. One that is gone is no error.
+// deleteSnapshot deletes a snapshot.
 func (p *provider) deleteSnapshot(ctx context.Context, id string) error {
-	err := p.call(ctx, http.MethodDelete, cloud.Path("templates", id), nil, nil)
-	if cloud.HasStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return err
+	return p.control.Delete(ctx, cloud.Path("templates", id))
 }
 
 // Find lists the machines that the call of a note made.
@@ -281,7 +261,7 @@ func (p *provider) List(ctx context.Context) (machines, snapshots []cloud.Listed
 		machines = append(machines, l)
 	}
 	made, err := p.snapshots(ctx, "")
-	if err != nil && !notKnown(err) { // a server without snapshots has none of ours
+	if err != nil && !cloud.NotOffered(err) { // a server without snapshots has none of ours
 		return nil, nil, err
 	}
 	for _, s := range made {

@@ -2,6 +2,7 @@ package e2b
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // buildTime is how long the build of a template may take.
@@ -33,7 +35,7 @@ func (b building) path(version string) string {
 type progress struct {
 	Status string     `json:"status"` // waiting, building, ready, error
 	Log    []logEntry `json:"logEntries"`
-	Reason *struct {
+	Reason struct {
 		Message string `json:"message"`
 		Step    string `json:"step"`
 	} `json:"reason"`
@@ -168,8 +170,11 @@ func (b *builder) watch(ctx context.Context, at building) error {
 		if over && len(p.Log) == 0 {
 			return p.outcome()
 		}
-		if !over && !cloud.Sleep(ctx, b.every) {
-			return fmt.Errorf("the build was not seen to its end: %w", ctx.Err())
+		if over {
+			continue
+		}
+		if err := guest.Pause(ctx, b.every); err != nil {
+			return fmt.Errorf("the build was not seen to its end: %w", err)
 		}
 	}
 }
@@ -179,12 +184,9 @@ func (p progress) outcome() error {
 	if p.Status == "ready" {
 		return nil
 	}
-	text := "the service names no reason"
-	if p.Reason != nil {
-		text = cloud.Plain(p.Reason.Message)
-		if p.Reason.Step != "" {
-			text = "step " + cloud.Plain(p.Reason.Step) + ": " + text
-		}
+	text := cmp.Or(cloud.Plain(p.Reason.Message), "the service names no reason")
+	if p.Reason.Step != "" {
+		text = "step " + cloud.Plain(p.Reason.Step) + ": " + text
 	}
 	return fmt.Errorf("the build failed: %s", text)
 }

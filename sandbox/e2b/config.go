@@ -1,6 +1,7 @@
 package e2b
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -35,11 +36,6 @@ type Config struct {
 	USDPerGiBHour float64 `yaml:"usd_per_gib_hour"`
 }
 
-const (
-	minLease = time.Minute
-	maxLease = 24 * time.Hour
-)
-
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
@@ -48,51 +44,22 @@ func DefaultConfig() Config {
 	}
 }
 
-// templateRule is a template's name or id, with or without its team and tag.
-func templateRule() *regexp.Regexp {
-	return regexp.MustCompile(`^([a-z0-9_-]{1,128}/)?[a-z0-9_-]{1,128}(:[a-z0-9_.-]{1,128})?$`)
-}
-
-func domainRule() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
-}
-
 // Validate reports every bad value with its key inside the section.
 func (c Config) Validate(report func(key, problem string)) {
-	if c.APIKeyEnv != "" && strings.ContainsAny(c.APIKeyEnv, "= \t\n\x00") {
-		report("api_key_env", fmt.Sprintf("%q is not the name of a variable", c.APIKeyEnv))
-	}
-	if strings.ContainsRune(c.APIKeyFile, 0) {
-		report("api_key_file", "is not the name of a file")
-	}
-	if !templateRule().MatchString(c.Template) {
-		report("template", fmt.Sprintf("%q is not a template's name: use a-z, 0-9, - and _, with :TAG if it has one", c.Template))
-	}
-	if c.CPUs < 1 || c.CPUs > 256 || (c.CPUs > 1 && c.CPUs%2 != 0) {
-		report("cpus", "must be 1 or an even number up to 256")
-	}
-	if c.MemoryMiB < 128 || c.MemoryMiB > 1<<20 || c.MemoryMiB%2 != 0 {
-		report("memory_mib", "must be an even number, 128 to 1048576")
-	}
-	if !domainRule().MatchString(c.Domain) {
-		report("domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
-	}
-	for _, u := range []struct{ key, text string }{{"api_url", c.APIURL}, {"sandbox_url", c.SandboxURL}} {
-		if u.text != "" && !cloud.IsURL(u.text) {
-			report(u.key, "must be a URL like https://HOST, or empty")
-		}
-	}
-	if c.Lease < minLease || c.Lease > maxLease {
-		report("lease", "must be 1m to 24h")
-	}
-	for _, p := range []struct {
-		key string
-		usd float64
-	}{{"usd_per_cpu_hour", c.USDPerCPUHour}, {"usd_per_gib_hour", c.USDPerGiBHour}} {
-		if !cloud.IsPrice(p.usd) {
-			report(p.key, "must be 0 to 1000")
-		}
-	}
+	check := cloud.Checker(report)
+	c.key().Validate(check)
+	template := regexp.MustCompile(`^([a-z0-9_-]{1,128}/)?[a-z0-9_-]{1,128}(:[a-z0-9_.-]{1,128})?$`) // with or without its team and tag
+	check(template.MatchString(c.Template), "template",
+		fmt.Sprintf("%q is not a template's name: use a-z, 0-9, - and _, with :TAG if it has one", c.Template))
+	check(c.CPUs == 1 || c.CPUs > 1 && c.CPUs <= 256 && c.CPUs%2 == 0, "cpus", "must be 1 or an even number up to 256")
+	check(c.MemoryMiB >= 128 && c.MemoryMiB <= 1<<20 && c.MemoryMiB%2 == 0, "memory_mib", "must be an even number, 128 to 1048576")
+	domain := regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
+	check(domain.MatchString(c.Domain), "domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
+	check(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url", "must be a URL like https://HOST, or empty")
+	check(c.SandboxURL == "" || cloud.IsURL(c.SandboxURL), "sandbox_url", "must be a URL like https://HOST, or empty")
+	check(c.Lease >= time.Minute && c.Lease <= 24*time.Hour, "lease", "must be 1m to 24h")
+	check.Price("usd_per_cpu_hour", c.USDPerCPUHour)
+	check.Price("usd_per_gib_hour", c.USDPerGiBHour)
 }
 
 // section is where the settings are.
@@ -105,10 +72,7 @@ func (c Config) key() cloud.Key {
 
 // apiBase is where the control plane answers, without a slash at the end.
 func (c Config) apiBase() string {
-	if c.APIURL != "" {
-		return strings.TrimRight(c.APIURL, "/")
-	}
-	return "https://api." + c.Domain
+	return strings.TrimRight(cmp.Or(c.APIURL, "https://api."+c.Domain), "/")
 }
 
 // sandboxBase is where the daemon of a sandbox answers. The domain of the
@@ -117,10 +81,7 @@ func (c Config) sandboxBase(id, domain string) string {
 	if c.SandboxURL != "" {
 		return strings.TrimRight(c.SandboxURL, "/")
 	}
-	if domain == "" {
-		domain = c.Domain
-	}
-	return fmt.Sprintf("https://%d-%s.%s", envdPort, id, domain)
+	return fmt.Sprintf("https://%d-%s.%s", envdPort, id, cmp.Or(domain, c.Domain))
 }
 
 // hourly is what a sandbox of this size costs for an hour.

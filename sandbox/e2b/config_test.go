@@ -133,11 +133,6 @@ func TestVersions(t *testing.T) {
 
 func TestSpecIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, h := range []string{"", "*", "*.", "1.2.3.4", "10.0.0.0/8", "a:443", "http://a", "a*b", "::1", "a b"} {
-		if err := checkHosts([]string{h}); err == nil {
-			t.Errorf("the allow-list takes %q", h)
-		}
-	}
 	n := rules([]string{"*.a.example", "b.example"})
 	if d := cmp.Diff(network{AllowOut: []string{"*.a.example", "b.example"}, DenyOut: []string{"0.0.0.0/0"}}, n); d != "" {
 		t.Error(d)

@@ -31,20 +31,22 @@ const (
 	rootUser  = "root"
 )
 
-// rhythm is how streams show that they live.
+// rhythm is how long things are waited for, beside the control plane's answers.
 type rhythm struct {
 	keepalive time.Duration // how often the daemon says that it is there; whole seconds, 1 or more
 	silence   time.Duration // how long nothing may come, at least 2.5 times keepalive
 	health    time.Duration // how long a look may take
 	idle      time.Duration // how long a file may stand still
 	between   cloud.Backoff // while a machine is on its way between two states
+	window    time.Duration // how long the first open of a base waits for others, to fork its parent once
+	rest      time.Duration // how long a parent stays awake for them
 }
 
 func defaultRhythm() rhythm {
 	const s = time.Second
 	return rhythm{
 		keepalive: 20 * s, silence: 50 * s, health: 5 * s, idle: time.Minute,
-		between: cloud.Backoff{First: s / 5, Most: 3 * s, Total: 20 * s},
+		between: cloud.Backoff{First: s / 5, Most: 3 * s, Total: 20 * s}, window: s / 4, rest: time.Minute,
 	}
 }
 
@@ -148,7 +150,7 @@ func (d *daemon) File(ctx context.Context, method, path string, data []byte) (*h
 func (d *daemon) Backoff(_ context.Context, err error) *cloud.Backoff {
 	var r *cloud.Refusal
 	if errors.As(err, &r) && (cloud.HasStatus(err, http.StatusConflict, http.StatusTooManyRequests) ||
-		r.Status == http.StatusBadGateway && strings.Contains(r.Message, "port is not open")) {
+		r.Status == http.StatusBadGateway && r.Says("port is not open")) {
 		return &d.provider.rhythm.between
 	}
 	return nil

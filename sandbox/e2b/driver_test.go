@@ -88,7 +88,7 @@ func driverOn(t *testing.T, c Config, book *records.Book, transport http.RoundTr
 		Limited: cloud.Backoff{First: ms, Most: ms, Total: 3 * time.Second}, Full: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 	}
 	p.rhythm.between = cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 3 * time.Second}
-	p.forking.window = 100 * ms
+	p.rhythm.window = 100 * ms
 	return &testDriver{p.driver(), p}
 }
 

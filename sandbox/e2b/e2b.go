@@ -38,7 +38,6 @@ type provider struct {
 	control *cloud.Client
 	http    *http.Client // to the daemons: no limit of time
 	rhythm  rhythm
-	forking forking
 	old     atomic.Bool // the server has only the first version of a route
 
 	mu      sync.Mutex
@@ -73,7 +72,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger, transport htt
 	}
 	return &provider{
 		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), control: control, http: control.HTTP,
-		rhythm: defaultRhythm(), forking: defaultForking(), parents: map[string]*parent{},
+		rhythm: defaultRhythm(), parents: map[string]*parent{},
 	}, nil
 }
 
@@ -94,8 +93,7 @@ func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
 
 func (p *provider) driver() *cloud.Driver {
 	return cloud.New(p, p.journal, cloud.Options{
-		Origin:     fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
-		CheckHosts: checkHosts, Cleaning: time.Minute,
+		Origin: fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
 	}, p.log)
 }
 
@@ -186,7 +184,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 		if err == nil && m.ID == "" {
 			err = &cloud.Lost{Cause: errors.New("the answer names no sandbox")}
 		}
-		if err != nil && base != nil && notKnown(err) {
+		if err != nil && base != nil && cloud.NotOffered(err) {
 			return m, fmt.Errorf("base %s: %w: %w", base.Name, sandbox.ErrGone, err)
 		}
 		if err == nil || cloud.Undone(err) || try == 2 || ctx.Err() != nil {
@@ -198,8 +196,8 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 			failed = errors.Join(failed, e)
 		}
 		cancel()
-		if failed != nil || !cloud.Sleep(ctx, p.control.Patience.Broken.First) {
-			return m, p.config.explain(errors.Join(err, failed))
+		if failed != nil || guest.Pause(ctx, p.control.Patience.Broken.First) != nil {
+			return m, errors.Join(err, failed)
 		}
 	}
 }
@@ -208,7 +206,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 func (p *provider) measure(ctx context.Context, s sandbox.Spec, n *cloud.Note) error {
 	m, err := p.get(ctx, n.ID)
 	if err != nil {
-		return p.config.explain(err)
+		return err
 	}
 	n.HourlyUSD = p.config.hourly(m.CPUs, m.MemoryMiB)
 	return checkLimits(s.Limits, p.learn(m))
@@ -239,7 +237,7 @@ func (p *provider) Restrict(ctx context.Context, n cloud.Note) error {
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
-	return p.Explain(err)
+	return err
 }
 
 // Interval is how often a lease is renewed.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
@@ -41,29 +40,20 @@ func (c Config) explain(err error) error {
 	})
 }
 
-// explainCreate is explain for the call that makes a sandbox of the template.
+// explainCreate says what is special about the call that makes a sandbox of the template.
 func (c Config) explainCreate(err error) error {
 	var r *cloud.Refusal
 	if !errors.As(err, &r) {
-		return c.explain(err)
-	}
-	text := strings.ToLower(r.Message)
-	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
+		return err
 	}
 	switch {
-	case r.Status == http.StatusNotFound, cloud.HasStatus(err, http.StatusForbidden, http.StatusBadRequest) && says("template"):
+	case r.Status == http.StatusNotFound, cloud.HasStatus(err, http.StatusForbidden, http.StatusBadRequest) && r.Says("template"):
 		return fmt.Errorf("%w: there is no template %q for this key: build it with `yudai sandbox build e2b`, or set %stemplate (%w)",
 			sandbox.ErrSetting, c.Template, section, err)
-	case r.Status == http.StatusBadRequest && says("timeout", "instance length", "hours"):
+	case r.Status == http.StatusBadRequest && r.Says("timeout", "instance length", "hours"):
 		return fmt.Errorf("%w: the plan does not allow so long a session: lower %slease (%s) (%w)", sandbox.ErrSetting, section, c.Lease, err)
 	case r.Status == http.StatusBadRequest:
 		return fmt.Errorf("%w: the service refuses the settings in sandbox.e2b (%w)", sandbox.ErrSetting, err)
 	}
-	return c.explain(err)
+	return err
 }

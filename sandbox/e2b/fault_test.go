@@ -348,7 +348,7 @@ func TestQuiet(t *testing.T) {
 	if err == nil {
 		t.Fatal("the view was not cut")
 	}
-	all, err := e.processes(t.Context())
+	all, err := processes(t.Context(), e)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -360,7 +360,7 @@ func TestQuiet(t *testing.T) {
 		t.Errorf("%d signals, want 1", n)
 	}
 	if !eventually(func() bool {
-		all, err := e.processes(t.Context())
+		all, err := processes(t.Context(), e)
 		return err == nil && len(all) == 0
 	}) {
 		t.Error("the old view lives on")

@@ -10,29 +10,18 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
-// forking says how opens of one base are gathered to one fork of its parent.
-type forking struct {
-	window time.Duration // how long the first waits for others
-	rest   time.Duration // how long a parent stays awake for them
-}
-
-func defaultForking() forking { return forking{window: 250 * time.Millisecond, rest: time.Minute} }
-
 // mostForks is how many one call may make.
 const mostForks = 20
 
 // parent is the machine of which a base was made, and which lives on for a while:
-// forking it is the fastest way to many copies.
+// forking it is the fastest way to many copies. It is forked once.
 type parent struct {
 	base    cloud.Note
-	stopped chan struct{} // closed by whoever wants it to end
+	joins   chan *waiter
+	spent   chan struct{} // closed when nobody may join
 	ended   chan struct{} // closed when nothing is done with it any more
-	forked  chan struct{} // closed after the one call that forks it
-
-	mu      sync.Mutex
-	waiting []*waiter
-	full    chan struct{} // closed when as many wait as one call may make
-	spent   bool          // nobody may join
+	stopped chan struct{} // closed by stop
+	stop    func()
 }
 
 // waiter is one open that waits for a fork.
@@ -41,81 +30,114 @@ type waiter struct {
 	got  chan machine // closed without one: make it of the snapshot
 }
 
-// join adds a waiter. The first one leads: it makes the call for all.
-func (s *parent) join(w *waiter) (leads, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spent || len(s.waiting) >= mostForks {
-		return false, false
-	}
-	s.waiting = append(s.waiting, w)
-	switch len(s.waiting) {
-	case 1:
-		s.full = make(chan struct{})
-		return true, true
-	case mostForks:
-		close(s.full)
-	}
-	return false, true
-}
-
-// batch waits for others and returns those that came. One alone is no batch: it
-// is made of the snapshot, and the parent stays as it is.
-func (s *parent) batch(window time.Duration) []*waiter {
-	s.mu.Lock()
-	full := s.full
-	s.mu.Unlock()
-	t := time.NewTimer(window)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-full:
-	case <-s.stopped:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.waiting
-	s.waiting = nil
-	if len(all) < 2 || s.spent {
-		for _, w := range all {
-			close(w.got)
-		}
-		return nil
-	}
-	s.spent = true
-	return all
-}
-
 // fork gets a machine by forking the base's parent together with others that are
 // opened now, and notes its id. It reports false where the machine has to be made of
 // the snapshot: the parent is spent, nobody else came, or the fork failed.
 func (p *provider) fork(base cloud.Note, n *cloud.Note) (machine, bool) {
-	p.mu.Lock()
-	s := p.parents[base.ID]
-	p.mu.Unlock()
+	s := p.parent(base.ID)
 	if s == nil {
 		return machine{}, false
 	}
 	w := &waiter{note: n, got: make(chan machine, 1)}
-	leads, ok := s.join(w)
-	if !ok {
+	select {
+	case s.joins <- w:
+	case <-s.spent:
 		return machine{}, false
-	}
-	if leads {
-		if all := s.batch(p.forking.window); all != nil {
-			p.forkAll(s.base, all)
-			close(s.forked)
-		}
 	}
 	m, ok := <-w.got
 	return m, ok
 }
 
+// parent is the one of this id, nil if there is none to be forked.
+func (p *provider) parent(id string) *parent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.parents[id]
+}
+
+// keepParent lets the parent of a base be forked.
+func (p *provider) keepParent(base cloud.Note) {
+	s := &parent{base: base, joins: make(chan *waiter), spent: make(chan struct{}), ended: make(chan struct{}), stopped: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopped) })
+	p.mu.Lock()
+	p.parents[base.ID] = s
+	p.mu.Unlock()
+	go p.useParent(s)
+}
+
+// useParent forks a parent once and then pauses it, or ends it when nobody came for so
+// long. A parent that is paused costs nothing, and what was forked from it keeps what
+// it came from; one that nobody was forked from is of no more use.
+func (p *provider) useParent(s *parent) {
+	defer close(s.ended)
+	all := p.gather(s)
+	close(s.spent)
+	act := p.remove
+	if len(all) > 0 {
+		p.forkAll(s.base, all)
+		act = p.pause
+	}
+	p.mu.Lock()
+	delete(p.parents, s.base.ID)
+	p.mu.Unlock()
+	select {
+	case <-s.stopped:
+		return
+	default:
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
+	defer cancel()
+	if err := act(ctx, s.base.ID); err != nil {
+		p.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither paused nor ended, its lease ends it")
+	}
+}
+
+// gather waits for those who open the base at the same time. One alone is no batch:
+// it is made of the snapshot, and the parent waits on.
+func (p *provider) gather(s *parent) (all []*waiter) {
+	rest := time.NewTimer(p.rhythm.rest)
+	defer rest.Stop()
+	var window <-chan time.Time
+	for len(all) < mostForks {
+		select {
+		case w := <-s.joins:
+			if all = append(all, w); len(all) == 1 {
+				window = time.After(p.rhythm.window)
+			}
+			continue
+		case <-window:
+			if len(all) > 1 {
+				return all
+			}
+			dismiss(all)
+			all = nil
+		case <-rest.C:
+			dismiss(all)
+			return nil
+		case <-s.stopped:
+			dismiss(all)
+			return nil
+		}
+	}
+	return all
+}
+
+// dismiss tells those who wait that they get nothing more.
+func dismiss(all []*waiter) {
+	for _, w := range all {
+		close(w.got)
+	}
+}
+
 // forkAll makes one call for all who wait and notes what came of it before the call
 // counts as over. Its context is no caller's: others wait for it.
 func (p *provider) forkAll(base cloud.Note, all []*waiter) {
-	done := p.journal.Making(base.Name)
-	defer done()
+	defer dismiss(all)
+	release, ok := p.journal.TryLock(base.Name) // what a fork makes is called like the base until it is noted
+	if !ok {
+		return // it is being removed
+	}
+	defer release()
 	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
 	defer cancel()
 	life := p.config.Lease
@@ -128,13 +150,9 @@ func (p *provider) forkAll(base cloud.Note, all []*waiter) {
 	}
 	var left error
 	for i, a := range answers {
-		if a.Sandbox == nil || a.Sandbox.ID == "" || i < len(all) && p.give(all[i], *a.Sandbox) {
-			continue
+		if a.Sandbox != nil && a.Sandbox.ID != "" && (i >= len(all) || !p.give(all[i], *a.Sandbox)) {
+			left = errors.Join(left, p.remove(ctx, a.Sandbox.ID))
 		}
-		left = errors.Join(left, p.remove(ctx, a.Sandbox.ID))
-	}
-	for _, w := range all {
-		close(w.got)
 	}
 	if err != nil {
 		left = errors.Join(left, p.removeStrayForks(ctx, base))
@@ -178,67 +196,10 @@ func (p *provider) removeStrayForks(ctx context.Context, base cloud.Note) error 
 	return err
 }
 
-// keepParent lets the parent of a base be forked.
-func (p *provider) keepParent(base cloud.Note) {
-	s := &parent{base: base, stopped: make(chan struct{}), ended: make(chan struct{}), forked: make(chan struct{})}
-	p.mu.Lock()
-	p.parents[base.ID] = s
-	p.mu.Unlock()
-	go p.expireParent(s)
-}
-
-// expireParent pauses a parent once it was forked, and ends it when it was not for so
-// long. A parent that is paused costs nothing, and what was forked from it keeps what
-// it came from; one that nobody was forked from is of no more use.
-func (p *provider) expireParent(s *parent) {
-	defer close(s.ended)
-	t := time.NewTimer(p.forking.rest)
-	defer t.Stop()
-	select {
-	case <-s.forked:
-	case <-s.stopped:
-	case <-t.C:
-	}
-	s.mu.Lock()
-	used := s.spent
-	s.spent = true
-	s.mu.Unlock()
-	if used {
-		<-s.forked
-	}
-	p.mu.Lock()
-	delete(p.parents, s.base.ID)
-	p.mu.Unlock()
-	select {
-	case <-s.stopped:
-		return
-	default:
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
-	defer cancel()
-	act := p.remove
-	if used {
-		act = p.pause
-	}
-	if err := act(ctx, s.base.ID); err != nil {
-		p.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither paused nor ended, its lease ends it")
-	}
-}
-
 // stopForking ends what is done with a parent, and waits for it.
 func (p *provider) stopForking(id string) {
-	p.mu.Lock()
-	s := p.parents[id]
-	p.mu.Unlock()
-	if s == nil {
-		return
+	if s := p.parent(id); s != nil {
+		s.stop()
+		<-s.ended
 	}
-	s.mu.Lock()
-	select {
-	case <-s.stopped:
-	default:
-		close(s.stopped)
-	}
-	s.mu.Unlock()
-	<-s.ended
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -72,37 +71,14 @@ func exitCode(e *envd.ProcessEvent_EndEvent) int {
 	return 128
 }
 
-// processes lists the pids of what the daemon started and what has not ended.
-func (d *daemon) processes(ctx context.Context) ([]uint32, error) {
-	all, err := d.client(d.doer("")).List(ctx, connect.NewRequest(&envd.ListRequest{}))
-	if err != nil {
-		return nil, cloud.CallError(err)
-	}
-	var pids []uint32
-	for _, p := range all.Msg.GetProcesses() {
-		pids = append(pids, p.GetPid())
-	}
-	return pids, nil
-}
-
 // endOldViews ends the processes whose stream broke before their end was seen: views
 // that nobody looks at. One that is captured with its stream comes back in every
 // copy, and may silence others there.
-func (d *daemon) endOldViews(ctx context.Context) error {
-	var old []uint32
+func (d *daemon) endOldViews(ctx context.Context) (err error) {
 	d.unseen.Range(func(pid, _ any) bool {
-		old = append(old, pid.(uint32))
+		err = errors.Join(err, d.kill(ctx, pid.(uint32)))
 		return true
 	})
-	if len(old) == 0 {
-		return nil
-	}
-	running, err := d.processes(ctx)
-	for _, pid := range running {
-		if slices.Contains(old, pid) {
-			err = errors.Join(err, d.kill(ctx, pid))
-		}
-	}
 	return err
 }
 

@@ -80,7 +80,7 @@ func TestSilence(t *testing.T) {
 			in, out := io.Pipe()
 			go func() {
 				for range c.alive {
-					if !cloud.Sleep(t.Context(), 20*time.Second) {
+					if guest.Pause(t.Context(), 20*time.Second) != nil {
 						return
 					}
 					_, _ = io.WriteString(out, frame(0, `{"event":{"keepalive":{}}}`))

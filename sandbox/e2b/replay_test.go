@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -227,7 +228,7 @@ func perform(t *testing.T, r *replay) (got meant) {
 		}
 		fail(err)
 	case at.Path == "/process.Process/List":
-		got.Listed, err = d.processes(t.Context())
+		got.Listed, err = processes(t.Context(), d)
 		fail(err)
 	case at.Path == "/files" && x.Request.Method == http.MethodGet:
 		got.Body, err = readFile(t.Context(), d, at.Query().Get("path"))
@@ -276,6 +277,18 @@ func userOf(x exchange) string {
 	}
 	user, _ := base64.StdEncoding.DecodeString(basic)
 	return strings.TrimSuffix(string(user), ":")
+}
+
+// processes lists the pids of what the daemon started and what has not ended.
+func processes(ctx context.Context, d *daemon) (pids []uint32, err error) {
+	all, err := d.client(d.doer("")).List(ctx, connect.NewRequest(&envd.ListRequest{}))
+	if err != nil {
+		return nil, cloud.CallError(err)
+	}
+	for _, p := range all.Msg.GetProcesses() {
+		pids = append(pids, p.GetPid())
+	}
+	return pids, nil
 }
 
 func readFile(ctx context.Context, d *daemon, path string) (string, error) {

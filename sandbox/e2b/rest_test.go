@@ -169,7 +169,7 @@ func TestCreateErrorsNameTheSetting(t *testing.T) {
 		{cloud.Refusal{Status: 503, Code: "sandbox_capacity_unavailable"}, sandbox.ErrCapacity, "capacity"},
 		{cloud.Refusal{Status: 504, Code: "sandbox_placement_timeout"}, sandbox.ErrUnavailable, ""},
 	} {
-		err := DefaultConfig().explainCreate(&c.refusal)
+		err := DefaultConfig().explain(DefaultConfig().explainCreate(&c.refusal))
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %v and %q", c.refusal, err, c.is, c.says)
 		}

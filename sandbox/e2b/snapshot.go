@@ -55,26 +55,22 @@ func (p *provider) notFrozen(ctx context.Context, n *cloud.Note, save func() err
 		n.Freezing = ""
 		cleaned = save()
 	}
-	switch cloud.StatusOf(err) {
-	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return errors.Join(fmt.Errorf("%w: %w", errors.ErrUnsupported, err), cleaned)
-	case http.StatusNotFound:
-		_, look := p.get(clean, n.ID)
-		if look == nil {
-			return errors.Join(fmt.Errorf("%w: %w", errors.ErrUnsupported, err), cleaned)
-		}
-		if cloud.HasStatus(look, http.StatusNotFound) {
+	if cloud.NotOffered(err) || cloud.HasStatus(err, http.StatusForbidden) {
+		switch _, look := p.get(clean, n.ID); {
+		case cloud.IsMissing(look):
 			return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+		case look == nil:
+			err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 		}
 	}
-	return errors.Join(p.config.explain(err), cleaned)
+	return errors.Join(err, cleaned)
 }
 
 // HasSnapshot looks among the snapshots of the parent, which may be gone, then among all.
 func (p *provider) HasSnapshot(ctx context.Context, n cloud.Note) bool {
 	for _, of := range slices.Compact([]string{n.ID, ""}) {
 		all, err := p.snapshots(ctx, of)
-		if err != nil && !notKnown(err) {
+		if err != nil && !cloud.NotOffered(err) {
 			return true
 		}
 		if slices.ContainsFunc(all, func(s snapshot) bool { return s.ID == n.Snapshot }) {
@@ -87,7 +83,7 @@ func (p *provider) HasSnapshot(ctx context.Context, n cloud.Note) bool {
 // UnwantedSnapshots are those of a machine under the name that was noted, or without one.
 func (p *provider) UnwantedSnapshots(ctx context.Context, n cloud.Note) ([]string, error) {
 	found, err := p.snapshots(ctx, n.ID)
-	if notKnown(err) { // the sandbox is gone; what has our name is found among all by Sweep
+	if cloud.NotOffered(err) { // the sandbox is gone; what has our name is found among all by Sweep
 		return nil, nil
 	}
 	var ids []string
@@ -125,10 +121,7 @@ func (p *provider) Parent(ctx context.Context, n *cloud.Note, fresh bool) error 
 		p.keepParent(*n)
 		return nil
 	}
-	p.mu.Lock()
-	forking := p.parents[n.ID] != nil
-	p.mu.Unlock()
-	if forking {
+	if p.parent(n.ID) != nil {
 		return nil
 	}
 	m, err := p.get(ctx, n.ID)

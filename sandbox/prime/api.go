@@ -152,16 +152,10 @@ func labelled(o object) (name string, of map[string]string) {
 	return name, of
 }
 
-// call sends a request that may be repeated.
-func (p *provider) call(ctx context.Context, method, path string, body, answer any) error {
-	_, err := p.control.Do(ctx, cloud.Call{Method: method, Path: path, Body: body, Answer: answer})
-	return err
-}
-
 // create makes a sandbox; the key in the request makes it repeatable.
 func (p *provider) create(ctx context.Context, request json.RawMessage) (object, error) {
 	var o object
-	err := p.call(ctx, http.MethodPost, "/sandbox", request, &o)
+	err := p.control.Ask(ctx, http.MethodPost, "/sandbox", request, &o)
 	if err == nil && o.ID == "" {
 		err = &cloud.Lost{Cause: errors.New("the answer to a new sandbox has no id")}
 	}
@@ -170,7 +164,7 @@ func (p *provider) create(ctx context.Context, request json.RawMessage) (object,
 
 func (p *provider) get(ctx context.Context, id string) (object, error) {
 	var o object
-	return o, p.call(ctx, http.MethodGet, cloud.Path("sandbox", id), nil, &o)
+	return o, p.control.Ask(ctx, http.MethodGet, cloud.Path("sandbox", id), nil, &o)
 }
 
 // hasEnded reports whether the control plane knows that a sandbox ended, and how.
@@ -212,15 +206,12 @@ func (p *provider) list(ctx context.Context, labels ...string) ([]object, error)
 
 // Remove deletes many at once; what that leaves is deleted one by one.
 func (p *provider) Remove(ctx context.Context, ids []string) map[string]error {
-	const few, most = 8, 100
-	failed := map[string]error{}
+	const few = 8
 	left := ids
 	if len(ids) > few {
-		left = nil
-		for chunk := range slices.Chunk(ids, most) {
-			left = append(left, p.removeBulk(ctx, chunk)...)
-		}
+		left = p.removeBulk(ctx, ids)
 	}
+	failed := map[string]error{}
 	for _, id := range left {
 		if err := p.remove(ctx, id); err != nil {
 			failed[id] = err
@@ -235,7 +226,7 @@ func (p *provider) remove(ctx context.Context, id string) error {
 		Success *bool  `json:"success"`
 		Message string `json:"message"`
 	}
-	err := p.call(ctx, http.MethodDelete, cloud.Path("sandbox", id), nil, &answer)
+	err := p.control.Ask(ctx, http.MethodDelete, cloud.Path("sandbox", id), nil, &answer)
 	if err == nil && answer.Success != nil && !*answer.Success {
 		err = &cloud.Refusal{Origin: cloud.Control, Status: http.StatusOK, Message: answer.Message}
 	}
@@ -251,16 +242,21 @@ func (p *provider) remove(ctx context.Context, id string) error {
 }
 
 // removeBulk returns those that it could not delete.
-func (p *provider) removeBulk(ctx context.Context, ids []string) []string {
-	body := struct {
-		SandboxIDs []string `json:"sandbox_ids"`
-		TeamID     string   `json:"team_id,omitempty"`
-	}{ids, p.config.TeamID}
-	var answer struct {
-		Succeeded []string `json:"succeeded"`
+func (p *provider) removeBulk(ctx context.Context, ids []string) (left []string) {
+	for some := range slices.Chunk(ids, mostAtOnce) {
+		body := struct {
+			SandboxIDs []string `json:"sandbox_ids"`
+			TeamID     string   `json:"team_id,omitempty"`
+		}{some, p.config.TeamID}
+		var answer struct {
+			Succeeded []string `json:"succeeded"`
+		}
+		err := p.control.Ask(ctx, http.MethodDelete, "/sandbox", body, &answer)
+		for _, id := range some {
+			if err != nil || !slices.Contains(answer.Succeeded, id) {
+				left = append(left, id)
+			}
+		}
 	}
-	if err := p.call(ctx, http.MethodDelete, "/sandbox", body, &answer); err != nil {
-		return ids
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(answer.Succeeded, id) })
+	return left
 }

@@ -38,16 +38,9 @@ func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, 
 	if !p.freezes() {
 		return "", notOffered()
 	}
-	before := map[string]bool{} // of attempts that failed
-	again := n.Freezing != ""
-	if again {
-		made, err := p.checkpoints(ctx, n.ID)
-		if err != nil {
-			return "", p.noCheckpoint(ctx, *n, err)
-		}
-		for _, c := range made {
-			before[c.ID] = true
-		}
+	before, err := p.checkpoints(ctx, n.ID) // of attempts that failed
+	if err != nil {
+		return "", p.noCheckpoint(ctx, *n, err)
 	}
 	n.Freezing = freezing
 	if err := save(); err != nil { // before the call that it is about
@@ -60,17 +53,17 @@ func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, 
 	if err != nil {
 		return "", err
 	}
-	c, err := p.takeCheckpoint(ctx, n.ID, before)
+	id, err := p.takeCheckpoint(ctx, n.ID, before)
 	if err != nil {
 		return "", p.noCheckpoint(ctx, *n, err)
 	}
-	if err := p.awaitDurable(ctx, c); err != nil {
+	if err := p.awaitDurable(ctx, id); err != nil {
 		return "", err
 	}
-	if !again {
+	if len(before) == 0 {
 		n.Freezing = ""
 	}
-	return c.ID, nil
+	return id, nil
 }
 
 // notOffered says that there are no checkpoints.
@@ -99,7 +92,7 @@ func (p *provider) noCheckpoint(ctx context.Context, n cloud.Note, err error) er
 
 // takeCheckpoint asks for a checkpoint. There is no key that would make that
 // repeatable: where the answer is lost it looks for one before it asks again.
-func (p *provider) takeCheckpoint(ctx context.Context, id string, before map[string]bool) (checkpoint, error) {
+func (p *provider) takeCheckpoint(ctx context.Context, id string, before []checkpoint) (string, error) {
 	const tries = 3
 	for try := 1; ; try++ {
 		var c checkpoint
@@ -108,52 +101,46 @@ func (p *provider) takeCheckpoint(ctx context.Context, id string, before map[str
 			err = &cloud.Lost{Cause: errors.New("the answer to a new checkpoint has no id")}
 		}
 		if err == nil || !cloud.Transient(err) || try == tries || ctx.Err() != nil {
-			return c, err
+			return c.ID, err
 		}
 		made, e := p.checkpoints(ctx, id)
 		if e != nil {
-			return c, err
+			return "", err
 		}
 		for _, c := range made {
-			if c.SandboxID == id && !c.lost() && !before[c.ID] {
-				return c, nil
+			if c.SandboxID == id && !c.lost() && !slices.ContainsFunc(before, func(b checkpoint) bool { return b.ID == c.ID }) {
+				return c.ID, nil
 			}
 		}
 	}
 }
 
 // awaitDurable waits until a checkpoint can be restored.
-func (p *provider) awaitDurable(ctx context.Context, c checkpoint) error {
-	id, first := c.ID, true
-	late, err := cloud.Poll(ctx, p.pace.poll/2, p.pace.pollMost, p.pace.freeze, func() (bool, error) {
-		if !first {
-			if next, err := p.checkpoint(ctx, id); err == nil {
-				c = next
-			} else if !cloud.Transient(err) {
-				return false, err
-			}
-		}
-		first = false
-		if c.lost() {
+func (p *provider) awaitDurable(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.pace.freeze,
+		fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, p.pace.freeze))
+	defer cancel()
+	return poll(ctx, p.pace.poll/2, p.pace.pollMost, func() (bool, error) {
+		c, err := p.checkpoint(ctx, id)
+		switch {
+		case err != nil && !cloud.Transient(err):
+			return false, err
+		case c.lost():
 			return false, fmt.Errorf("%w: Prime failed to make the checkpoint: %s", sandbox.ErrUnavailable, cloud.Plain(c.Error))
 		}
 		return c.State == durable, nil
 	})
-	if late {
-		return fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, p.pace.freeze)
-	}
-	return err
 }
 
 func (p *provider) checkpoint(ctx context.Context, id string) (checkpoint, error) {
 	var c checkpoint
-	return c, p.call(ctx, http.MethodGet, cloud.Path("sandbox", "checkpoints", id), nil, &c)
+	return c, p.control.Ask(ctx, http.MethodGet, cloud.Path("sandbox", "checkpoints", id), nil, &c)
 }
 
 // checkpoints lists those of a sandbox: a list, or an object with one.
 func (p *provider) checkpoints(ctx context.Context, id string) ([]checkpoint, error) {
 	var raw json.RawMessage
-	if err := p.call(ctx, http.MethodGet, cloud.Path("sandbox", id, "checkpoints"), nil, &raw); err != nil {
+	if err := p.control.Ask(ctx, http.MethodGet, cloud.Path("sandbox", id, "checkpoints"), nil, &raw); err != nil {
 		return nil, err
 	}
 	var all []checkpoint
@@ -198,18 +185,14 @@ func (p *provider) UnwantedSnapshots(ctx context.Context, n cloud.Note) ([]strin
 // made is refused for a while.
 func (p *provider) RemoveSnapshot(ctx context.Context, _ cloud.Note, id string) error {
 	busy := &cloud.Backoff{First: p.pace.poll / 4, Most: p.pace.poll * 3, Tries: 16}
-	err := cloud.Retry(ctx, func() error {
-		return p.call(ctx, http.MethodDelete, cloud.Path("sandbox", "checkpoints", id), nil, nil)
+	return cloud.Retry(ctx, func() error {
+		return p.control.Delete(ctx, cloud.Path("sandbox", "checkpoints", id))
 	}, func(err error) *cloud.Backoff {
 		if cloud.HasStatus(err, http.StatusConflict) {
 			return busy
 		}
 		return nil
 	})
-	if cloud.IsMissing(err) {
-		return nil
-	}
-	return err
 }
 
 // Parent deletes the sandbox that a base was made of, and the checkpoints of earlier

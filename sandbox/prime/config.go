@@ -1,13 +1,12 @@
 package prime
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
@@ -64,15 +63,8 @@ const (
 	checkpointsOff  = "off"
 )
 
-// publicURL is where the service is.
-const publicURL = "https://api.primeintellect.ai"
-
-// What the service offers. All sizes have the same lower end.
+// What the service offers.
 const (
-	leastSize   = 0.1
-	mostCPUs    = 16
-	mostMemory  = 64
-	mostDisk    = 1000
 	mostMinutes = 1440
 	mostHosts   = 256
 )
@@ -91,61 +83,26 @@ func DefaultConfig() Config {
 
 // Validate reports every bad value with its key inside the section.
 func (c Config) Validate(report func(key, problem string)) {
-	if !regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]{0,99})?$`).MatchString(c.APIKeyEnv) {
-		report("api_key_env", "must name an environment variable, as PRIME_API_KEY does, or be empty")
-	}
-	if strings.ContainsFunc(c.APIKeyFile, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		report("api_key_file", "is not the name of a file")
-	}
-	if c.APIURL != "" && !cloud.IsURL(c.APIURL) {
-		report("api_url", "must be an http or https address without user, query and fragment, or empty")
-	}
+	check := cloud.Checker(report)
+	c.key().Validate(check)
+	check(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url", "must be an http or https address without user, query and fragment, or empty")
 	word := regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
-	if !word.MatchString(c.TeamID) {
-		report("team_id", "must be the id of a team (letters and digits), or empty")
+	check(word.MatchString(c.TeamID), "team_id", "must be the id of a team (letters and digits), or empty")
+	check(word.MatchString(c.Region), "region", "must be the name of a region, or empty")
+	image := regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._/:@-]{0,254})?$`)
+	check(image.MatchString(c.Image), "image", "must be the reference of an image, such as registry.example.org/yudai:1, or empty")
+	for _, size := range c.Limits.sizes() {
+		check(size.fits(), size.key, fmt.Sprintf("must be 0.1 to %g", size.most))
 	}
-	if !word.MatchString(c.Region) {
-		report("region", "must be the name of a region, or empty")
-	}
-	if c.Image != "" && !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`).MatchString(c.Image) {
-		report("image", "must be the reference of an image, such as registry.example.org/yudai:1, or empty")
-	}
-	c.Limits.validate(report)
-	c.validateTimes(report)
-	if !slices.Contains([]string{checkpointsAuto, checkpointsOff}, c.Checkpoints) {
-		report("checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
-	}
-	for _, rate := range []struct {
-		key string
-		usd float64
-	}{{"usd_per_core_hour", c.USDPerCoreHour}, {"usd_per_gb_hour", c.USDPerGBHour}, {"usd_per_disk_gb_hour", c.USDPerDiskGBHour}} {
-		if !cloud.IsPrice(rate.usd) {
-			report(rate.key, "must be 0 to 1000")
-		}
-	}
-}
-
-func (c Config) validateTimes(report func(key, problem string)) {
-	if c.StartTime < time.Second || c.StartTime > time.Hour {
-		report("start_time", "must be 1s to 1h")
-	}
-	if c.BuildTime < time.Second || c.BuildTime > 6*time.Hour {
-		report("build_time", "must be 1s to 6h")
-	}
-	if c.MaxLife < time.Minute || c.MaxLife > mostMinutes*time.Minute {
-		report("max_life", "must be 1m to 24h")
-	}
-	if c.IdleTime != 0 && (c.IdleTime < time.Minute || c.IdleTime > mostMinutes*time.Minute) {
-		report("idle_time", "must be 1m to 24h, or 0 for never")
-	}
-}
-
-func (l Limits) validate(report func(key, problem string)) {
-	for _, size := range l.sizes() {
-		if !size.fits() {
-			report(strings.TrimPrefix(size.key, section), fmt.Sprintf("must be 0.1 to %d", size.most))
-		}
-	}
+	check(c.StartTime >= time.Second && c.StartTime <= time.Hour, "start_time", "must be 1s to 1h")
+	check(c.BuildTime >= time.Second && c.BuildTime <= 6*time.Hour, "build_time", "must be 1s to 6h")
+	life := func(d time.Duration) bool { return d >= time.Minute && d <= mostMinutes*time.Minute }
+	check(life(c.MaxLife), "max_life", "must be 1m to 24h")
+	check(c.IdleTime == 0 || life(c.IdleTime), "idle_time", "must be 1m to 24h, or 0 for never")
+	check(c.Checkpoints == checkpointsAuto || c.Checkpoints == checkpointsOff, "checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
+	check.Price("usd_per_core_hour", c.USDPerCoreHour)
+	check.Price("usd_per_gb_hour", c.USDPerGBHour)
+	check.Price("usd_per_disk_gb_hour", c.USDPerDiskGBHour)
 }
 
 // section is where the settings are.
@@ -154,30 +111,26 @@ const section = "sandbox.prime."
 // size is one measure of a machine, and its setting.
 type size struct {
 	what, unit, key string
-	value           float64
-	most            int
+	value, most     float64
 }
 
 // fits reports whether the service offers it.
-func (s size) fits() bool { return s.value >= leastSize && s.value <= float64(s.most) } // false for NaN
+func (s size) fits() bool { return s.value >= 0.1 && s.value <= s.most } // false for NaN
 
 func (l Limits) sizes() []size {
 	return []size{
-		{"processors", "cores", section + "limits.cpus", l.CPUs, mostCPUs},
-		{"memory", "GB", section + "limits.memory_gb", l.MemoryGB, mostMemory},
-		{"disk", "GB", section + "limits.disk_gb", l.DiskGB, mostDisk},
+		{"processors", "cores", "limits.cpus", l.CPUs, 16},
+		{"memory", "GB", "limits.memory_gb", l.MemoryGB, 64},
+		{"disk", "GB", "limits.disk_gb", l.DiskGB, 1000},
 	}
 }
 
 // merge gives the size for a spec: what it asks for, else the defaults.
 func (l Limits) merge(s sandbox.Limits) (Limits, error) {
-	if s.Memory < 0 || s.CPUs < 0 || s.Disk < 0 || s.Processes < 0 {
-		return l, fmt.Errorf("%w: a limit is negative: %+v", sandbox.ErrLimit, s)
-	}
 	if s.Memory > 0 {
 		l.MemoryGB = gigabytes(s.Memory)
 	}
-	if s.CPUs != 0 {
+	if s.CPUs > 0 {
 		l.CPUs = s.CPUs
 	}
 	if s.Disk > 0 {
@@ -185,7 +138,8 @@ func (l Limits) merge(s sandbox.Limits) (Limits, error) {
 	}
 	for _, size := range l.sizes() {
 		if !size.fits() {
-			return l, fmt.Errorf("%w: %v %s of %s: Prime offers 0.1 to %d; set %s", sandbox.ErrLimit, size.value, size.unit, size.what, size.most, size.key)
+			return l, fmt.Errorf("%w: %v %s of %s: Prime offers 0.1 to %g; set %s%s",
+				sandbox.ErrLimit, size.value, size.unit, size.what, size.most, section, size.key)
 		}
 	}
 	return l, nil
@@ -217,9 +171,6 @@ func (c Config) key() cloud.Key {
 
 // base is the address without what is appended to it anyway.
 func (c Config) base() string {
-	if c.APIURL == "" {
-		return publicURL
-	}
-	s := strings.TrimRight(c.APIURL, "/")
-	return strings.TrimRight(strings.TrimSuffix(s, "/api/v1"), "/")
+	at := cmp.Or(c.APIURL, "https://api.primeintellect.ai")
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(at, "/"), "/api/v1"), "/")
 }

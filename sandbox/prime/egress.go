@@ -27,11 +27,10 @@ type replacement struct {
 	Denylist  []string `json:"denylist"`  // always null
 }
 
-func checkHosts(allow []string) error {
-	if len(allow) > mostHosts {
-		return fmt.Errorf("%w: %d hosts: Prime takes at most %d", sandbox.ErrLimit, len(allow), mostHosts)
-	}
-	return nil
+// match reports whether they are the rules for allow, in force or not.
+func (r rules) match(allow []string) bool {
+	have := slices.Sorted(slices.Values(r.Policy.Allowlist))
+	return r.Policy.Allowlist != nil && slices.Equal(slices.Compact(have), allow)
 }
 
 // hold reports whether these rules are in force for allow, from generation on.
@@ -39,57 +38,46 @@ func (r rules) hold(allow []string, from int64) bool {
 	return r.match(allow) && r.Applied && r.AppliedGeneration >= max(r.Generation, from)
 }
 
-// match reports whether they are the rules for allow, in force or not.
-func (r rules) match(allow []string) bool {
-	have := append([]string{}, r.Policy.Allowlist...)
-	slices.Sort(have)
-	return r.Policy.Allowlist != nil && slices.Equal(slices.Compact(have), allow)
-}
-
 // Restrict makes the rules hold that the note says, and returns when they do. What
 // holds already is left alone.
 func (p *provider) Restrict(ctx context.Context, n cloud.Note) error {
-	err := p.restrict(ctx, n.ID, append([]string{}, n.Allow...))
-	if cloud.HasStatus(err, http.StatusNotFound, http.StatusGone, http.StatusConflict, http.StatusMethodNotAllowed, http.StatusNotImplemented) {
+	err := p.restrict(ctx, cloud.Path("sandbox", n.ID, "egress-policy"), append([]string{}, n.Allow...))
+	if cloud.NotOffered(err) || cloud.HasStatus(err, http.StatusGone, http.StatusConflict) {
 		if n, ended := p.hasEnded(ctx, n.ID); ended {
 			return fmt.Errorf("set network rules: %w: %s", sandbox.ErrGone, n)
 		}
 		return fmt.Errorf("%w: Prime does not set network rules for this sandbox: %w", sandbox.ErrUnavailable, err)
 	}
 	if err != nil {
-		return fmt.Errorf("set network rules: %w", p.Explain(err))
+		return fmt.Errorf("set network rules: %w", err)
 	}
 	return nil
 }
 
-func (p *provider) restrict(ctx context.Context, id string, allow []string) error {
-	at := cloud.Path("sandbox", id, "egress-policy")
+func (p *provider) restrict(ctx context.Context, at string, allow []string) error {
 	var now rules
-	if err := p.call(ctx, http.MethodGet, at, nil, &now); err != nil {
+	if err := p.control.Ask(ctx, http.MethodGet, at, nil, &now); err != nil || now.hold(allow, 0) {
 		return err
-	}
-	if now.hold(allow, 0) {
-		return nil
 	}
 	if !now.match(allow) {
 		now = rules{}
-		if err := p.call(ctx, http.MethodPut, at, replacement{Allowlist: allow}, &now); err != nil {
+		if err := p.control.Ask(ctx, http.MethodPut, at, replacement{Allowlist: allow}, &now); err != nil {
 			return err
 		}
 	}
-	from, first := now.Generation, true
-	late, err := cloud.Poll(ctx, p.pace.poll/4, p.pace.poll*2, p.pace.egress, func() (bool, error) {
-		if !first {
-			now = rules{}
-			if err := p.call(ctx, http.MethodGet, at, nil, &now); err != nil && !cloud.Transient(err) {
-				return false, err
-			}
+	from := now.Generation
+	ctx, cancel := context.WithTimeoutCause(ctx, p.pace.egress,
+		fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, p.pace.egress))
+	defer cancel()
+	return poll(ctx, p.pace.poll/4, p.pace.poll*2, func() (bool, error) {
+		if now.hold(allow, from) {
+			return true, nil
 		}
-		first = false
+		now = rules{}
+		err := p.control.Ask(ctx, http.MethodGet, at, nil, &now)
+		if err != nil && !cloud.Transient(err) {
+			return false, err
+		}
 		return now.hold(allow, from), nil
 	})
-	if late {
-		return fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, p.pace.egress)
-	}
-	return err
 }

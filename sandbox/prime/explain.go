@@ -45,18 +45,12 @@ func (c Config) fix(r *cloud.Refusal) (text string, kind error) {
 
 // isQuota reports whether a refusal is about how many sandboxes there may be.
 func isQuota(r *cloud.Refusal) bool {
-	if !slices.Contains([]int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests}, r.Status) {
-		return false
-	}
-	text := strings.ToLower(r.Message)
-	return slices.ContainsFunc([]string{"quota", "concurren", "limit reached", "maximum number", "too many sandboxes"}, func(s string) bool {
-		return strings.Contains(text, s)
-	})
+	return slices.Contains([]int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests}, r.Status) &&
+		r.Says("quota", "concurren", "limit reached", "maximum number", "too many sandboxes")
 }
 
 // invalid names the setting that a refused request came from.
 func (c Config) invalid(r *cloud.Refusal) (message string, kind error) {
-	text := strings.ToLower(r.Message)
 	for _, known := range []struct {
 		word, key string
 		kind      error
@@ -70,11 +64,11 @@ func (c Config) invalid(r *cloud.Refusal) (message string, kind error) {
 		{"team", "team_id", sandbox.ErrSetting},
 		{"image", "image", sandbox.ErrSetting},
 	} {
-		if strings.Contains(text, known.word) {
+		if r.Says(known.word) {
 			return "Prime refuses " + section + known.key, known.kind
 		}
 	}
-	if strings.Contains(text, "allowlist") || strings.Contains(text, "network") {
+	if r.Says("allowlist", "network") {
 		return "Prime refuses a host that the install may reach", sandbox.ErrSetting
 	}
 	return "Prime refuses the request made of the settings in " + strings.TrimSuffix(section, "."), sandbox.ErrSetting

@@ -75,7 +75,7 @@ func (m *machine) access(ctx context.Context) (access, error) {
 		return m.way, nil
 	}
 	var a access
-	err := m.provider.call(ctx, http.MethodPost, cloud.Path("sandbox", m.id, "auth"), nil, &a)
+	err := m.provider.control.Ask(ctx, http.MethodPost, cloud.Path("sandbox", m.id, "auth"), nil, &a)
 	if err == nil && (a.Token == "" || !cloud.IsURL(a.URL)) {
 		err = &cloud.Lost{Cause: errors.New("the gateway's address or token is missing")}
 	}
@@ -295,7 +295,7 @@ func isGone(err error) bool {
 // outOfSpace reports whether a file could not be written for want of room.
 func outOfSpace(err error) bool {
 	var r *cloud.Refusal
-	return errors.As(err, &r) && (r.Status == http.StatusInsufficientStorage || strings.Contains(strings.ToLower(r.Message), "no space left"))
+	return errors.As(err, &r) && (r.Status == http.StatusInsufficientStorage || r.Says("no space left"))
 }
 
 // passes reports whether an error may pass by itself in a sandbox that has just begun to run.
@@ -312,11 +312,7 @@ func passes(err error) bool {
 // noProgram reports whether a program that is not in the image was to be run.
 func noProgram(err error) bool {
 	var r *cloud.Refusal
-	if !errors.As(err, &r) || r.Origin != cloud.Stream {
-		return false
-	}
-	text := strings.ToLower(r.Message)
-	return strings.Contains(text, "no such file") || strings.Contains(text, "executable file not found")
+	return errors.As(err, &r) && r.Origin == cloud.Stream && r.Says("no such file", "executable file not found")
 }
 
 // echo runs a first command, for not longer than limit.

@@ -99,7 +99,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 	}
 	control := &cloud.Client{
 		Base: c.base() + "/api/v1", Key: key, Header: http.Header{"Authorization": {"Bearer " + key}}, HTTP: cloud.NewHTTPClient(cloud.NewTransport(true)),
-		Patience: defaultPatience(), IsFull: isQuota, IsUnchanged: func(*cloud.Refusal) bool { return false },
+		Patience: defaultPatience(), IsFull: isQuota,
 	}
 	p := &provider{
 		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), pace: defaultPaces(), control: control,
@@ -111,7 +111,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 
 func (p *provider) driver() *cloud.Driver {
 	return cloud.New(p, p.journal, cloud.Options{
-		Origin: fmt.Sprintf("%simage %q", section, p.config.Image), CheckHosts: checkHosts, Cleaning: 45 * time.Second, CheckTTL: 15 * time.Minute,
+		Origin: fmt.Sprintf("%simage %q", section, p.config.Image), MostHosts: mostHosts, CheckTTL: 15 * time.Minute,
 	}, p.log)
 }
 

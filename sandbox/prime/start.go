@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // errSlow says that a budget of waiting is used up.
@@ -23,17 +24,17 @@ func (p *provider) awaitRunning(ctx context.Context, name, id string) error {
 	budget := time.AfterFunc(p.config.StartTime, func() { cancel(errSlow) })
 	defer budget.Stop()
 	building, last := false, status("")
-	err := p.poller.wait(ctx, id, func(n news) (slow, done bool, err error) {
+	err := p.poller.wait(ctx, id, func(n news) (done bool, err error) {
 		switch {
 		case cloud.IsMissing(n.err):
-			return false, true, fmt.Errorf("%w: Prime does not know it any more while it starts", sandbox.ErrUnavailable)
+			return true, fmt.Errorf("%w: Prime does not know it any more while it starts", sandbox.ErrUnavailable)
 		case n.err != nil:
-			return false, true, p.Explain(n.err)
+			return true, p.Explain(n.err)
 		case n.Status.ended():
-			return false, true, p.startFailed(n)
+			return true, p.startFailed(n)
 		}
 		last = n.Status
-		slow = n.Status == statusPending && n.BuildID != ""
+		slow := n.Status == statusPending && n.BuildID != ""
 		if slow && !building {
 			p.log.Info().Str(logkey.SandboxID, name).Msg("the image is being built at Prime, which takes about ten minutes the first time")
 			budget.Reset(p.config.BuildTime)
@@ -41,7 +42,7 @@ func (p *provider) awaitRunning(ctx context.Context, name, id string) error {
 			budget.Reset(p.config.StartTime)
 		}
 		building = slow
-		return slow, n.Status == statusRunning, nil
+		return n.Status == statusRunning, nil
 	})
 	if !errors.Is(err, errSlow) {
 		return err
@@ -71,13 +72,15 @@ func (p *provider) startFailed(n news) error {
 // reach proves that commands can run, and learns as whom: the gateway may hear of
 // a sandbox later than its status tells.
 func (p *provider) reach(ctx context.Context, m *machine) error {
+	within, cancel := context.WithTimeoutCause(ctx, p.config.StartTime, errSlow)
+	defer cancel()
 	var last error
-	late, err := cloud.Poll(ctx, p.pace.poll/4, p.pace.pollMost, p.config.StartTime, func() (bool, error) {
-		said, code, expired, err := m.echo(ctx, p.pace.echo)
+	err := poll(within, p.pace.poll/4, p.pace.pollMost, func() (bool, error) {
+		said, code, expired, err := m.echo(within, p.pace.echo)
 		last = err
 		switch {
-		case ctx.Err() != nil:
-			return false, context.Cause(ctx)
+		case within.Err() != nil:
+			return false, context.Cause(within)
 		case err == nil && code != 0:
 			return false, fmt.Errorf("%w: %simage %q cannot run bash: a first command ended with exit %d", sandbox.ErrSetting, section, p.config.Image, code)
 		case err == nil:
@@ -91,11 +94,23 @@ func (p *provider) reach(ctx context.Context, m *machine) error {
 		}
 		return false, nil
 	})
-	if late {
+	if errors.Is(err, errSlow) {
 		return fmt.Errorf("%w: the sandbox runs and the gateway does not reach it within %s (%sstart_time): %w",
 			sandbox.ErrUnavailable, p.config.StartTime, section, last)
 	}
 	return err
+}
+
+// poll asks again and again, after pauses from first to most, until done.
+func poll(ctx context.Context, first, most time.Duration, ask func() (done bool, err error)) error {
+	for wait := first; ; wait = min(wait*3/2, most) {
+		if done, err := ask(); done || err != nil {
+			return err
+		}
+		if err := guest.Pause(ctx, wait); err != nil {
+			return err
+		}
+	}
 }
 
 // userIn reads whom commands run as: "" is root, or nobody with a name.

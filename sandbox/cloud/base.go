@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
-	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 )
@@ -17,30 +15,23 @@ func (d *Driver) Freeze(ctx context.Context, sb sandbox.Sandbox) (string, error)
 	if !ok || h.driver != d {
 		return "", fmt.Errorf("freeze sandbox %s: it is not of this driver", sb.Name())
 	}
-	failpoint.Hit("sandbox", "freeze", "before")
-	defer failpoint.Hit("sandbox", "freeze", "after")
-	if err := d.freeze(ctx, h); err != nil {
-		return "", fmt.Errorf("freeze sandbox %s: %w", h.Name(), err)
+	if err := d.step(ctx, "freeze", h.Name(), func() error { return d.freeze(ctx, h) }); err != nil {
+		return "", err
 	}
 	return h.Name(), nil
 }
 
 func (d *Driver) freeze(ctx context.Context, h *handle) error {
-	release, err := d.journal.lock(ctx, h.Name())
-	if err != nil {
-		return err
-	}
-	defer release()
-	n, own, err := d.journal.owned(h.Name(), h.owner)
+	n, err := h.note()
 	switch {
 	case err != nil:
 		return err
-	case own && n.Stage == Frozen:
+	case n.Stage == Frozen:
 		return nil
-	case !own || h.done:
+	case h.done:
 		return sandbox.ErrGone
 	}
-	if err := h.Still(ctx); err != nil {
+	if err := h.box.Still(ctx); err != nil {
 		return err
 	}
 	id, err := d.provider.Snapshot(ctx, h.machine, &n, func() error { return d.journal.Write(n) })
@@ -64,45 +55,29 @@ func (d *Driver) parent(ctx context.Context, n Note, fresh bool) error {
 	if id == "" {
 		return nil
 	}
-	if err := d.provider.Parent(ctx, &n, fresh); err != nil {
+	err := d.provider.Parent(ctx, &n, fresh)
+	if err != nil || n.ID == id {
 		return d.provider.Explain(err)
-	}
-	if n.ID == id {
-		return nil
 	}
 	return d.journal.Write(n)
 }
 
 // Thaw deletes a base.
 func (d *Driver) Thaw(ctx context.Context, base string) error {
-	if sandbox.CheckName(base) != nil {
-		return nil
-	}
-	failpoint.Hit("sandbox", "thaw", "before")
-	defer failpoint.Hit("sandbox", "thaw", "after")
-	release, err := d.journal.lock(ctx, base)
-	if err != nil {
-		return fmt.Errorf("thaw base %s: %w", base, err)
-	}
-	defer release()
-	n, err := d.journal.Read(base)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && n.Stage != Frozen {
-		return nil
-	}
-	if err == nil {
-		err = d.erase(ctx, n)
-	}
-	if err != nil {
-		return fmt.Errorf("thaw base %s: %w", base, err)
-	}
-	return nil
+	return d.step(ctx, "thaw", base, func() error {
+		n, err := d.journal.find(base, true)
+		if errors.Is(err, sandbox.ErrGone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return d.erase(ctx, n)
+	})
 }
 
 // HasBase reports whether sandboxes can be opened from a base.
 func (d *Driver) HasBase(ctx context.Context, base string) bool {
-	if sandbox.CheckName(base) != nil {
-		return false
-	}
-	n, err := d.journal.Read(base)
-	return err == nil && n.Stage == Frozen && d.provider.HasSnapshot(ctx, n)
+	n, err := d.journal.find(base, true)
+	return err == nil && d.provider.HasSnapshot(ctx, n)
 }
