@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,12 +33,9 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	text := fmt.Sprintf("HTTP %d", r.Status)
+	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.Status, Plain(r.Code)))
 	if r.Call != "" {
 		text = r.Call + ": " + text
-	}
-	if r.Code != "" {
-		text += " " + Plain(r.Code)
 	}
 	if r.Message != "" {
 		text += ": " + Plain(r.Message)
@@ -177,23 +175,15 @@ func readRefusal(origin string, res *http.Response, secret string) *Refusal {
 		r.Message = redact(string(body), secret) // of a proxy on the way
 		return r
 	}
-	for _, raw := range []json.RawMessage{known.Code, known.Error} {
-		var word string
-		if json.Unmarshal(raw, &word) == nil && word != "" {
-			r.Code = word
-		}
-	}
-	if known.ErrorCode != "" {
-		r.Code = known.ErrorCode
-	}
-	r.Message = known.Message
-	for _, raw := range []json.RawMessage{known.Errors, known.Detail} {
-		if text := flatten(raw); text != "" {
-			r.Message = text
-		}
-	}
-	r.Code, r.Message = redact(r.Code, secret), redact(r.Message, secret)
+	r.Code = redact(cmp.Or(known.ErrorCode, word(known.Error), word(known.Code)), secret)
+	r.Message = redact(cmp.Or(flatten(known.Detail), flatten(known.Errors), known.Message), secret)
 	return r
+}
+
+// word is a string, "" for anything else.
+func word(raw json.RawMessage) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
 }
 
 // flatten makes one text of a string, a list of strings, or a list of what is wrong
@@ -216,8 +206,8 @@ func flatten(raw json.RawMessage) string {
 			Msg     string          `json:"msg"`
 		}
 		switch {
-		case json.Unmarshal(item, &text) == nil:
-			parts = append(parts, text)
+		case word(item) != "":
+			parts = append(parts, word(item))
 		case json.Unmarshal(item, &problem) == nil && problem.Param != "":
 			parts = append(parts, problem.Param+": "+problem.Details)
 		case problem.Msg != "":
@@ -240,18 +230,10 @@ func redact(text, secret string) string {
 // Plain makes a foreign text fit for a message: one line of printable text, not too long.
 func Plain(s string) string {
 	const most = 300
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "..."
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	runes := slices.DeleteFunc([]rune(s), func(r rune) bool { return !unicode.IsPrint(r) })
+	if len(runes) > most {
+		return string(runes[:most]) + "..."
 	}
-	return s
+	return string(runes)
 }

@@ -104,7 +104,7 @@ const startPath = "/command_session.CommandSession/Start"
 const day = "86400000"
 
 // Start starts a program one time.
-func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (int, error) {
+func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error) {
 	spec := &command.CommandSpec{Cmd: p.Argv[0], Args: p.Argv[1:]}
 	if p.Root && m.user != "" {
 		spec.User = proto.String("root")
@@ -113,18 +113,10 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 	if err != nil {
 		return 0, err
 	}
-	code, err := m.stream(ctx, a, &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}, out)
-	if err == nil && code < 0 {
-		err = fmt.Errorf("%w: the launcher was killed", guest.ErrCut)
-	}
-	return code, err
-}
-
-// stream starts a program and passes on its output.
-func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest, out func(stderr bool, data []byte)) (code int, err error) {
 	doer := cloud.Doer(func(req *http.Request) (*http.Response, error) {
 		return a.send(m.provider.streams, cloud.Stream, req)
 	})
+	r := &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}
 	err = events(ctx, m.provider.pace.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
 		if data := e.GetData().GetStdout(); len(data) > 0 {
 			out(false, data)
@@ -137,6 +129,9 @@ func (m *machine) stream(ctx context.Context, a access, r *command.StartRequest,
 		}
 		return e.GetEnd() != nil
 	})
+	if err == nil && code < 0 {
+		err = fmt.Errorf("%w: the launcher was killed", guest.ErrCut)
+	}
 	return code, err
 }
 
