@@ -16,7 +16,8 @@ import (
 
 // Wire is what a provider does inside one machine, each time with one request.
 type Wire interface {
-	// Start starts a program and sees it to its end. guest.ErrCut may have started it, other errors have not.
+	// Start starts a program and sees it to its end. guest.ErrCut may have started it,
+	// other errors have not. Pieces of output may be empty.
 	Start(ctx context.Context, p guest.Process, out func(stderr bool, data []byte)) (code int, err error)
 	// File opens a file (GET; fs.ErrNotExist if there is none), or writes one of at most
 	// PartSize bytes over what is there (POST). The answer is a success.
@@ -48,8 +49,10 @@ func (m Machine) Run(ctx context.Context, p guest.Process, out func(stderr bool,
 	err := Retry(ctx, func() error {
 		return m.authorized(ctx, func() (err error) {
 			code, err = m.Wire.Start(ctx, p, func(stderr bool, data []byte) {
-				begun = true
-				out(stderr, data)
+				if len(data) > 0 {
+					begun = true
+					out(stderr, data)
+				}
 			})
 			return err
 		})

@@ -3,7 +3,6 @@ package e2b
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -37,24 +36,19 @@ const oldest = "0.5.13"
 
 // checkVersion refuses a template whose daemon is too old.
 func checkVersion(template, version string) error {
-	if have, least := numbers(version), numbers(oldest); have != nil && slices.Compare(have, least) >= 0 {
+	have, least := numbers(version), numbers(oldest)
+	if slices.Compare(have, least) >= 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: the template %q has envd %q, and yudai needs %s or newer: build it again with `yudai sandbox build e2b` (%stemplate)",
 		sandbox.ErrSetting, template, version, oldest, section)
 }
 
-// numbers are those of a version like 0.6.13, nil if it has others.
+// numbers are those of a version like 0.6.13-beta; what cannot be read is older than all.
 func numbers(version string) []int {
-	version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "-")
-	version, _, _ = strings.Cut(version, "+")
-	var out []int
-	for part := range strings.SplitSeq(version, ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return nil
-		}
-		out = append(out, n)
+	v := make([]int, 3)
+	if _, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d.%d", &v[0], &v[1], &v[2]); err != nil {
+		return nil
 	}
-	return out
+	return v
 }

@@ -34,9 +34,9 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 			pid = e.Start.GetPid()
 			d.unseen.Store(pid, true)
 		case *envd.ProcessEvent_Data:
-			pass(out, false, e.Data.GetStdout())
-			pass(out, false, e.Data.GetPty())
-			pass(out, true, e.Data.GetStderr())
+			out(false, e.Data.GetStdout())
+			out(false, e.Data.GetPty())
+			out(true, e.Data.GetStderr())
 		case *envd.ProcessEvent_End:
 			d.unseen.Delete(pid)
 			code, last = exitCode(e.End), true
@@ -44,12 +44,6 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 		return last
 	})
 	return code, err
-}
-
-func pass(out func(bool, []byte), stderr bool, data []byte) {
-	if len(data) > 0 {
-		out(stderr, data)
-	}
 }
 
 // exitCode is how a process ended as a shell reports it.

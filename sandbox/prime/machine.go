@@ -118,12 +118,8 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 	})
 	r := &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}
 	err = events(ctx, m.provider.pace.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
-		if data := e.GetData().GetStdout(); len(data) > 0 {
-			out(false, data)
-		}
-		if data := e.GetData().GetStderr(); len(data) > 0 {
-			out(true, data)
-		}
+		out(false, e.GetData().GetStdout())
+		out(true, e.GetData().GetStderr())
 		if e.GetEnd() != nil {
 			code = int(e.GetEnd().GetExitCode())
 		}
