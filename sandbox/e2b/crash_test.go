@@ -141,7 +141,7 @@ func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(cont
 	way := &dying{next: cloud.NewTransport(true), book: t.TempDir(), copy: t.TempDir()}
 	dead := driverOn(t, c, bookIn(t, way.book), way)
 	dead.p.control.Patience.Broken = cloud.Backoff{Tries: 1}
-	dead.p.rhythm.window, dead.p.rhythm.rest = 20*time.Millisecond, time.Hour
+	dead.p.timing.window, dead.p.timing.rest = 20*time.Millisecond, time.Hour
 	var sb sandbox.Sandbox
 	if prepare != nil {
 		sb = prepare(t.Context(), dead)
@@ -212,7 +212,7 @@ func TestSweepSparesCallsUnderWay(t *testing.T) {
 		_, err := d.Sweep(context.Background(), func(sandbox.Info) bool { return true })
 		return err
 	}
-	d.p.rhythm.window = time.Second
+	d.p.timing.window = time.Second
 	base, _ := freeze(t, d, sandbox.Spec{Name: "base"})
 	for _, sb := range append(openAll(t, d, base, 2, sandbox.Network{}), open(t, d, sandbox.Spec{Name: "alone", From: base})) {
 		if got := shell(t, sb, "cat /workspace/repo/f"); got != "base" {

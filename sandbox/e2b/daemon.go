@@ -31,8 +31,8 @@ const (
 	rootUser  = "root"
 )
 
-// rhythm is how long things are waited for, beside the control plane's answers.
-type rhythm struct {
+// timing is how long things are waited for, beside the control plane's answers.
+type timing struct {
 	keepalive time.Duration // how often the daemon says that it is there; whole seconds, 1 or more
 	silence   time.Duration // how long nothing may come, at least 2.5 times keepalive
 	health    time.Duration // how long a look may take
@@ -42,9 +42,9 @@ type rhythm struct {
 	rest      time.Duration // how long a parent stays awake for them
 }
 
-func defaultRhythm() rhythm {
+func defaultTiming() timing {
 	const s = time.Second
-	return rhythm{
+	return timing{
 		keepalive: 20 * s, silence: 50 * s, health: 5 * s, idle: time.Minute,
 		between: cloud.Backoff{First: s / 5, Most: 3 * s, Total: 20 * s}, window: s / 4, rest: time.Minute,
 	}
@@ -87,7 +87,7 @@ func (d *daemon) send(user string, req *http.Request) (*http.Response, error) {
 // a zero ends the whole daemon.
 func (d *daemon) doer(user string) cloud.Doer {
 	return func(req *http.Request) (*http.Response, error) {
-		req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.rhythm.keepalive/time.Second))))
+		req.Header.Set("Keepalive-Ping-Interval", strconv.Itoa(max(1, int(d.provider.timing.keepalive/time.Second))))
 		return d.send(user, req)
 	}
 }
@@ -122,7 +122,7 @@ func (d *daemon) Start(ctx context.Context, p guest.Process, out func(stderr boo
 func (d *daemon) Chowns() bool { return false }
 
 // Idle is how long a file may stand still.
-func (d *daemon) Idle() time.Duration { return d.provider.rhythm.idle }
+func (d *daemon) Idle() time.Duration { return d.provider.timing.idle }
 
 // File reads or writes a file of the user's. The daemon writes in place: who must not
 // see half a file moves it afterwards.
@@ -151,7 +151,7 @@ func (d *daemon) Backoff(_ context.Context, err error) *cloud.Backoff {
 	var r *cloud.Refusal
 	if errors.As(err, &r) && (cloud.HasStatus(err, http.StatusConflict, http.StatusTooManyRequests) ||
 		r.Status == http.StatusBadGateway && r.Says("port is not open")) {
-		return &d.provider.rhythm.between
+		return &d.provider.timing.between
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (d *daemon) look(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", guest.ErrCut, err)
 	}
 	err = fmt.Errorf("%w (%w)", err, health)
-	look, cancel := context.WithTimeout(ctx, 3*d.provider.rhythm.health)
+	look, cancel := context.WithTimeout(ctx, 3*d.provider.timing.health)
 	defer cancel()
 	m, failed := d.provider.get(look, d.id)
 	switch {
@@ -210,7 +210,7 @@ func (d *daemon) look(ctx context.Context, err error) error {
 
 // health asks whether the daemon lives.
 func (d *daemon) health(ctx context.Context) error {
-	within, cancel := cloud.Within(ctx, d.provider.rhythm.health)
+	within, cancel := cloud.Within(ctx, d.provider.timing.health)
 	defer cancel()
 	req, err := http.NewRequestWithContext(within, http.MethodGet, d.base+"/health", nil)
 	if err != nil {

@@ -87,8 +87,8 @@ func driverOn(t *testing.T, c Config, book *records.Book, transport http.RoundTr
 		Request: 20 * time.Second, Slow: time.Minute, Broken: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 		Limited: cloud.Backoff{First: ms, Most: ms, Total: 3 * time.Second}, Full: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 	}
-	p.rhythm.between = cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 3 * time.Second}
-	p.rhythm.window = 100 * ms
+	p.timing.between = cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 3 * time.Second}
+	p.timing.window = 100 * ms
 	return &testDriver{p.driver(), p}
 }
 

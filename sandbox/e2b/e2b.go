@@ -37,7 +37,7 @@ type provider struct {
 	log     zerolog.Logger
 	control *cloud.Client
 	http    *http.Client // to the daemons: no limit of time
-	rhythm  rhythm
+	timing  timing
 	old     atomic.Bool // the server has only the first version of a route
 
 	mu      sync.Mutex
@@ -72,7 +72,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger, transport htt
 	}
 	return &provider{
 		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), control: control, http: control.HTTP,
-		rhythm: defaultRhythm(), parents: map[string]*parent{},
+		timing: defaultTiming(), parents: map[string]*parent{},
 	}, nil
 }
 

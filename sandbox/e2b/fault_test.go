@@ -57,7 +57,7 @@ func TestStreamCutAfterEachFrame(t *testing.T) {
 func TestStalledStream(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.p.rhythm.keepalive, d.p.rhythm.silence = time.Second, 2500*time.Millisecond
+	d.p.timing.keepalive, d.p.timing.silence = time.Second, 2500*time.Millisecond
 	sb := open(t, d, sandbox.Spec{Name: "stalled"})
 	for _, frames := range []int{0, 2} {
 		stall := s.Inject(e2bsim.Fault{On: e2bsim.CallStart, Kind: e2bsim.FaultStall, Frames: frames})
@@ -81,7 +81,7 @@ func TestSilentDeath(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
 	s.SilentDeath(true)
-	d.p.rhythm.keepalive, d.p.rhythm.silence = time.Second, 2500*time.Millisecond
+	d.p.timing.keepalive, d.p.timing.silence = time.Second, 2500*time.Millisecond
 	sb := open(t, d, sandbox.Spec{Name: "silent"})
 	in, out := io.Pipe()
 	ended := make(chan error, 1)

@@ -95,14 +95,14 @@ func (p *provider) useParent(s *parent) {
 // gather waits for those who open the base at the same time. One alone is no batch:
 // it is made of the snapshot, and the parent waits on.
 func (p *provider) gather(s *parent) (all []*waiter) {
-	rest := time.NewTimer(p.rhythm.rest)
+	rest := time.NewTimer(p.timing.rest)
 	defer rest.Stop()
 	var window <-chan time.Time
 	for len(all) < mostForks {
 		select {
 		case w := <-s.joins:
 			if all = append(all, w); len(all) == 1 {
-				window = time.After(p.rhythm.window)
+				window = time.After(p.timing.window)
 			}
 			continue
 		case <-window:

@@ -64,7 +64,7 @@ func awaitCall(t *testing.T, s *e2bsim.Server, c e2bsim.Call, n int) {
 func TestForksAreGathered(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.p.rhythm.window = time.Second
+	d.p.timing.window = time.Second
 	base, parent := freeze(t, d, sandbox.Spec{Name: "base", Network: sandbox.Network{Allow: []string{"registry.example"}}})
 	all := openAll(t, d, base, 5, sandbox.Network{})
 	calls := s.Calls()
@@ -123,7 +123,7 @@ func eventually(ok func() bool) bool {
 func TestManyForks(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.p.rhythm.window = 5 * time.Second // ends early, when there are enough
+	d.p.timing.window = 5 * time.Second // ends early, when there are enough
 	base, _ := freeze(t, d, sandbox.Spec{Name: "base"})
 	began := time.Now()
 	all := openAll(t, d, base, mostForks+2, sandbox.Network{})
@@ -146,7 +146,7 @@ func TestOneAlone(t *testing.T) {
 	if calls := s.Calls(); calls[e2bsim.CallFork] != 0 || !slices.Contains(s.Billed(), parent) {
 		t.Errorf("%d forks, parent among %q: %s", calls[e2bsim.CallFork], s.Billed(), parent)
 	}
-	d.p.rhythm.window = time.Second
+	d.p.timing.window = time.Second
 	openAll(t, d, base, 2, sandbox.Network{})
 	if n := s.Calls()[e2bsim.CallFork]; n != 1 {
 		t.Errorf("%d forks, want 1", n)
@@ -173,7 +173,7 @@ func TestForkFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, s := setup(t)
-			d.p.rhythm.window = time.Second
+			d.p.timing.window = time.Second
 			base, parent := freeze(t, d, sandbox.Spec{Name: "base"})
 			break_(s, parent)
 			all := openAll(t, d, base, 3, sandbox.Network{})
@@ -194,7 +194,7 @@ func TestForkFails(t *testing.T) {
 func TestUnusedParentEnds(t *testing.T) {
 	t.Parallel()
 	d, s := setup(t)
-	d.p.rhythm.rest = 50 * time.Millisecond
+	d.p.timing.rest = 50 * time.Millisecond
 	base, parent := freeze(t, d, sandbox.Spec{Name: "base"})
 	if !eventually(func() bool { return !slices.Contains(slices.Concat(s.Billed(), s.Stored()), parent) }) {
 		t.Error("the parent lives on")

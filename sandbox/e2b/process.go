@@ -26,7 +26,7 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 		r.Stdin = proto.Bool(false)
 	}
 	var pid uint32
-	err = cloud.Follow(ctx, d.provider.rhythm.silence, d.doer(user), func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[envd.StartResponse], error) {
+	err = cloud.Follow(ctx, d.provider.timing.silence, d.doer(user), func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[envd.StartResponse], error) {
 		return d.client(c).Start(ctx, connect.NewRequest(r))
 	}, func(r *envd.StartResponse) (last bool) {
 		switch e := r.GetEvent().GetEvent().(type) {

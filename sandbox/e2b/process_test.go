@@ -123,7 +123,7 @@ func TestStartRequest(t *testing.T) {
 			data, err := io.ReadAll(r.Body)
 			return nil, errors.Join(err, json.Unmarshal(data[5:], &sent), io.ErrUnexpectedEOF)
 		}))
-		d.provider.rhythm.keepalive = every
+		d.provider.timing.keepalive = every
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // never becomes a header
 		_, err := d.Start(ctx, guest.Process{Argv: []string{"/bin/true"}, Root: true}, func(bool, []byte) {})
 		cancel()
@@ -131,7 +131,7 @@ func TestStartRequest(t *testing.T) {
 			t.Errorf("%v, stdin %v", err, sent.Stdin)
 		}
 	}
-	if r := defaultRhythm(); r.silence < r.keepalive*5/2 || r.keepalive < time.Second {
+	if r := defaultTiming(); r.silence < r.keepalive*5/2 || r.keepalive < time.Second {
 		t.Errorf("%+v: silence is shorter than 2.5 keepalives", r)
 	}
 }
@@ -174,7 +174,7 @@ func TestFilesOnTheWire(t *testing.T) {
 		_, _ = w.Write(data)
 	}))
 	t.Cleanup(server.Close)
-	p := &provider{http: server.Client(), rhythm: defaultRhythm(), control: controlOn(server.Client(), server.URL)}
+	p := &provider{http: server.Client(), timing: defaultTiming(), control: controlOn(server.Client(), server.URL)}
 	p.config.SandboxURL = server.URL
 	d := cloud.Machine{Wire: p.daemon(machine{ID: "i"})}
 	broken := errors.New("broken on purpose")

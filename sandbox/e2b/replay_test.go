@@ -113,8 +113,8 @@ func (r *replay) client() *daemon {
 
 // recorded is a client of a daemon behind a transport, as patient as when the recording was made.
 func recorded(rt http.RoundTripper) *daemon {
-	p := &provider{http: &http.Client{Transport: rt}, rhythm: defaultRhythm()}
-	p.config.SandboxURL, p.rhythm.keepalive = "http://recorded", 50*time.Second
+	p := &provider{http: &http.Client{Transport: rt}, timing: defaultTiming()}
+	p.config.SandboxURL, p.timing.keepalive = "http://recorded", 50*time.Second
 	return p.daemon(machine{ID: "i"})
 }
 

@@ -218,7 +218,7 @@ func TestAgentName(t *testing.T) {
 		}
 	}
 	control, s := scripted(answer{status: 200})
-	control.http, control.rhythm = control.control.HTTP, defaultRhythm()
+	control.http, control.timing = control.control.HTTP, defaultTiming()
 	if err := control.daemon(machine{ID: "i"}).health(t.Context()); err != nil || s.seen[0].Header.Get("User-Agent") != cloud.UserAgent {
 		t.Errorf("%v, %v", s.seen, err)
 	}

@@ -51,13 +51,13 @@ type object struct {
 	PendingImageBuildID string   `json:"pendingImageBuildId"`
 }
 
-// news is what an object says about the sandbox's life.
-func (o object) news() news {
+// condition is what an object says about the sandbox's life.
+func (o object) condition() condition {
 	reason := o.ErrorMessage
 	if reason == "" {
 		reason = o.TerminationReason
 	}
-	return news{Status: o.Status, ErrorType: o.ErrorType, ErrorMessage: reason, BuildID: o.PendingImageBuildID}
+	return condition{Status: o.Status, ErrorType: o.ErrorType, ErrorMessage: reason, BuildID: o.PendingImageBuildID}
 }
 
 // status is where a sandbox is in its life. Unknown ones are taken for one on the way.
@@ -76,8 +76,8 @@ func (s status) ended() bool {
 	return s == statusError || s == statusTerminated || s == statusTimeout
 }
 
-// news is what is known of a sandbox's life.
-type news struct {
+// condition is what is known of a sandbox's life.
+type condition struct {
 	Status       status `json:"status"`
 	ErrorType    string `json:"error_type"`
 	ErrorMessage string `json:"error_message"`
@@ -86,7 +86,7 @@ type news struct {
 }
 
 // String says how it ended, for errors.
-func (n news) String() string {
+func (n condition) String() string {
 	text := string(n.Status)
 	if n.ErrorType != "" && n.ErrorType != text {
 		text += ", " + cloud.Plain(n.ErrorType)
@@ -168,9 +168,9 @@ func (p *provider) get(ctx context.Context, id string) (object, error) {
 }
 
 // hasEnded reports whether the control plane knows that a sandbox ended, and how.
-func (p *provider) hasEnded(ctx context.Context, id string) (news, bool) {
+func (p *provider) hasEnded(ctx context.Context, id string) (condition, bool) {
 	o, err := p.get(ctx, id)
-	return o.news(), cloud.IsMissing(err) || err == nil && o.Status.ended()
+	return o.condition(), cloud.IsMissing(err) || err == nil && o.Status.ended()
 }
 
 // list returns all living sandboxes with all of the labels.

@@ -84,7 +84,7 @@ func (p *provider) noCheckpoint(ctx context.Context, n cloud.Note, err error) er
 	case e != nil:
 		return e
 	}
-	if !p.unable.Swap(true) {
+	if !p.noCheckpoints.Swap(true) {
 		p.log.Warn().Str(logkey.SandboxID, n.Name).Msg("no checkpoints are offered: every sandbox is prepared by itself")
 	}
 	return notOffered()
@@ -117,10 +117,10 @@ func (p *provider) takeCheckpoint(ctx context.Context, id string, before []check
 
 // awaitDurable waits until a checkpoint can be restored.
 func (p *provider) awaitDurable(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.pace.freeze,
-		fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, p.pace.freeze))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.timing.freeze,
+		fmt.Errorf("%w: the checkpoint is not durable after %s", sandbox.ErrUnavailable, p.timing.freeze))
 	defer cancel()
-	return poll(ctx, p.pace.poll/2, p.pace.pollMost, func() (bool, error) {
+	return poll(ctx, p.timing.poll/2, p.timing.pollMost, func() (bool, error) {
 		c, err := p.checkpoint(ctx, id)
 		switch {
 		case err != nil && !cloud.Transient(err):
@@ -184,7 +184,7 @@ func (p *provider) UnwantedSnapshots(ctx context.Context, n cloud.Note) ([]strin
 // RemoveSnapshot deletes a checkpoint; a missing one is no error. One that is being
 // made is refused for a while.
 func (p *provider) RemoveSnapshot(ctx context.Context, _ cloud.Note, id string) error {
-	busy := &cloud.Backoff{First: p.pace.poll / 4, Most: p.pace.poll * 3, Tries: 16}
+	busy := &cloud.Backoff{First: p.timing.poll / 4, Most: p.timing.poll * 3, Tries: 16}
 	return cloud.Retry(ctx, func() error {
 		return p.control.Delete(ctx, cloud.Path("sandbox", "checkpoints", id))
 	}, func(err error) *cloud.Backoff {

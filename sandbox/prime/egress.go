@@ -66,10 +66,10 @@ func (p *provider) restrict(ctx context.Context, at string, allow []string) erro
 		}
 	}
 	from := now.Generation
-	ctx, cancel := context.WithTimeoutCause(ctx, p.pace.egress,
-		fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, p.pace.egress))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.timing.egress,
+		fmt.Errorf("%w: Prime has saved the network rules and not applied them within %s", sandbox.ErrUnavailable, p.timing.egress))
 	defer cancel()
-	return poll(ctx, p.pace.poll/4, p.pace.poll*2, func() (bool, error) {
+	return poll(ctx, p.timing.poll/4, p.timing.poll*2, func() (bool, error) {
 		if now.hold(allow, from) {
 			return true, nil
 		}

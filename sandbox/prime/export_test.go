@@ -34,7 +34,7 @@ func NewTest(c Config, book *records.Book, log zerolog.Logger) (*TestDriver, err
 // Hurry makes a driver as impatient as tests are.
 func (d *TestDriver) Hurry() {
 	const ms = time.Millisecond
-	p := &d.p.pace
+	p := &d.p.timing
 	p.poll, p.pollMost = 20*ms, 100*ms
 	p.failed.First, p.failed.Most = 10*ms, 40*ms
 	p.conflict.First, p.conflict.Most = 5*ms, 20*ms
@@ -45,10 +45,10 @@ func (d *TestDriver) Hurry() {
 }
 
 // Silence is how long a stream or a transfer may be silent.
-func (d *TestDriver) Silence(t time.Duration) { d.p.pace.silence, d.p.pace.transfer = t, t }
+func (d *TestDriver) Silence(t time.Duration) { d.p.timing.silence, d.p.timing.transfer = t, t }
 
 // EgressTime is how long network rules may take.
-func (d *TestDriver) EgressTime(t time.Duration) { d.p.pace.egress = t }
+func (d *TestDriver) EgressTime(t time.Duration) { d.p.timing.egress = t }
 
 // RequestTime bounds one request.
 func (d *TestDriver) RequestTime(t time.Duration) { d.p.control.Patience.Request = t }

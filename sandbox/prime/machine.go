@@ -30,14 +30,14 @@ type machine struct {
 	id       string
 	user     string // whom commands run as, once it is known; "" is root
 
-	asking chan struct{} // held by who reads or replaces the way
-	way    access
+	renewing chan struct{} // held by who reads or replaces current
+	current  access
 }
 
 var _ cloud.Wire = (*machine)(nil)
 
 func (p *provider) machine(n cloud.Note) *machine {
-	return &machine{provider: p, id: n.ID, user: n.User, asking: make(chan struct{}, 1)}
+	return &machine{provider: p, id: n.ID, user: n.User, renewing: make(chan struct{}, 1)}
 }
 
 // access opens the way to one sandbox. Its token is a secret: it stays in memory and
@@ -66,13 +66,13 @@ func (a access) fresh() bool {
 // access returns the way to the sandbox. Many who need a new token ask once.
 func (m *machine) access(ctx context.Context) (access, error) {
 	select {
-	case m.asking <- struct{}{}:
+	case m.renewing <- struct{}{}:
 	case <-ctx.Done():
 		return access{}, context.Cause(ctx)
 	}
-	defer func() { <-m.asking }()
-	if m.way.fresh() {
-		return m.way, nil
+	defer func() { <-m.renewing }()
+	if m.current.fresh() {
+		return m.current, nil
 	}
 	var a access
 	err := m.provider.control.Ask(ctx, http.MethodPost, cloud.Path("sandbox", m.id, "auth"), nil, &a)
@@ -80,16 +80,16 @@ func (m *machine) access(ctx context.Context) (access, error) {
 		err = &cloud.Lost{Cause: errors.New("the gateway's address or token is missing")}
 	}
 	if err == nil {
-		m.way = a
+		m.current = a
 	}
 	return a, err
 }
 
 // Renew forgets the token: the next request asks for a new one.
 func (m *machine) Renew(context.Context) bool {
-	m.asking <- struct{}{}
-	m.way = access{}
-	<-m.asking
+	m.renewing <- struct{}{}
+	m.current = access{}
+	<-m.renewing
 	return true
 }
 
@@ -117,7 +117,7 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 		return a.send(m.provider.streams, cloud.Stream, req)
 	})
 	r := &command.StartRequest{Command: spec, Stdin: proto.Bool(false)}
-	err = events(ctx, m.provider.pace.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
+	err = events(ctx, m.provider.timing.silence, doer, a.base(), r, func(e *command.CommandSessionEvent) bool {
 		out(false, e.GetData().GetStdout())
 		out(true, e.GetData().GetStderr())
 		if e.GetEnd() != nil {
@@ -148,7 +148,7 @@ func events(ctx context.Context, silence time.Duration, client cloud.Doer, base 
 func (m *machine) Chowns() bool { return m.user != "" }
 
 // Idle is how long a file may not move.
-func (m *machine) Idle() time.Duration { return m.provider.pace.transfer }
+func (m *machine) Idle() time.Duration { return m.provider.timing.transfer }
 
 // File downloads a file, or uploads one as a form. The path is in the query.
 func (m *machine) File(ctx context.Context, method, file string, data []byte) (*http.Response, error) {
@@ -221,11 +221,11 @@ func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
 		if _, ended := m.provider.hasEnded(ctx, m.id); ended {
 			return nil
 		}
-		return &m.provider.pace.conflict
+		return &m.provider.timing.conflict
 	case s == http.StatusTooManyRequests:
-		return &m.provider.pace.throttled
+		return &m.provider.timing.throttled
 	case cloud.Transient(err) || s == http.StatusRequestTimeout:
-		return &m.provider.pace.failed
+		return &m.provider.timing.failed
 	}
 	return nil
 }

@@ -18,21 +18,21 @@ type poller struct {
 	single   atomic.Bool // the service does not answer for many at once
 
 	mu      sync.Mutex
-	waiting map[string]chan news // by sandbox id; holds the newest
+	waiting map[string]chan condition // by sandbox id; holds the newest
 	running bool
 	changed chan struct{} // a signal that somebody has begun to wait, or nobody waits any more
 }
 
 func newPoller(p *provider) *poller {
-	return &poller{provider: p, waiting: map[string]chan news{}, changed: make(chan struct{}, 1)}
+	return &poller{provider: p, waiting: map[string]chan condition{}, changed: make(chan struct{}, 1)}
 }
 
 // mostAtOnce is how many sandboxes one request may ask for.
 const mostAtOnce = 100
 
 // wait passes what is heard of a sandbox to see, until see is satisfied or fails.
-func (l *poller) wait(ctx context.Context, id string, see func(news) (done bool, err error)) error {
-	heard := make(chan news, 1)
+func (l *poller) wait(ctx context.Context, id string, see func(condition) (done bool, err error)) error {
+	heard := make(chan condition, 1)
 	l.mu.Lock()
 	l.waiting[id] = heard
 	if !l.running {
@@ -70,8 +70,8 @@ func (l *poller) signal() {
 
 // run asks until nobody waits. The pauses grow, and begin anew when somebody arrives.
 func (l *poller) run() {
-	pace := l.provider.pace
-	pause := pace.poll
+	timing := l.provider.timing
+	pause := timing.poll
 	for next := time.Now().Add(pause); ; {
 		t := time.NewTimer(time.Until(next))
 		select {
@@ -80,7 +80,7 @@ func (l *poller) run() {
 			if len(l.ids()) == 0 {
 				return
 			}
-			pause = pace.poll
+			pause = timing.poll
 			if soon := time.Now().Add(pause); soon.Before(next) {
 				next = soon
 			}
@@ -94,7 +94,7 @@ func (l *poller) run() {
 		for some := range slices.Chunk(ids, mostAtOnce) {
 			l.ask(some)
 		}
-		pause = min(pause*3/2, pace.pollMost)
+		pause = min(pause*3/2, timing.pollMost)
 		next = time.Now().Add(pause)
 	}
 }
@@ -112,8 +112,8 @@ func (l *poller) ids() []string {
 	return ids
 }
 
-// tell passes on what is heard of a sandbox. An error that passes by itself is no news.
-func (l *poller) tell(id string, n news) {
+// tell passes on what is heard of a sandbox. An error that passes by itself is not passed on.
+func (l *poller) tell(id string, n condition) {
 	passing := []int{0, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusConflict}
 	if n.err != nil && (cloud.Transient(n.err) || cloud.HasStatus(n.err, passing...)) {
 		return
@@ -138,7 +138,7 @@ func (l *poller) ask(ids []string) {
 		var answer struct {
 			Statuses []struct {
 				SandboxID string `json:"sandbox_id"`
-				news
+				condition
 			} `json:"statuses"`
 			Errors []struct {
 				SandboxID string `json:"sandbox_id"`
@@ -149,14 +149,14 @@ func (l *poller) ask(ids []string) {
 			l.single.Store(true)
 		} else if err != nil {
 			for _, id := range ids {
-				l.tell(id, news{err: err})
+				l.tell(id, condition{err: err})
 			}
 			return
 		} else {
 			ids = nil
 		}
 		for _, s := range answer.Statuses {
-			l.tell(s.SandboxID, s.news)
+			l.tell(s.SandboxID, s.condition)
 		}
 		for _, e := range answer.Errors { // a look at the sandbox itself tells more
 			ids = append(ids, e.SandboxID)
@@ -164,7 +164,7 @@ func (l *poller) ask(ids []string) {
 	}
 	for _, id := range ids {
 		o, err := l.provider.get(ctx, id)
-		n := o.news()
+		n := o.condition()
 		n.err = err
 		l.tell(id, n)
 	}

@@ -31,21 +31,21 @@ import (
 
 // provider is Prime.
 type provider struct {
-	config  Config
-	journal *cloud.Journal
-	log     zerolog.Logger
-	pace    paces
-	control *cloud.Client
-	files   *http.Client // to the gateway
-	streams *http.Client // for commands: one connection each, since the gateway bounds how many share one
-	poller  *poller
-	unable  atomic.Bool // the service turned out to offer no checkpoints
+	config        Config
+	journal       *cloud.Journal
+	log           zerolog.Logger
+	timing        timing
+	control       *cloud.Client
+	files         *http.Client // to the gateway
+	streams       *http.Client // for commands: one connection each, since the gateway bounds how many share one
+	poller        *poller
+	noCheckpoints atomic.Bool // the service turned out to offer no checkpoints
 }
 
 var _ cloud.Provider = (*provider)(nil)
 
-// paces are how long things are waited for, beside the control plane's answers.
-type paces struct {
+// timing are how long things are waited for, beside the control plane's answers.
+type timing struct {
 	failed, conflict, throttled cloud.Backoff // before a request to the gateway is repeated
 
 	transfer time.Duration // a file may not move for so long
@@ -58,9 +58,9 @@ type paces struct {
 	use      time.Duration // the longest pause between two uses of what must not be idle
 }
 
-func defaultPaces() paces {
+func defaultTiming() timing {
 	const s = time.Second
-	return paces{
+	return timing{
 		failed: cloud.Backoff{First: s, Most: 4 * s, Tries: 4}, conflict: cloud.Backoff{First: s / 4, Most: s, Tries: 4},
 		throttled: cloud.Backoff{First: 10 * s, Most: 40 * s, Total: 5 * time.Minute, Tries: 4},
 		transfer:  60 * s, silence: 120 * s, poll: s, pollMost: 10 * s, echo: 10 * s, egress: 60 * s, freeze: 10 * time.Minute, use: 10 * time.Minute,
@@ -102,7 +102,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 		Patience: defaultPatience(), IsFull: isQuota,
 	}
 	p := &provider{
-		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), pace: defaultPaces(), control: control,
+		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), timing: defaultTiming(), control: control,
 		files: cloud.NewHTTPClient(cloud.NewTransport(true)), streams: cloud.NewHTTPClient(cloud.NewTransport(false)),
 	}
 	p.poller = newPoller(p)
@@ -140,7 +140,7 @@ func (p *provider) Traits() sandbox.Traits {
 
 // freezes reports whether prepared sandboxes can be frozen, as far as is known.
 func (p *provider) freezes() bool {
-	return p.config.Checkpoints == checkpointsAuto && !p.unable.Load()
+	return p.config.Checkpoints == checkpointsAuto && !p.noCheckpoints.Load()
 }
 
 // Plan makes the request for a sandbox. A copy of a base inherits its disk.
@@ -215,7 +215,7 @@ func (p *provider) Interval(n cloud.Note) time.Duration {
 	if !n.Launch {
 		return 0
 	}
-	return min(p.config.IdleTime/3, p.pace.use)
+	return min(p.config.IdleTime/3, p.timing.use)
 }
 
 // KeepAlive uses a sandbox.

@@ -24,7 +24,7 @@ func (p *provider) awaitRunning(ctx context.Context, name, id string) error {
 	budget := time.AfterFunc(p.config.StartTime, func() { cancel(errSlow) })
 	defer budget.Stop()
 	building, last := false, status("")
-	err := p.poller.wait(ctx, id, func(n news) (done bool, err error) {
+	err := p.poller.wait(ctx, id, func(n condition) (done bool, err error) {
 		switch {
 		case cloud.IsMissing(n.err):
 			return true, fmt.Errorf("%w: Prime does not know it any more while it starts", sandbox.ErrUnavailable)
@@ -59,7 +59,7 @@ func (p *provider) awaitRunning(ctx context.Context, name, id string) error {
 }
 
 // startFailed says why a sandbox ended before it ran.
-func (p *provider) startFailed(n news) error {
+func (p *provider) startFailed(n condition) error {
 	switch n.ErrorType {
 	case "IMAGE_PULL_FAILED":
 		return fmt.Errorf("%w: Prime cannot get %simage %q: it must be public, or built at Prime (%s)", sandbox.ErrSetting, section, p.config.Image, n)
@@ -75,8 +75,8 @@ func (p *provider) reach(ctx context.Context, m *machine) error {
 	within, cancel := context.WithTimeoutCause(ctx, p.config.StartTime, errSlow)
 	defer cancel()
 	var last error
-	err := poll(within, p.pace.poll/4, p.pace.pollMost, func() (bool, error) {
-		said, code, expired, err := m.echo(within, p.pace.echo)
+	err := poll(within, p.timing.poll/4, p.timing.pollMost, func() (bool, error) {
+		said, code, expired, err := m.echo(within, p.timing.echo)
 		last = err
 		switch {
 		case within.Err() != nil:
