@@ -101,17 +101,15 @@ func Explain(err error, service, address string, fix func(*Refusal) (text string
 	var l *Lost
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || Explained(err):
-		return err
 	case errors.As(err, &l):
 		return fmt.Errorf("%w: %s does not answer at %s: %w", sandbox.ErrUnavailable, service, address, err)
-	case !errors.As(err, &r):
-		return err
-	}
-	if text, kind := fix(r); kind != nil {
-		return fmt.Errorf("%w: %s (%w)", kind, text, err)
-	}
-	if r.Status >= http.StatusInternalServerError {
-		return fmt.Errorf("%w: %s answers %w", sandbox.ErrUnavailable, service, err)
+	case errors.As(err, &r):
+		if text, kind := fix(r); kind != nil {
+			return fmt.Errorf("%w: %s (%w)", kind, text, err)
+		}
+		if r.Status >= http.StatusInternalServerError {
+			return fmt.Errorf("%w: %s answers %w", sandbox.ErrUnavailable, service, err)
+		}
 	}
 	return err
 }
@@ -119,7 +117,8 @@ func Explain(err error, service, address string, fix func(*Refusal) (text string
 // Explained reports whether an error is the contract's already.
 func Explained(err error) bool {
 	return slices.ContainsFunc([]error{
-		sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting, sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrDisk, errors.ErrUnsupported,
+		sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting, sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrDisk,
+		errors.ErrUnsupported,
 	}, func(known error) bool { return errors.Is(err, known) })
 }
 

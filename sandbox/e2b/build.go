@@ -107,7 +107,8 @@ func (b *builder) explain(err error) error {
 	case http.StatusBadRequest:
 		return fmt.Errorf("%w: the plan refuses it: change %stemplate, %[2]scpus or %[2]smemory_mib (%w)", sandbox.ErrSetting, section, err)
 	case http.StatusForbidden:
-		return fmt.Errorf("%w: the name %q may belong to another team: change %stemplate (%w)", sandbox.ErrSetting, b.config.Template, section, err)
+		return fmt.Errorf("%w: the name %q may belong to another team: change %stemplate (%w)",
+			sandbox.ErrSetting, b.config.Template, section, err)
 	}
 	return b.config.explain(err)
 }

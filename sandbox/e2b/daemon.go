@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,8 +168,8 @@ func (d *daemon) Explain(ctx context.Context, err error) error {
 	case !errors.As(err, &r) || errors.Is(err, guest.ErrCut):
 		return d.look(ctx, err)
 	case r.Origin == cloud.Stream:
-		switch r.Code {
-		case "unavailable", "canceled", "internal", "unknown", "resource_exhausted", "aborted", "deadline_exceeded": // the machine may be stopping
+		stopping := []string{"unavailable", "canceled", "internal", "unknown", "resource_exhausted", "aborted", "deadline_exceeded"}
+		if slices.Contains(stopping, r.Code) {
 			return d.look(ctx, err)
 		}
 		return err

@@ -108,8 +108,9 @@ func (p *provider) Traits() sandbox.Traits {
 		Isolation: "a microVM of E2B for each sandbox, with its own kernel",
 		Fork:      true, ForkHow: "live fork of up to 20, else snapshot",
 		Network: true, Egress: true, Launch: true, Machine: true, Attach: true, BackgroundDies: true, MemoryKey: section + "memory_mib",
-		Limits: "processors, memory and disk are the template's (`yudai sandbox build e2b`), enforced by the machine; processes and less than that are not",
-		Start:  "about a second from the template, a fork or a snapshot",
+		Limits: "processors, memory and disk are the template's (`yudai sandbox build e2b`), enforced by the machine; " +
+			"processes and less than that are not",
+		Start: "about a second from the template, a fork or a snapshot",
 		Cost: fmt.Sprintf("$%.4g for a processor and $%.4g for a GiB of memory: $%.3g as configured; nothing while paused",
 			c.USDPerCPUHour, c.USDPerGiBHour, c.hourly(c.CPUs, c.MemoryMiB)),
 	}

@@ -21,7 +21,8 @@ func checkLimits(l sandbox.Limits, m machine) error {
 	fix := "raise it, build the template again with `yudai sandbox build e2b`, or ask for less"
 	switch {
 	case m.MemoryMiB > 0 && l.Memory > int64(m.MemoryMiB)<<20:
-		return fmt.Errorf("%w: %d MiB of memory, and the template has %d (%smemory_mib): %s", sandbox.ErrLimit, l.Memory>>20, m.MemoryMiB, section, fix)
+		return fmt.Errorf("%w: %d MiB of memory, and the template has %d (%smemory_mib): %s",
+			sandbox.ErrLimit, l.Memory>>20, m.MemoryMiB, section, fix)
 	case m.CPUs > 0 && l.CPUs > float64(m.CPUs):
 		return fmt.Errorf("%w: %g processors, and the template has %d (%scpus): %s", sandbox.ErrLimit, l.CPUs, m.CPUs, section, fix)
 	case m.DiskMiB > 0 && l.Disk > int64(m.DiskMiB)<<20:
@@ -40,8 +41,8 @@ func checkVersion(template, version string) error {
 	if slices.Compare(have, least) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: the template %q has envd %q, and yudai needs %s or newer: build it again with `yudai sandbox build e2b` (%stemplate)",
-		sandbox.ErrSetting, template, version, oldest, section)
+	return fmt.Errorf("%w: the template %q has envd %q, and yudai needs %s or newer: "+
+		"build it again with `yudai sandbox build e2b` (%stemplate)", sandbox.ErrSetting, template, version, oldest, section)
 }
 
 // numbers are those of a version like 0.6.13-beta; what cannot be read is older than all.

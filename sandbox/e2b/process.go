@@ -26,9 +26,10 @@ func (d *daemon) run(ctx context.Context, r *envd.StartRequest, user string, out
 		r.Stdin = proto.Bool(false)
 	}
 	var pid uint32
-	err = cloud.Follow(ctx, d.provider.timing.silence, d.doer(user), func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[envd.StartResponse], error) {
+	start := func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[envd.StartResponse], error) {
 		return d.client(c).Start(ctx, connect.NewRequest(r))
-	}, func(r *envd.StartResponse) (last bool) {
+	}
+	err = cloud.Follow(ctx, d.provider.timing.silence, d.doer(user), start, func(r *envd.StartResponse) (last bool) {
 		switch e := r.GetEvent().GetEvent().(type) {
 		case *envd.ProcessEvent_Start:
 			pid = e.Start.GetPid()
@@ -78,8 +79,9 @@ func (d *daemon) endOldViews(ctx context.Context) (err error) {
 
 // kill ends a process by its pid, and not its children. One that is gone is no error.
 func (d *daemon) kill(ctx context.Context, pid uint32) error {
-	r := &envd.SendSignalRequest{Process: &envd.ProcessSelector{Selector: &envd.ProcessSelector_Pid{Pid: pid}}, Signal: envd.Signal_SIGNAL_SIGKILL}
-	_, err := d.client(d.doer("")).SendSignal(ctx, connect.NewRequest(r))
+	p := &envd.ProcessSelector{Selector: &envd.ProcessSelector_Pid{Pid: pid}}
+	r := connect.NewRequest(&envd.SendSignalRequest{Process: p, Signal: envd.Signal_SIGNAL_SIGKILL})
+	_, err := d.client(d.doer("")).SendSignal(ctx, r)
 	if cloud.HasStatus(err, http.StatusNotFound) {
 		return nil
 	}

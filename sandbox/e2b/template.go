@@ -146,11 +146,11 @@ func archive(files fs.FS, args []string) (data []byte, hash string, err error) {
 	var buf bytes.Buffer
 	zip := gzip.NewWriter(&buf)
 	out := tar.NewWriter(zip)
-	mode := int64(0o644)
+	h := tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
 	if path.Ext(name) == ".sh" {
-		mode = 0o755
+		h.Mode = 0o755
 	}
-	if err := out.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
+	if err := out.WriteHeader(&h); err != nil {
 		return nil, "", err
 	}
 	_, err = out.Write(content)

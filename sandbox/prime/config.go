@@ -99,7 +99,8 @@ func (c Config) Validate(report func(key, problem string)) {
 	life := func(d time.Duration) bool { return d >= time.Minute && d <= mostMinutes*time.Minute }
 	check(life(c.MaxLife), "max_life", "must be 1m to 24h")
 	check(c.IdleTime == 0 || life(c.IdleTime), "idle_time", "must be 1m to 24h, or 0 for never")
-	check(c.Checkpoints == checkpointsAuto || c.Checkpoints == checkpointsOff, "checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
+	known := c.Checkpoints == checkpointsAuto || c.Checkpoints == checkpointsOff
+	check(known, "checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
 	check.Price("usd_per_core_hour", c.USDPerCoreHour)
 	check.Price("usd_per_gb_hour", c.USDPerGBHour)
 	check.Price("usd_per_disk_gb_hour", c.USDPerDiskGBHour)

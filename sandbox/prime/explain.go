@@ -29,7 +29,8 @@ func (c Config) fix(r *cloud.Refusal) (text string, kind error) {
 		return "the account has no credit: add some under Billing in the dashboard, https://app.primeintellect.ai, for the team of " +
 			section + "team_id if one is set", sandbox.ErrSetting
 	case http.StatusForbidden:
-		return "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id", sandbox.ErrSetting
+		return "the key in " + c.key().Place() + " may not read and write sandboxes, or not those of the team in " + section + "team_id",
+			sandbox.ErrSetting
 	case http.StatusGone:
 		return "Prime has retired this way of making sandboxes: update yudai", sandbox.ErrSetting
 	case http.StatusTooManyRequests:
@@ -45,7 +46,8 @@ func (c Config) fix(r *cloud.Refusal) (text string, kind error) {
 
 // isQuota reports whether a refusal is about how many sandboxes there may be.
 func isQuota(r *cloud.Refusal) bool {
-	return slices.Contains([]int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests}, r.Status) &&
+	known := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests}
+	return slices.Contains(known, r.Status) &&
 		r.Says("quota", "concurren", "limit reached", "maximum number", "too many sandboxes")
 }
 

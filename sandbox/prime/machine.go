@@ -136,12 +136,13 @@ func events(ctx context.Context, silence time.Duration, client cloud.Doer, base 
 	event func(*command.CommandSessionEvent) (last bool),
 ) error {
 	req := connect.NewRequest(r)
-	for k, v := range map[string]string{"Connect-Timeout-Ms": day, "Connect-Accept-Encoding": "identity", "Connect-Content-Encoding": "identity"} {
-		req.Header().Set(k, v)
-	}
-	return cloud.Follow(ctx, silence, client, func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[command.StartResponse], error) {
+	req.Header().Set("Connect-Timeout-Ms", day)
+	req.Header().Set("Connect-Accept-Encoding", "identity")
+	req.Header().Set("Connect-Content-Encoding", "identity")
+	start := func(ctx context.Context, c cloud.Doer) (*connect.ServerStreamForClient[command.StartResponse], error) {
 		return connect.NewClient[command.StartRequest, command.StartResponse](c, base+startPath, cloud.ClientOptions()).CallServerStream(ctx, req)
-	}, func(r *command.StartResponse) bool { return event(r.GetEvent()) })
+	}
+	return cloud.Follow(ctx, silence, client, start, func(r *command.StartResponse) bool { return event(r.GetEvent()) })
 }
 
 // Chowns reports whether uploaded files are another's than the commands' user's.
@@ -247,7 +248,8 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: no room is left in the sandbox (%slimits.disk_gb): %w", sandbox.ErrDisk, section, err)
 	case refused && (r.Status == http.StatusTooManyRequests || r.Code == "resource_exhausted"):
 		return fmt.Errorf("%w: Prime gets too many requests: %w", sandbox.ErrCapacity, err)
-	case refused && r.Origin == cloud.Control && !cloud.Transient(err) && !cloud.HasStatus(err, http.StatusConflict, http.StatusRequestTimeout):
+	case refused && r.Origin == cloud.Control && !cloud.Transient(err) &&
+		!cloud.HasStatus(err, http.StatusConflict, http.StatusRequestTimeout):
 		return m.provider.Explain(err)
 	case refused && slices.Contains([]string{"unimplemented", "invalid_argument", "permission_denied", "failed_precondition"}, r.Code):
 		return fmt.Errorf("%w: the gateway does not start commands: %w", sandbox.ErrUnavailable, err)

@@ -63,7 +63,8 @@ func defaultTiming() timing {
 	return timing{
 		failed: cloud.Backoff{First: s, Most: 4 * s, Tries: 4}, conflict: cloud.Backoff{First: s / 4, Most: s, Tries: 4},
 		throttled: cloud.Backoff{First: 10 * s, Most: 40 * s, Total: 5 * time.Minute, Tries: 4},
-		transfer:  60 * s, silence: 120 * s, poll: s, pollMost: 10 * s, echo: 10 * s, egress: 60 * s, freeze: 10 * time.Minute, use: 10 * time.Minute,
+		transfer:  60 * s, silence: 120 * s, poll: s, pollMost: 10 * s, echo: 10 * s, egress: 60 * s,
+		freeze: 10 * time.Minute, use: 10 * time.Minute,
 	}
 }
 
@@ -98,11 +99,12 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 		return nil, err
 	}
 	control := &cloud.Client{
-		Base: c.base() + "/api/v1", Key: key, Header: http.Header{"Authorization": {"Bearer " + key}}, HTTP: cloud.NewHTTPClient(cloud.NewTransport(true)),
-		Patience: defaultPatience(), IsFull: isQuota,
+		Base: c.base() + "/api/v1", Key: key, Header: http.Header{"Authorization": {"Bearer " + key}},
+		HTTP: cloud.NewHTTPClient(cloud.NewTransport(true)), Patience: defaultPatience(), IsFull: isQuota,
 	}
 	p := &provider{
-		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(), timing: defaultTiming(), control: control,
+		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(),
+		timing: defaultTiming(), control: control,
 		files: cloud.NewHTTPClient(cloud.NewTransport(true)), streams: cloud.NewHTTPClient(cloud.NewTransport(false)),
 	}
 	p.poller = newPoller(p)
@@ -247,7 +249,8 @@ func (p *provider) Find(ctx context.Context, n *cloud.Note) ([]string, error) {
 	case err == nil:
 		n.ID = o.ID
 		return []string{o.ID}, nil
-	case cloud.Undone(err) && !cloud.Unsent(err) && !cloud.HasStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests):
+	case cloud.Undone(err) && !cloud.Unsent(err) &&
+		!cloud.HasStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests):
 		return nil, nil // it is refused now, and so it was then
 	}
 	return nil, err

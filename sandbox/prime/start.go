@@ -62,7 +62,8 @@ func (p *provider) awaitRunning(ctx context.Context, name, id string) error {
 func (p *provider) startFailed(n condition) error {
 	switch n.ErrorType {
 	case "IMAGE_PULL_FAILED":
-		return fmt.Errorf("%w: Prime cannot get %simage %q: it must be public, or built at Prime (%s)", sandbox.ErrSetting, section, p.config.Image, n)
+		return fmt.Errorf("%w: Prime cannot get %simage %q: it must be public, or built at Prime (%s)",
+			sandbox.ErrSetting, section, p.config.Image, n)
 	case "OOM_KILLED":
 		return fmt.Errorf("%w: the memory of the sandbox is too small to start it: set %slimits.memory_gb (%s)", sandbox.ErrLimit, section, n)
 	}
@@ -82,7 +83,8 @@ func (p *provider) reach(ctx context.Context, m *machine) error {
 		case within.Err() != nil:
 			return false, context.Cause(within)
 		case err == nil && code != 0:
-			return false, fmt.Errorf("%w: %simage %q cannot run bash: a first command ended with exit %d", sandbox.ErrSetting, section, p.config.Image, code)
+			return false, fmt.Errorf("%w: %simage %q cannot run bash: a first command ended with exit %d",
+				sandbox.ErrSetting, section, p.config.Image, code)
 		case err == nil:
 			m.user = userIn(said)
 			return true, nil
