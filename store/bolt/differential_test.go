@@ -39,8 +39,7 @@ func TestSameAsTheModel(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := &pair{now: start}
-	c := bolt.DefaultConfig()
-	c.Path = filepath.Join(fastDir(t), "yudai.db")
+	c := fastConfig(t)
 	c.Now = func() time.Time { return p.now }
 	s := open(t, c)
 	s.DB().NoSync = true // nothing is killed here
@@ -57,8 +56,9 @@ func TestSameAsTheModel(t *testing.T) {
 }
 
 // fastDir is a directory in memory where there is one: thousands of sequences
-// need no disk.
-func fastDir(t *testing.T) string {
+// need no disk, where nothing is killed.
+func fastDir(t testing.TB) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "yudai-test-")
 	if err != nil {
 		return t.TempDir()
@@ -69,6 +69,12 @@ func fastDir(t *testing.T) string {
 		}
 	})
 	return dir
+}
+
+func fastConfig(t testing.TB) bolt.Config {
+	c := bolt.DefaultConfig()
+	c.Path = filepath.Join(fastDir(t), "yudai.db")
+	return c
 }
 
 // clearStore empties every bucket but the one that holds the layout's number.

@@ -32,7 +32,7 @@ func FuzzStoredRecord(f *testing.F) {
 		f.Add(at, uint8(0), []byte(values[1+int(at)%7]))
 	}
 	f.Fuzz(func(t *testing.T, bucket, nth uint8, value []byte) {
-		c := config(t)
+		c := fastConfig(t)
 		spoilt := spoil(t, sample, c.Path, bucket, nth, value)
 		s, err := bolt.Open(c)
 		if err != nil {

@@ -55,7 +55,7 @@ func TestOneFailedWriteDoesNotTouchTheOthers(t *testing.T) {
 
 func TestDeliveryIsKeptAsItCameUntilPruned(t *testing.T) {
 	t.Parallel()
-	c := config(t)
+	c := fastConfig(t)
 	s := open(t, c)
 	now := time.Now().UTC()
 	ctx := t.Context()
@@ -205,7 +205,7 @@ func TestSimulatedTime(t *testing.T) {
 func TestCostDoesNotGrow(t *testing.T) {
 	t.Parallel()
 	cost := func(solves, working, over, waiting int) (ops map[string]int) {
-		f := newFleet(t, config(t), solves, working)
+		f := newFleet(t, fastConfig(t), solves, working)
 		finish(t, f.Store, over)
 		ops = map[string]int{}
 		count := func(name string, write func() error) {
