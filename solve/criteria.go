@@ -34,7 +34,7 @@ func builtin(models []string) []criterion {
 		},
 		{
 			"keeps_tests", "does not weaken existing tests",
-			weakensText, func(a, b *Run) int { return compareBool(weakens(a), weakens(b)) },
+			weakensText, compareCount(func(r *Run) int { return min(weakens(r), 1) }),
 		},
 		{
 			"fixes", "fixes more of the tests that fail on the base",
@@ -101,13 +101,19 @@ func ruleOf(words, models []string) (Rule, error) {
 	return Rule{Order: names, Models: models}, nil
 }
 
-func weakens(r *Run) bool { return r.Verdict != nil && len(r.Verdict.Weakens) > 0 }
+// weakens counts the test files that the patch weakens.
+func weakens(r *Run) int {
+	if r.Verdict == nil {
+		return 0
+	}
+	return len(r.Verdict.Weakens)
+}
 
 func weakensText(r *Run) string {
-	if !weakens(r) {
+	if weakens(r) == 0 {
 		return "tests kept"
 	}
-	return Count(len(r.Verdict.Weakens), "test file") + " weakened"
+	return Count(weakens(r), "test file") + " weakened"
 }
 
 func fixes(r *Run) int {
@@ -136,8 +142,12 @@ func size(r *Run) int {
 func compareTemp(a, b *Run) int {
 	x, y := a.Experiment.Temperature, b.Experiment.Temperature
 	switch {
-	case x == nil || y == nil:
-		return compareBool(x != nil, y != nil)
+	case x == y:
+		return 0
+	case x == nil:
+		return -1
+	case y == nil:
+		return 1
 	default:
 		return cmp.Compare(*x, *y)
 	}
@@ -170,18 +180,6 @@ func gateText(r *Run) string {
 		return "failed, " + Count(r.Verdict.Broken, "test") + " broken"
 	default:
 		return r.State.Words()
-	}
-}
-
-// compareBool puts false first.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
 	}
 }
 

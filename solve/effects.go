@@ -86,7 +86,7 @@ func finalEffects(s Solve, claimed bool) []Effect {
 	if !claimed {
 		return out
 	}
-	if s.State != StateSolved && s.Follows.target() == nil {
+	if s.State != StateSolved && s.Target() == nil {
 		out = append(out, s.effect(EffectRelease))
 	}
 	out = append(out, s.effect(EffectNotice), s.effect(EffectCheck))

@@ -121,15 +121,6 @@ func (e Judged) name() EventName {
 	}
 }
 
-// Events returns one of each event that a [Change] may have, without content.
-func Events() []Event {
-	return []Event{
-		Greeted{}, PlaceTold{}, Claimed{}, BaseReady{}, ChampionChosen{}, NoChampion{}, Published{}, Expired{},
-		Cancelled{}, Aborted{}, Started{}, Adopted{}, Requeued{}, Lost{}, AgentEnded{}, Harvested{}, Empty{}, TimedOut{},
-		Judged{Verdict{Outcome: Passed}}, Judged{Verdict{Outcome: Failed}}, Judged{Verdict{Outcome: NoVerdict}},
-	}
-}
-
 // setSolve puts what the event carries into the solve.
 func setSolve(s *Solve, ev Event, at time.Time) {
 	switch e := ev.(type) {

@@ -68,18 +68,14 @@ func Decide(s Solve, runs []Run, rule Rule) Decision {
 // Eligible says whether a run may become a champion.
 func Eligible(r Run) bool { return eligible(&r) }
 
-// target is the pull request that gets the champion of a solve that goes on; nil
-// if a new one is opened.
-func (f *Follow) target() *Pull {
-	if f == nil {
-		return nil
-	}
-	return f.Pull
-}
-
 // Target is the open pull request that the solve's champion goes to; nil if the
 // solve opens one of its own.
-func (s Solve) Target() *Pull { return s.Follows.target() }
+func (s Solve) Target() *Pull {
+	if s.Follows == nil {
+		return nil
+	}
+	return s.Follows.Pull
+}
 
 // Task is what the agents read: the issue, and what a revision is asked to do,
 // both without what a reader of the page does not see.

@@ -25,16 +25,6 @@ func RunStates() []RunState {
 	}
 }
 
-// EventNames returns the name of every event, those of a solve first.
-func EventNames() []EventName {
-	return []EventName{
-		EventGreeted, EventClaimed, EventBaseReady, EventWave, EventRunsEnded, EventChampion, EventNoChampion,
-		EventPublished, EventExpired, EventCancelled, EventFailed,
-		EventAdmitted, EventStarted, EventAdopted, EventRequeued, EventLost, EventAgentEnded,
-		EventHarvested, EventEmpty, EventTimedOut, EventPassed, EventTestsFail, EventNoVerdict,
-	}
-}
-
 // Final says whether a solve in this state never changes again.
 func (s State) Final() bool {
 	switch s {
@@ -69,83 +59,59 @@ func (s RunState) Active() bool {
 // SolveSteps is the transition table of solves: everything that may happen, and
 // nothing else does. A pair that is not here is refused by [NextSolve].
 func SolveSteps() []Step[State] {
-	return []Step[State]{
+	steps := []Step[State]{
 		{StateQueued, EventGreeted, StateQueued},
 		{StateQueued, EventClaimed, StatePreparing},
-		{StateQueued, EventExpired, StateExpired},
-		{StateQueued, EventCancelled, StateCancelled},
-		{StateQueued, EventFailed, StateFailed},
 
 		// A new owner after a crash prepares from the start.
 		{StatePreparing, EventClaimed, StatePreparing},
 		{StatePreparing, EventBaseReady, StateRunning},
-		{StatePreparing, EventExpired, StateExpired},
-		{StatePreparing, EventCancelled, StateCancelled},
-		{StatePreparing, EventFailed, StateFailed},
 
 		// The store's own steps, when a run ends.
 		{StateRunning, EventWave, StateRunning},
 		{StateRunning, EventRunsEnded, StateReducing},
-		{StateRunning, EventExpired, StateExpired},
-		{StateRunning, EventCancelled, StateCancelled},
-		{StateRunning, EventFailed, StateFailed},
 
 		{StateReducing, EventChampion, StatePublishing},
 		{StateReducing, EventNoChampion, StateUnsolved},
-		{StateReducing, EventExpired, StateExpired},
-		{StateReducing, EventCancelled, StateCancelled},
-		{StateReducing, EventFailed, StateFailed},
 
-		// No expiry here: the champion is paid for and only has to be written.
 		{StatePublishing, EventPublished, StateSolved},
-		{StatePublishing, EventCancelled, StateCancelled},
-		{StatePublishing, EventFailed, StateFailed},
 	}
+	for _, live := range []State{StateQueued, StatePreparing, StateRunning, StateReducing, StatePublishing} {
+		if live != StatePublishing { // there the champion is paid for and only has to be written
+			steps = append(steps, Step[State]{live, EventExpired, StateExpired})
+		}
+		steps = append(steps, Step[State]{live, EventCancelled, StateCancelled}, Step[State]{live, EventFailed, StateFailed})
+	}
+	return steps
 }
 
 // RunSteps is the transition table of runs. A pair that is not here is refused by [NextRun].
 func RunSteps() []Step[RunState] {
-	return []Step[RunState]{
+	steps := []Step[RunState]{
 		{RunQueued, EventAdmitted, RunDispatched},
-		{RunQueued, EventTimedOut, RunTimedOut},
-		{RunQueued, EventCancelled, RunCancelled},
-		{RunQueued, EventFailed, RunError},
-
 		{RunDispatched, EventStarted, RunWorking},
-		{RunDispatched, EventAdopted, RunDispatched},
-		{RunDispatched, EventRequeued, RunQueued},
-		{RunDispatched, EventLost, RunLost},
-		{RunDispatched, EventTimedOut, RunTimedOut},
-		{RunDispatched, EventCancelled, RunCancelled},
-		{RunDispatched, EventFailed, RunError},
-
 		{RunWorking, EventAgentEnded, RunHarvesting},
-		{RunWorking, EventAdopted, RunWorking},
-		{RunWorking, EventRequeued, RunQueued},
-		{RunWorking, EventLost, RunLost},
-		{RunWorking, EventTimedOut, RunTimedOut},
-		{RunWorking, EventCancelled, RunCancelled},
-		{RunWorking, EventFailed, RunError},
-
 		{RunHarvesting, EventHarvested, RunJudging},
 		{RunHarvesting, EventEmpty, RunEmpty},
-		{RunHarvesting, EventAdopted, RunHarvesting},
-		{RunHarvesting, EventRequeued, RunQueued},
-		{RunHarvesting, EventLost, RunLost},
-		{RunHarvesting, EventTimedOut, RunTimedOut},
-		{RunHarvesting, EventCancelled, RunCancelled},
-		{RunHarvesting, EventFailed, RunError},
-
 		{RunJudging, EventPassed, RunPassed},
 		{RunJudging, EventTestsFail, RunFailed},
 		{RunJudging, EventNoVerdict, RunNoVerdict},
-		{RunJudging, EventAdopted, RunJudging},
-		{RunJudging, EventRequeued, RunQueued},
-		{RunJudging, EventLost, RunLost},
-		{RunJudging, EventTimedOut, RunTimedOut},
-		{RunJudging, EventCancelled, RunCancelled},
-		{RunJudging, EventFailed, RunError},
 	}
+	for _, live := range []RunState{RunQueued, RunDispatched, RunWorking, RunHarvesting, RunJudging} {
+		if live.Active() {
+			steps = append(steps, []Step[RunState]{
+				{live, EventAdopted, live},
+				{live, EventRequeued, RunQueued},
+				{live, EventLost, RunLost},
+			}...)
+		}
+		steps = append(steps, []Step[RunState]{
+			{live, EventTimedOut, RunTimedOut},
+			{live, EventCancelled, RunCancelled},
+			{live, EventFailed, RunError},
+		}...)
+	}
+	return steps
 }
 
 // NextSolve is the state of a solve after an event. A pair that the table does

@@ -17,12 +17,12 @@ func TestTableIsGolden(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, s := range solve.States() {
-		for _, ev := range solve.EventNames() {
+		for _, ev := range eventNames() {
 			line(&b, "solve", s, ev, solve.NextSolve)
 		}
 	}
 	for _, s := range solve.RunStates() {
-		for _, ev := range solve.EventNames() {
+		for _, ev := range eventNames() {
 			line(&b, "run", s, ev, solve.NextRun)
 		}
 	}
@@ -84,7 +84,7 @@ func rules[S ~string](t *testing.T, states []S, steps []solve.Step[S], next func
 			t.Errorf("%s on %s is in the table twice", step.From, step.On)
 		}
 		seen[pair{step.From, step.On}] = true
-		if !slices.Contains(solve.EventNames(), step.On) || !slices.Contains(states, step.From) || !slices.Contains(states, step.To) {
+		if !slices.Contains(eventNames(), step.On) || !slices.Contains(states, step.From) || !slices.Contains(states, step.To) {
 			t.Errorf("%v has a word that is in no list", step)
 		}
 	}
@@ -118,7 +118,7 @@ func TestFinalStatesNeverChange(t *testing.T) {
 
 // likely draws an event of which half are steps of the table, so that walks get far.
 func likely[S ~string](t *rapid.T, s S, steps []solve.Step[S]) solve.EventName {
-	events := solve.EventNames()
+	events := eventNames()
 	for i := 0; len(events) < 40 && i < len(steps); i++ {
 		if steps[i].From == s {
 			events = append(events, steps[i].On, steps[i].On, steps[i].On)
@@ -163,4 +163,14 @@ func FuzzNext(f *testing.F) {
 			t.Errorf("unknown state %q", to)
 		}
 	})
+}
+
+// eventNames are those of every event, those of a solve first.
+func eventNames() []solve.EventName {
+	return []solve.EventName{
+		solve.EventGreeted, solve.EventClaimed, solve.EventBaseReady, solve.EventWave, solve.EventRunsEnded, solve.EventChampion, solve.EventNoChampion,
+		solve.EventPublished, solve.EventExpired, solve.EventCancelled, solve.EventFailed,
+		solve.EventAdmitted, solve.EventStarted, solve.EventAdopted, solve.EventRequeued, solve.EventLost, solve.EventAgentEnded,
+		solve.EventHarvested, solve.EventEmpty, solve.EventTimedOut, solve.EventPassed, solve.EventTestsFail, solve.EventNoVerdict,
+	}
 }

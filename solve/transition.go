@@ -345,7 +345,8 @@ func (t *Transition) askStopRule() error {
 		s.Wave = wave
 		return nil
 	}
-	return t.moveSolve(Change{Event: waveStarted{wave}, Reason: s.WaveText(wave)})
+	why := fmt.Sprintf("wave %d of %d: nothing of wave %d passed", wave, s.Plan.Waves(), s.Wave)
+	return t.moveSolve(Change{Event: waveStarted{wave}, Reason: why})
 }
 
 // Overdue says whether the solve's time budget is over.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/storetest"
 )
 
 // records is one solve with its runs, as a store would hold them.
@@ -78,7 +79,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // TestApplyEveryPair applies each event to a solve in each state and to a run in each state.
 func TestApplyEveryPair(t *testing.T) {
 	t.Parallel()
-	for _, ev := range solve.Events() {
+	for _, ev := range storetest.Events() {
 		for _, state := range solve.States() {
 			r := begin(state)
 			all, err := solve.Apply(r, solve.Change{Solve: "s", Event: ev, Reason: "why"}, noon)
@@ -177,7 +178,7 @@ func draw(t *rapid.T, r *records, at time.Time) func(*records) (*solve.Transitio
 
 func drawEvent(t *rapid.T, r *records, n int) solve.Event {
 	var likely []solve.Event
-	for _, ev := range solve.Events() {
+	for _, ev := range storetest.Events() {
 		to, err := solve.NextSolve(r.s.State, solve.NameOf(ev))
 		ends := to.Final() && rapid.IntRange(0, 5).Draw(t, "end") > 0
 		if n > 0 {
@@ -189,7 +190,7 @@ func drawEvent(t *rapid.T, r *records, n int) solve.Event {
 		}
 	}
 	if len(likely) == 0 || rapid.IntRange(0, 9).Draw(t, "any") == 0 {
-		likely = solve.Events()
+		likely = storetest.Events()
 	}
 	ev := rapid.SampledFrom(likely).Draw(t, "event")
 	switch ev.(type) {

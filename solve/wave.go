@@ -82,11 +82,6 @@ func (s Solve) Turn(runs []Run) (wave int, enough string) {
 // Held says whether a queued run waits for its wave.
 func (s Solve) Held(r Run) bool { return s.Plan.Stop == StopWaves && r.Experiment.Wave > s.Wave }
 
-// WaveText is why the next wave starts, for the log of events.
-func (s Solve) WaveText(wave int) string {
-	return fmt.Sprintf("wave %d of %d: nothing of wave %d passed", wave, s.Plan.Waves(), s.Wave)
-}
-
 // green is the first of the solve's own runs that can be its champion, nil if none can.
 func green(runs []Run) *Run {
 	var first *Run

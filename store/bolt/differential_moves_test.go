@@ -190,14 +190,14 @@ func (p *pair) applySolve(t *rapid.T) {
 	now, _ := p.a.Solve(p.ctx, id)
 	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
-	for _, ev := range solve.Events() {
+	for _, ev := range storetest.Events() {
 		to, err := solve.NextSolve(now.State, solve.NameOf(ev))
 		if err == nil && (!to.Final() || pick(t, "end", false, false, true)) {
 			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
-		likely = solve.Events()
+		likely = storetest.Events()
 	}
 	ch.Event = pick(t, "event", likely...)
 	switch ch.Event.(type) {
@@ -217,13 +217,13 @@ func (p *pair) applyRun(t *rapid.T) {
 	now, _ := p.a.Run(p.ctx, id, n)
 	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
-	for _, ev := range solve.Events() {
+	for _, ev := range storetest.Events() {
 		if _, err := solve.NextRun(now.State, solve.NameOf(ev)); err == nil {
 			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
-		likely = solve.Events()
+		likely = storetest.Events()
 	}
 	ch.Event = pick(t, "event", likely...)
 	if _, harvested := ch.Event.(solve.Harvested); harvested {

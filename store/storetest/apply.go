@@ -63,7 +63,7 @@ func applyRefused(t testing.TB, s Store, clock *Clock) {
 	n1 := w.node("n1")
 	made := w.running(repo(1), 2, nil)
 	r := w.admit(n1, solve.Caps{Process: 1})[0]
-	for _, ev := range solve.Events() {
+	for _, ev := range Events() {
 		if _, err := solve.NextRun(r.State, solve.NameOf(ev)); err != nil {
 			w.refused(solve.Change{Solve: made.ID, Run: 1, Token: r.Lease.Token, Event: ev}, solve.ErrTransition)
 		}

@@ -63,7 +63,7 @@ func (c *chaos) filled(ev solve.Event) solve.Event {
 // event is one the table has for the state, except now and then. Ends are rarer than ways on.
 func (c *chaos) event(g grip, state string) solve.Event {
 	var list []solve.Event
-	for _, ev := range solve.Events() {
+	for _, ev := range Events() {
 		var to string
 		if s, err := solve.NextSolve(solve.State(state), solve.NameOf(ev)); g.n == 0 && err == nil {
 			to = string(s)
@@ -78,7 +78,7 @@ func (c *chaos) event(g grip, state string) solve.Event {
 		}
 	}
 	if len(list) == 0 || c.rnd.IntN(10) == 0 {
-		list = solve.Events()
+		list = Events()
 	}
 	return list[c.rnd.IntN(len(list))]
 }

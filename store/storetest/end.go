@@ -131,7 +131,7 @@ func endFinal(t testing.TB, s Store, clock *Clock) {
 	if after.Lease.Node != "" || !after.Ended.Equal(w.now) || after.Reason != "none passed" {
 		t.Errorf("the ended solve is %+v", after)
 	}
-	for _, ev := range solve.Events() {
+	for _, ev := range Events() {
 		w.refused(solve.Change{Solve: made.ID, Event: ev}, solve.ErrTransition)
 		w.refused(solve.Change{Solve: made.ID, Run: 1, Event: ev}, solve.ErrTransition)
 		w.refused(solve.Change{Solve: made.ID, Token: c.Lease.Token, Event: ev}, solve.ErrLeaseLost)
