@@ -19,12 +19,8 @@ func (j *judging) byExit(ctx context.Context, now Report) error {
 	}
 	if len(j.own) > 0 {
 		own, err := j.runOwnTests(ctx)
-		if err != nil {
+		if err != nil || j.verdict.Outcome != "" {
 			return err
-		}
-		if own.NoVerdict != "" && !own.Empty {
-			j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
-			return nil
 		}
 		exit, err := j.retryExit(ctx, ownRun, own)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // Trial is how tests are run, and how often a failing run is repeated.
 type Trial struct {
 	Test solve.TestCommand
-	// Timeout and MaxOutput (bytes) bound each run of the tests.
+	// Timeout and MaxOutput (bytes) bound each run of the tests; 0 is no timeout, and 64 MiB.
 	Timeout   time.Duration
 	MaxOutput int64
 	// Tries is the most runs of tests that fail; 0 is 1.
@@ -58,7 +58,7 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 // run makes one run and puts its output into the log.
 func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
 	fmt.Fprintf(log, "==> %s: %s\n", title, t.Test.Command)
-	r, text, err := RunTests(ctx, sb, t.Test, t.Timeout, t.MaxOutput)
+	r, text, err := t.RunTests(ctx, sb)
 	log.Write(text)
 	fmt.Fprintf(log, "\n==> exit code %d\n", r.Counts.Exit)
 	return r, err

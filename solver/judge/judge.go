@@ -114,12 +114,8 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	newPass := len(d.newPass)
 	if len(j.own) > 0 {
 		own, err := j.runOwnTests(ctx)
-		if err != nil {
+		if err != nil || j.verdict.Outcome != "" {
 			return err
-		}
-		if own.NoVerdict != "" && !own.Empty {
-			j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
-			return nil
 		}
 		d = compare(j.Base, now) // without what was flaky in the second run
 		d.fill(&j.verdict)
@@ -178,12 +174,15 @@ func (r Report) passing(base Report) int {
 	return n
 }
 
-// runOwnTests runs the tests on the candidate's tree as it is.
+// runOwnTests runs the tests on the candidate's tree as it is. It concludes if they give no verdict.
 func (j *judging) runOwnTests(ctx context.Context) (Report, error) {
 	if err := j.applyCandidate(ctx, ownRun); err != nil {
 		return Report{}, err
 	}
 	own, err := j.run(ctx, j.sb, &j.log, ownRun.title)
+	if err == nil && own.NoVerdict != "" && !own.Empty {
+		j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
+	}
 	if err != nil || own.NoVerdict != "" || j.Test.Format == "exit" {
 		return own, err
 	}

@@ -85,7 +85,8 @@ func TestMemoryStaysFlat(t *testing.T) {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		r, log, err := judge.RunTests(t.Context(), f, solve.TestCommand{Command: "t", Format: format, Report: "r.xml"}, 0, floodSize)
+		test := solve.TestCommand{Command: "t", Format: format, Report: "r.xml"}
+		r, log, err := judge.Trial{Test: test, MaxOutput: floodSize}.RunTests(t.Context(), f)
 		must(t, err)
 		if f.most-min(f.most, m.HeapAlloc) > 14<<20 {
 			t.Errorf("%s: %d MiB on the heap", name, (f.most-m.HeapAlloc)>>20)

@@ -40,11 +40,10 @@ tar --null -T "$KEEP/reports" -cPf - 2>/dev/null
 // RunTests runs the test command in the repository of the sandbox and reads its results. The
 // bytes are what the command printed, for people. A command that cannot be run, reaches its
 // timeout or leaves no readable report gives a Report with NoVerdict. An error means that the
-// sandbox failed. A timeout of 0 is none, a maxOutput of 0 is 64 MiB.
-func RunTests(
-	ctx context.Context, sb sandbox.Sandbox, cmd solve.TestCommand, timeout time.Duration, maxOutput int64,
-) (Report, []byte, error) {
-	maxOutput = cmp.Or(maxOutput, defaultOutput)
+// sandbox failed.
+func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte, error) {
+	cmd := t.Test
+	t.MaxOutput = cmp.Or(t.MaxOutput, defaultOutput)
 	f, ok := formats[cmd.Format]
 	if !ok {
 		return Report{}, nil, fmt.Errorf("unknown test format %q", cmd.Format)
@@ -52,15 +51,13 @@ func RunTests(
 	output := outputReader{results: &exitReader{}}
 	if f.file == nil {
 		output.results = f.output()
-	} else {
-		if err := helper(ctx, sb, clearScript, cmd.Report, nil, 0); err != nil {
-			return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
-		}
+	} else if err := helper(ctx, sb, clearScript, cmd.Report, nil, 0); err != nil {
+		return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
 	}
 	stdout, stderr := output.stdout(), output.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
 		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},
-		Stdout: stdout, Stderr: stderr, MaxOutput: maxOutput, Timeout: timeout,
+		Stdout: stdout, Stderr: stderr, MaxOutput: t.MaxOutput, Timeout: t.Timeout,
 	})
 	stdout.flush()
 	stderr.flush()
@@ -68,7 +65,7 @@ func RunTests(
 	if err != nil {
 		return Report{}, text, fmt.Errorf("run the tests: %w", err)
 	}
-	if why, setting := cutShort(cmd, res, timeout, maxOutput); why != "" {
+	if why, setting := t.cutShort(res); why != "" {
 		return Report{Counts: solve.Counts{Exit: res.ExitCode}, NoVerdict: why, Setting: setting}, text, nil
 	}
 	report, err := output.results.report(res.ExitCode)
@@ -92,14 +89,14 @@ const SandboxMemory = "memory of the sandbox"
 
 // cutShort says why a run that ended too early gives no verdict, and which setting of
 // config.yml bounded it.
-func cutShort(cmd solve.TestCommand, res sandbox.Result, timeout time.Duration, maxOutput int64) (why, setting string) {
+func (t Trial) cutShort(res sandbox.Result) (why, setting string) {
 	switch {
 	case res.TimedOut:
-		return fmt.Sprintf("the tests did not end within %s", timeout), "solver.tests.time"
+		return fmt.Sprintf("the tests did not end within %s", t.Timeout), "solver.tests.time"
 	case res.OOM:
 		return "the tests ran out of memory", SandboxMemory
-	case res.Truncated && formats[cmd.Format].file == nil && cmd.Format != "exit":
-		return fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", maxOutput>>20), "solver.tests.output_mib"
+	case res.Truncated && formats[t.Test.Format].file == nil && t.Test.Format != "exit":
+		return fmt.Sprintf("the tests printed more than %d MiB, so their results are incomplete", t.MaxOutput>>20), "solver.tests.output_mib"
 	}
 	return "", ""
 }

@@ -67,7 +67,7 @@ func TestRunTestsThatGiveNoVerdict(t *testing.T) {
 		"much output":     {stub{res: sandbox.Result{Truncated: true}, reports: archive(t, tar.TypeReg, good)}, junitTests, ""},
 		"go is fine":      {stub{out: event}, goTests, ""},
 	} {
-		r, _, err := judge.RunTests(t.Context(), c.stub, c.cmd, 7*time.Minute, 0)
+		r, _, err := judge.Trial{Test: c.cmd, Timeout: 7 * time.Minute}.RunTests(t.Context(), c.stub)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
