@@ -32,8 +32,8 @@ const (
 	ExitProgram    = "ProgramError"    // a CLIAgent's program could not be started, or failed
 )
 
-// limit is the one place where limits are looked at: before each model call. A
-// limit never cuts a call or a command short, so money and output may overshoot by one step.
+// limit checks all limits, before each model call. A limit never cuts a call or a command
+// short, so money and output may exceed it by one step.
 func (r *run) limit(ctx context.Context) *Result {
 	l, p := r.job.Limits, r.progress
 	if ctx.Err() != nil {

@@ -81,7 +81,7 @@ func (r *run) findOrLaunch(ctx context.Context) error {
 	return r.launch(ctx)
 }
 
-// alreadyEnded is a run whose end is stored already: only its owner died before it told.
+// alreadyEnded is the result of a run whose end is stored: its owner died before it returned.
 func (r *run) alreadyEnded(ctx context.Context, res agent.Result) agent.Result {
 	if err := r.halt(ctx); err != nil {
 		res.Err = errors.Join(res.Err, err)

@@ -93,7 +93,7 @@ func (r *run) conclude(ctx context.Context, res agent.Result, code int) agent.Re
 	return r.rec.Result(res)
 }
 
-// halt kills what is left.
+// halt kills what still runs.
 func (r *run) halt(ctx context.Context) error {
 	ctx, cancel := agent.SaveContext(ctx)
 	defer cancel()
@@ -103,7 +103,7 @@ func (r *run) halt(ctx context.Context) error {
 	return nil
 }
 
-// collectRest collects what is still to be had of a program that runs no more.
+// collectRest collects what a program that has ended left to collect.
 func (r *run) collectRest(ctx context.Context) error {
 	if r.rec.Job.Gateway.Usage().Calls != r.calls || r.timing.dirty {
 		if err := r.rec.CheckTree(ctx); err != nil {
@@ -129,7 +129,7 @@ func (r *run) collectRest(ctx context.Context) error {
 	}
 }
 
-// outcome asks what the end means.
+// outcome asks the program what its end means.
 func (r *run) outcome(ctx context.Context, code int) Outcome {
 	if r.agent.program.Ended == nil {
 		return byExitCode(code)
@@ -160,8 +160,8 @@ func byExitCode(code int) Outcome {
 	return o
 }
 
-// exit is how a program ended that ended by itself. Where its calls were refused that
-// is why, unless it can tell that it was done.
+// exit is the result of a program that ended by itself. If its calls were refused, that is the
+// reason, unless it says that it had finished.
 func (r *run) exit(o Outcome, code int) agent.Result {
 	o.Submission = solve.CutText(string(r.rec.Redact([]byte(o.Submission))), mostSubmission)
 	done := o.Exit == agent.ExitSubmitted && r.agent.program.Ended != nil
@@ -176,8 +176,7 @@ func (r *run) exit(o Outcome, code int) agent.Result {
 	return agent.Result{Exit: o.Exit, Reason: string(r.rec.Redact([]byte(o.Reason))), Submission: o.Submission, Err: o.Err}
 }
 
-// fail is the end by something that went wrong. Nothing is stopped that may be somebody
-// else's by now.
+// fail is the end of a run by an error. It stops nothing if the run belongs to another owner.
 func (r *run) fail(ctx context.Context, err error) agent.Result {
 	res := agent.FailureResult(ctx, err)
 	switch {

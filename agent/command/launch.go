@@ -23,7 +23,7 @@ const (
 //go:embed supervise.sh
 var supervisor string
 
-// grace is how much longer than its run a program may live where nobody stops it.
+// grace is how much longer than its run a program may live if nobody stops it.
 const grace = time.Minute
 
 // A startError is a program that could not be started: nothing of ours failed.
@@ -31,8 +31,8 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// launch starts the program. That it is going to is stored before: whoever comes next
-// looks for it.
+// launch starts the program. It stores the task first, so that the next owner looks for the
+// program.
 func (r *run) launch(ctx context.Context) error {
 	text, err := agent.TaskText(r.rec.Job)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *run) launch(ctx context.Context) error {
 	return nil
 }
 
-// api is the one to speak: the program's first that the model offers.
+// api is the program's first API that the model offers.
 func (r *run) api() string {
 	for _, a := range r.agent.program.APIs {
 		if slices.Contains(r.rec.Job.Gateway.APIs, a) {
@@ -85,7 +85,7 @@ func (r *run) api() string {
 	return ""
 }
 
-// timeout ends the program where yudai never comes back; 0 is none.
+// timeout ends the program if yudai never comes back; 0 is none.
 func (r *run) timeout(ctx context.Context) time.Duration {
 	var left time.Duration
 	if l := r.rec.Job.Limits.RunTime; l > 0 {

@@ -17,7 +17,7 @@ const (
 	latest  = 2 * time.Second
 	quiet   = 5 * time.Second // without news: nothing is to be expected soon
 	failing = 5 * time.Minute // how long a program may try a model that fails
-	tries   = 5               // a tree that is being changed may be unreadable for a moment, and a look may fail
+	tries   = 5               // polls and reads of the tree that may fail in a row: the program may be changing the tree
 )
 
 // timing is when the program was and will be polled.
@@ -136,7 +136,7 @@ func (r *run) pause(ctx context.Context, before time.Time, least time.Duration) 
 	}
 }
 
-// limit is the one place where limits are looked at. The gateway session holds steps and money.
+// limit checks the limits of the run, except steps and money, which the gateway session checks.
 func (r *run) limit(s status) (agent.Result, bool) {
 	if most := r.rec.Job.Limits.RunTime; most > 0 && s.started > 0 && time.Duration(s.now-s.started)*time.Second >= most {
 		return agent.TimeExceeded(), true
@@ -150,7 +150,7 @@ func (r *run) overOutputLimit(bytes int64) bool {
 	return most > 0 && bytes > most
 }
 
-// checkAlive finds out now and then whether anything runs at all.
+// checkAlive checks now and then whether anything runs at all.
 func (r *run) checkAlive(ctx context.Context, s status) error {
 	if time.Since(r.timing.alive) < r.agent.alive && !(s.started == 0 && time.Since(r.timing.began) > quiet) {
 		return nil
@@ -163,7 +163,7 @@ func (r *run) checkAlive(ctx context.Context, s status) error {
 	if running {
 		return nil
 	}
-	// It may have ended in between, as it should.
+	// It may have ended since the last poll.
 	if s, err = r.poll(ctx, 0); err == nil && !s.ended {
 		err = errLost
 	}

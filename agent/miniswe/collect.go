@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// mostTrajectory is the longest trajectory file that is read: the agent's commands
-	// can write there, too.
+	// mostTrajectory is the longest trajectory file that is read; the agent's commands can
+	// write it, too.
 	mostTrajectory = 64 << 20
-	// mostText is how many bytes of one text the transcript takes over. The trajectory
-	// file has all.
+	// mostText is how many bytes of one text the transcript keeps. The trajectory file has
+	// all of it.
 	mostText = 256 << 10
 )
 
@@ -32,8 +32,8 @@ type file struct {
 	Messages []json.RawMessage `json:"messages"`
 }
 
-// read returns the trajectory and its bytes, or none: mini writes it in place, so that
-// it may be met half written, and there is none before the first step.
+// read returns the trajectory and its bytes. It returns none before the first step, and while
+// mini is writing the file.
 func read(ctx context.Context, box sandbox.Sandbox) (*file, []byte, error) {
 	r, err := box.Get(ctx, trajectory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,8 +102,8 @@ type item struct {
 	Arguments string          `json:"arguments"`
 }
 
-// message is the turn in the neutral form. The exit message is left out: how the run
-// ended is for whoever runs it to say.
+// message is the turn in the neutral form. It leaves the exit message out: package command
+// writes that.
 func (t turn) message() (agent.Message, bool) {
 	m := agent.Message{Role: t.Role, Content: text(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
 	for _, c := range t.ToolCalls {
@@ -144,7 +144,7 @@ func response(output json.RawMessage) (string, []agent.ToolCall) {
 	return strings.Join(texts, "\n"), calls
 }
 
-// text is a content that is a text, a list of parts, or nothing.
+// text joins the texts of a content: a text, a list of parts, or nothing.
 func text(raw json.RawMessage) string {
 	var whole string
 	if json.Unmarshal(raw, &whole) == nil {
@@ -165,8 +165,8 @@ func text(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// extra is what the transcript keeps: all but the provider's whole answer, which says
-// the same once more, and the rest of long outputs.
+// extra is what the transcript keeps: not the provider's whole answer, which repeats the rest,
+// and only the beginning of long outputs.
 func (t turn) extra() map[string]any {
 	out := map[string]any{}
 	for k, v := range t.Extra {

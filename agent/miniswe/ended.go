@@ -27,8 +27,8 @@ func ended(ctx context.Context, box sandbox.Sandbox, e command.End) command.Outc
 	return out
 }
 
-// meaning is what an exit status of mini's says. The status is a word of its own or
-// the name of a Python exception, whose text is not taken over: it may hold anything.
+// meaning is what an exit status of mini means: a word of its own or the name of a Python
+// exception. The text of the exception is left out, because it may hold anything.
 func meaning(status string) command.Outcome {
 	switch status {
 	case "Submitted":

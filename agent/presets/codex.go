@@ -86,8 +86,8 @@ type codexItem struct {
 	Status   string `json:"status"`
 }
 
-// codexEvent turns one event into messages: the beginning of what Codex does is a
-// call, its end the observation.
+// codexEvent turns one event into messages: the start of an item is a call, its end the
+// observation.
 func codexEvent(raw []byte) []agent.Message {
 	var e struct {
 		Type string          `json:"type"`

@@ -144,7 +144,7 @@ func textOf(raw json.RawMessage) string {
 	return b.String()
 }
 
-// cut shortens a text, in the middle of what nobody reads.
+// cut shortens a long text.
 func cut(s string) string {
 	if len(s) <= mostText {
 		return s

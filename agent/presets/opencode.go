@@ -17,8 +17,8 @@ func Opencode() command.Program {
 	const name = "opencode"
 	return command.Program{
 		Name: name, APIs: []string{agent.APIChat, agent.APIResponses, agent.APIMessages},
-		// The packages of the builds alone: the one around them only picks one, and fetches
-		// what is missing without a lock.
+		// Only the packages with the builds are locked. The package around them picks one of
+		// them, and would fetch a missing one without a lock.
 		Install: install(name, `case $(uname -m) in
 x86_64) if grep -qw avx2 /proc/cpuinfo; then build=x64; else build=x64-baseline; fi ;;
 *) echo "opencode is locked for x86_64 only, this machine is $(uname -m)" >&2; exit 1 ;;
@@ -66,7 +66,7 @@ func opencodeEnv(t command.Task) map[string]string {
 	return env
 }
 
-// opencodeConfig goes before every file.
+// opencodeConfig takes precedence over every configuration file.
 func opencodeConfig(t command.Task) string {
 	kit := map[string]string{ // all of them are built in
 		agent.APIChat: "@ai-sdk/openai-compatible", agent.APIResponses: "@ai-sdk/openai", agent.APIMessages: "@ai-sdk/anthropic",
@@ -90,7 +90,7 @@ func opencodeConfig(t command.Task) string {
 	return agent.JSON(config)
 }
 
-// opencodeEvent turns one event into messages. A call and what came of it are one event.
+// opencodeEvent turns one event into messages. A call and its result are one event.
 func opencodeEvent(raw []byte) []agent.Message {
 	var e struct {
 		Type string `json:"type"`

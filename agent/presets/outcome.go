@@ -17,8 +17,8 @@ func gaveUp(who, status, why string) command.Outcome {
 	return command.Outcome{Exit: status, Reason: reason, Err: errors.New(reason)}
 }
 
-// noResult is the end of an agent that did not say how it ended. What it last wrote on
-// its standard error is most of what is known.
+// noResult is the end of an agent that did not say how it ended, with the last line of its
+// standard error.
 func noResult(ctx context.Context, box sandbox.Sandbox, e command.End, who string) command.Outcome {
 	reason := fmt.Sprintf("%s ended without a result (exit status %d)", who, e.ExitCode)
 	ran, err := sandbox.Capture(ctx, box, sandbox.Command{

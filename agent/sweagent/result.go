@@ -10,7 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 )
 
-// result says how a program ended that ended by itself. Whatever it is, the tree is taken.
+// result is the result of a program that ended by itself. Whatever it is, the patch is collected.
 func (r *run) result(p *process, sandbox error) agent.Result {
 	t, _ := r.read()
 	res := agent.Result{Trajectory: r.trajectory()}
@@ -76,7 +76,7 @@ func meaning(status string) (exit, reason string) {
 // exitLine is what SWE-agent says in its log when it stops.
 var exitLine = regexp.MustCompile(`Exit(?:ing)? due to ([^\n]*)`)
 
-// crash says what a program means that ended without a status: by what it said last.
+// crash reads from its last output why a program ended without a status.
 func crash(err error, said string) (exit, reason string) {
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch {

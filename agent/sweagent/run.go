@@ -21,8 +21,8 @@ type run struct {
 	seen   int    // steps that are in the transcript
 }
 
-// run opens the endpoint, runs the program to its end, and closes the endpoint: then
-// nothing of the run is left in the sandbox.
+// run opens the endpoint, runs the program to its end, and closes the endpoint, which ends
+// everything that the program started in the sandbox.
 func (r *run) run(ctx context.Context) agent.Result {
 	task, err := r.rec.TaskMessage(ctx)
 	if err == nil {
@@ -99,7 +99,7 @@ func (r *run) failed(ctx context.Context, err error) agent.Result {
 	return r.end(ctx, agent.FailureResult(ctx, err))
 }
 
-// end stores the end, unless the run stays open for the next owner or storing failed.
+// end stores the end, unless the run stays open.
 func (r *run) end(ctx context.Context, res agent.Result) agent.Result {
 	if !res.Open {
 		res.Err = errors.Join(res.Err, r.rec.Append(ctx, agent.ExitMessage(res)))
