@@ -3,9 +3,11 @@ package guest_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -75,5 +77,35 @@ func TestMuchOutput(t *testing.T) {
 	res, err := b.Exec(t.Context(), sandbox.Command{Shell: "head -c 100000000 /dev/zero; exit 3", Stdout: &out, MaxOutput: 1_000_000})
 	if err != nil || res.ExitCode != 3 || !res.Truncated || out.Len() != 1_000_000 {
 		t.Errorf("%d bytes, %+v, %v", out.Len(), res, err)
+	}
+}
+
+// TestForgottenReader: a file that nobody reads or closes does not hold the sandbox's end up,
+// and tells why it ended.
+func TestForgottenReader(t *testing.T) {
+	t.Parallel()
+	b, err := start(t, machine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Put(t.Context(), "/tmp/f", bytes.NewReader(make([]byte, 8<<20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	forgotten, err := b.Get(t.Context(), "/tmp/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b.End(nil)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("End waits for a reader that nobody reads")
+	}
+	if _, err := io.Copy(io.Discard, forgotten); !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("read after End: %v, want ErrGone", err)
 	}
 }

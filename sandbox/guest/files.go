@@ -73,8 +73,8 @@ func (h *Handle) Get(ctx context.Context, p string) (io.ReadCloser, error) {
 		leave()
 		return nil, fmt.Errorf("get %s: %w", p, err)
 	}
-	f := &file{ReadCloser: r, leave: leave}
-	f.stop = context.AfterFunc(ctx, func() { _ = r.Close() })
+	f := &file{from: r, leave: leave}
+	f.stop = context.AfterFunc(ctx, func() { f.close(context.Cause(ctx)) })
 	return f, nil
 }
 
@@ -90,19 +90,42 @@ func (h *Handle) download(ctx context.Context, p string) (io.ReadCloser, error) 
 
 // file is an open download.
 type file struct {
-	io.ReadCloser
+	from  io.ReadCloser
 	leave func()
 	stop  func() bool
 	once  sync.Once
-	err   error
+	err   error // of closing it
+
+	mu    sync.Mutex
+	cause error // why it was closed, if not by its reader
+}
+
+// Read reads on. It tells why the file was closed under its reader.
+func (f *file) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && f.cause != nil {
+		err = f.cause
+	}
+	return n, err
 }
 
 // Close ends the download.
 func (f *file) Close() error {
+	f.stop()
+	f.close(nil)
+	return f.err
+}
+
+// close ends the download once. A reader that nobody reads or closes must not hold the
+// sandbox's end up.
+func (f *file) close(cause error) {
 	f.once.Do(func() {
-		f.stop()
-		f.err = f.ReadCloser.Close()
+		f.mu.Lock()
+		f.cause = cause
+		f.mu.Unlock()
+		f.err = f.from.Close()
 		f.leave()
 	})
-	return f.err
 }
