@@ -1,11 +1,13 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
@@ -36,8 +38,11 @@ type Options struct {
 	OOM string
 	// Disk measures what was written beyond the base, in bytes, while commands run;
 	// beyond DiskLimit the sandbox is dead. nil measures nothing.
+	// An error that wraps sandbox.ErrDisk means the same.
 	Disk      func(ctx context.Context) (int64, error)
 	DiskLimit int64
+	// DiskEvery is how often it is measured, 0 for every half of a second.
+	DiskEvery time.Duration
 }
 
 // Handle is an owner's hold of one sandbox. A driver's own type embeds it and adds Close.
@@ -85,6 +90,9 @@ func begin(ctx context.Context, r Remote, o Options, verb string) (*Handle, erro
 	h.life, h.end = context.WithCancelCause(context.Background())
 	c := h.request(verb)
 	c.root, c.User, c.OOM, c.Ways = true, o.User, o.OOM, o.Ways
+	if o.Path != "" {
+		c.Env = []string{"PATH=" + o.Path}
+	}
 	if o.Program == "" {
 		return h, h.install(ctx, c)
 	}
@@ -106,16 +114,21 @@ func (h *Handle) SetEnv(env map[string]string) {
 	h.env = maps.Clone(env)
 }
 
-// use registers a call. The context it returns ends with the caller's, and with the
-// sandbox. The function must be called at the end.
+// use registers a call; none is made in a sandbox that used up its disk.
 func (h *Handle) use(ctx context.Context) (context.Context, func(), error) {
+	if full := h.diskFull(); full != nil {
+		return nil, nil, full
+	}
+	return h.register(ctx)
+}
+
+// register makes End wait. The context it returns ends with the caller's, and with the
+// sandbox. The function must be called at the end.
+func (h *Handle) register(ctx context.Context) (context.Context, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, nil, fmt.Errorf("sandbox %s is closed: %w", h.options.Name, sandbox.ErrGone)
-	}
-	if h.full != nil {
-		return nil, nil, h.full
 	}
 	h.busy.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -171,15 +184,26 @@ func (h *Handle) exceeded(err error) {
 
 // measure looks at the disk until the context ends, or the limit is exceeded.
 func (h *Handle) measure(ctx context.Context, cancel context.CancelCauseFunc) {
-	for h.options.Disk != nil && Pause(ctx, measureEvery) == nil {
-		used, err := h.options.Disk(ctx)
-		if err == nil && used > h.options.DiskLimit {
-			full := fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", h.options.Name, used>>20, h.options.DiskLimit>>20, sandbox.ErrDisk)
-			h.exceeded(full)
+	for h.options.Disk != nil && Pause(ctx, cmp.Or(h.options.DiskEvery, measureEvery)) == nil {
+		if full := h.CheckDisk(ctx); full != nil {
 			cancel(full)
 			return
 		}
 	}
+}
+
+// CheckDisk measures the disk. Beyond the limit it ends everything and returns an error.
+func (h *Handle) CheckDisk(ctx context.Context) error {
+	used, err := h.options.Disk(ctx)
+	switch {
+	case errors.Is(err, sandbox.ErrDisk):
+	case err != nil || used <= h.options.DiskLimit:
+		return nil
+	default:
+		err = fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", h.options.Name, used>>20, h.options.DiskLimit>>20, sandbox.ErrDisk)
+	}
+	h.exceeded(err)
+	return err
 }
 
 // unlessGone is an error, or nil where the sandbox is another owner's.

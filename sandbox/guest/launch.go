@@ -25,7 +25,7 @@ func (h *Handle) launch(caller context.Context, c sandbox.Command) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	ctx, leave, err := h.mayLaunch(caller)
+	ctx, leave, err := h.mayLaunch(caller, h.use)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Handle) launch(caller context.Context, c sandbox.Command) error {
 
 // Launched reports whether anything that Launch started still runs.
 func (h *Handle) Launched(ctx context.Context) (bool, error) {
-	ctx, leave, err := h.mayLaunch(ctx)
+	ctx, leave, err := h.mayLaunch(ctx, h.use)
 	if err != nil {
 		return false, fmt.Errorf("look for what was launched in sandbox %s: %w", h.options.Name, err)
 	}
@@ -81,7 +81,7 @@ func (h *Handle) Launched(ctx context.Context) (bool, error) {
 
 // Halt kills what was launched and returns when it is gone.
 func (h *Handle) Halt(ctx context.Context) error {
-	ctx, leave, err := h.mayLaunch(ctx)
+	ctx, leave, err := h.mayLaunch(ctx, h.register)
 	if err == nil {
 		defer leave()
 		h.launching.Lock()
@@ -104,11 +104,13 @@ func (h *Handle) Still(ctx context.Context) error {
 }
 
 // mayLaunch registers a call, where the sandbox was opened for such calls.
-func (h *Handle) mayLaunch(ctx context.Context) (context.Context, func(), error) {
+func (h *Handle) mayLaunch(
+	ctx context.Context, register func(context.Context) (context.Context, func(), error),
+) (context.Context, func(), error) {
 	if !h.options.Launch {
 		return nil, nil, errors.New("it was not opened to launch programs (Spec.Launch)")
 	}
-	return h.use(ctx)
+	return register(ctx)
 }
 
 // halt ends what was launched; with an id only if it was launched with that one.
@@ -128,7 +130,7 @@ func (h *Handle) guardDisk() {
 		h.busy.Add(1)
 		go func() {
 			defer h.busy.Done()
-			h.measure(h.life, h.end)
+			h.measure(h.life, func(error) {}) // what it exceeds it ends
 		}()
 	})
 }
