@@ -12,7 +12,7 @@ import (
 )
 
 // Attach takes over the sandbox of a dead owner: the files are on disk. Its
-// processes died with it; those that did not yet are ended first.
+// commands died with it; those that did not yet are ended first.
 func (d *Driver) Attach(ctx context.Context, name string) (sandbox.Sandbox, error) {
 	failpoint.Hit("sandbox", "attach", "before")
 	defer failpoint.Hit("sandbox", "attach", "after")
@@ -47,7 +47,7 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 	old := d.live[name]
 	d.mu.Unlock()
 	if old != nil { // our own handle: it loses the sandbox in an orderly way
-		old.closer.Do(func() { old.closes = old.stop() })
+		old.closer.Do(old.leave)
 		d.forget(old)
 	}
 	failpoint.Hit("sandbox", "attach", "taken")
@@ -64,24 +64,16 @@ func (d *Driver) take(ctx context.Context, name, dir string) (*box, error) {
 		return nil, err
 	}
 	defer release()
-	dead, err := d.state.read(dir)
+	r, err := d.state.read(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := dead
 	r.Owner = rand.Text()
 	if err := r.write(dir); err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
 	}
-	if r.launches() {
-		return d.adopt(ctx, r, dir, (*box).join)
-	}
-	if err := killMarked(ctx, d.state.marker(name), ""); err != nil {
-		return nil, err
-	}
-	d.dropGroup(dead)
-	return d.adopt(ctx, r, dir, (*box).start)
+	return d.adopt(ctx, r, dir, (*box).join)
 }

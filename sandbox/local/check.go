@@ -61,14 +61,14 @@ func (d *Driver) facts() facts {
 }
 
 func (d *Driver) tryGroup() error {
-	g, err := newGroup(d.groupName(record{Name: "probe", Owner: rand.Text()}), d.config.Limits.Fill(sandbox.Limits{}))
+	g, err := newGroup(d.groupName(record{Name: "probe", ID: rand.Text()}), d.config.Limits.Fill(sandbox.Limits{}))
 	if err != nil {
 		return err
 	}
 	return g.remove()
 }
 
-// tryOverlay mounts one, with a stage as every sandbox has it.
+// tryOverlay mounts one, with a helper as every sandbox has it.
 func (d *Driver) tryOverlay() error {
 	if d.bwrap.path == "" {
 		return errors.New("bubblewrap is not installed")
@@ -86,12 +86,12 @@ func (d *Driver) tryOverlay() error {
 	defer cancel()
 	var files []*os.File
 	defer func() { closeAll(files...) }()
-	c := setup{Bwrap: d.bwrap.path, Marker: d.state.marker("probe"), Lower: []string{"base0"}, Overlay: true}
+	c := setup{Marker: d.state.marker("probe"), Lower: []string{"base0"}, Overlay: true}
 	c.Sources = []source{
 		hostSource(boxName, making[0], true, false, &files),
 		hostSource("base0", making[1], true, false, &files),
 	}
-	h, err := startHelper(ctx, d.state.uid, c, files, nil)
+	h, _, err := startHelper(ctx, d.state.uid, c, files)
 	if err != nil {
 		return err
 	}

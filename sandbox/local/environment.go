@@ -1,32 +1,20 @@
 package local
 
 import (
+	"maps"
 	"os"
-	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
-// environment joins the fixed environment with what follows from the network,
-// and with the command's.
-func (r *root) environment(c sandbox.Command, network bool) map[string]string {
-	env := make(map[string]string, len(r.env)+len(c.Env)+16)
-	for k, v := range r.env {
-		env[k] = v
-	}
-	add := sandbox.OfflineEnv()
+// environment is that of every command: the fixed one, and what follows from the network.
+func (r *root) environment(network bool) map[string]string {
+	env := maps.Clone(r.env)
 	if network {
-		add = r.online()
-	}
-	for k, v := range add {
-		env[k] = v
-	}
-	if len(c.Path) > 0 {
-		env["PATH"] = strings.Join(c.Path, ":") + ":" + env["PATH"]
-	}
-	for k, v := range c.Env {
-		env[k] = v
+		maps.Copy(env, r.online())
+	} else {
+		maps.Copy(env, sandbox.OfflineEnv())
 	}
 	return env
 }

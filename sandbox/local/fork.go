@@ -11,6 +11,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
 
 // Freeze makes a base of a sandbox by renaming its directory: nothing is
@@ -33,9 +34,7 @@ func (d *Driver) freeze(b *box) error {
 	name := b.Name()
 	err := errors.New("it is closed")
 	b.closer.Do(func() {
-		if err = b.stop(); err != nil {
-			return
-		}
+		b.stop()
 		d.forget(b)
 		err = b.settle(b.becomeBase)
 	})
@@ -50,9 +49,10 @@ func (d *Driver) freeze(b *box) error {
 
 // becomeBase renames the directory, without what only a living sandbox has.
 func (b *box) becomeBase() error {
-	err := errors.Join(os.RemoveAll(filepath.Join(b.dir, "proxy")), os.RemoveAll(filepath.Join(b.dir, callsFile)))
-	if err != nil {
-		return fmt.Errorf("tidy up: %w", err)
+	for _, name := range []string{"proxy", helperSocket, callsSocket, "data" + protocol.StateDir} {
+		if err := removeTree(filepath.Join(b.dir, name)); err != nil {
+			return fmt.Errorf("tidy up: %w", err)
+		}
 	}
 	return rename(b.dir, b.driver.state.base(b.record.Name))
 }
@@ -116,16 +116,16 @@ func (d *Driver) users(base string) ([]string, error) {
 }
 
 // copyBase fills a new sandbox directory with the files of its base, where
-// overlays are refused. The stage does it, with the rights that reading every
+// overlays are refused. The helper does it, with the rights that reading every
 // file needs; afterwards the sandbox stands on its own.
 func (d *Driver) copyBase(ctx context.Context, dir string, r *record) error {
 	var files []*os.File
 	defer func() { closeAll(files...) }()
-	c := setup{Bwrap: d.bwrap.path, Marker: d.state.marker(r.Name), Lower: []string{"base0"}}
+	c := setup{Marker: d.state.marker(r.Name), Lower: []string{"base0"}}
 	c.Sources = append(c.Sources,
 		hostSource(boxName, dir, true, false, &files),
 		hostSource("base0", d.state.base(r.Lower[0]), true, false, &files))
-	h, err := startHelper(ctx, d.state.uid, c, files, nil)
+	h, _, err := startHelper(ctx, d.state.uid, c, files)
 	if err != nil {
 		return d.explain(err)
 	}

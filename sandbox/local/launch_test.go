@@ -158,8 +158,12 @@ func TestLaunchOutlivesItsOwner(t *testing.T) {
 	dir := t.TempDir()
 	killedOwner(t, dir, heart)
 	grows(t, dir, "resident", "tmp/beat")
-	await(t, "the stage, and two processes of bubblewrap for the program", func() bool { return len(running(dir, "resident")) == 3 })
-	rests(t, dir, "resident", "tmp/other")
+	await(t, "the helper, bubblewrap, the first process inside and its forwarder", func() bool { return len(running(dir, "resident")) == 4 })
+	await(t, "the command of the dead owner ends", func() bool {
+		before := size(dir, "resident", "tmp/other")
+		<-time.After(200 * time.Millisecond)
+		return size(dir, "resident", "tmp/other") == before
+	})
 
 	d := setup(t, func(c *local.Config) { c.Dir = dir })
 	before, err := os.ReadFile(filepath.Join(dir, "sandboxes/resident/data/tmp/id"))
@@ -204,35 +208,45 @@ func inGroup(t *testing.T, sb sandbox.Sandbox, dir string) {
 	up, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = sb.Exec(ctx, sandbox.Command{Shell: "echo up; sleep 300", Stdout: &once{seen: up}})
+		_, _ = sb.Exec(ctx, sandbox.Command{Shell: "echo up; sleep 301", Stdout: &once{seen: up}})
 	}()
 	<-up
-	groups, inside := map[string]bool{}, 0
+	namespaces := map[string]bool{}
 	for _, pid := range running(dir, "resident") {
-		status, _ := os.ReadFile("/proc/" + pid + "/status")
-		if !strings.Contains(string(status), "\nNSpid:\t"+pid+"\t1\n") {
-			continue // the stage, and bubblewrap outside
-		}
-		inside++
-		text, _ := os.ReadFile("/proc/" + pid + "/cgroup")
-		for _, l := range strings.Split(string(text), "\n") {
-			if i := strings.Index(l, "/yudai-"); i >= 0 {
-				groups[l[i:]] = true
-			}
+		if status, _ := os.ReadFile("/proc/" + pid + "/status"); strings.Contains(string(status), "\nNSpid:\t"+pid+"\t1\n") {
+			name, _ := os.Readlink("/proc/" + pid + "/ns/pid")
+			namespaces[name] = true
 		}
 	}
-	if len(groups) != 1 || inside != 2 {
-		t.Errorf("%d namespaces are in the control groups %v", inside, groups)
+	groups, found := map[string]bool{}, map[string]bool{}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range all {
+		if name, _ := os.Readlink(p + "/ns/pid"); !namespaces[name] {
+			continue
+		}
+		line, _ := os.ReadFile(p + "/cmdline")
+		found[strings.ReplaceAll(string(line), "\x00", " ")] = true
+		text, _ := os.ReadFile(p + "/cgroup")
+		group := ""
+		for _, l := range strings.Split(string(text), "\n") {
+			if i := strings.Index(l, "/yudai-"); i >= 0 {
+				group = l[i:]
+			}
+		}
+		groups[group] = true
+	}
+	if len(namespaces) != 1 || len(groups) != 1 || !found["sleep 301 "] || !found["sleep 0.02 "] && !found["bash -c while :; do echo x >>/tmp/beat; sleep 0.02; done "] {
+		t.Errorf("in %d namespaces %v are in the control groups %v", len(namespaces), found, groups)
 	}
 	cancel()
 	<-ended
 }
 
-// TestLaunchStageEndsByItself: a stage that nobody needs does not stay.
-func TestLaunchStageEndsByItself(t *testing.T) {
+// TestLaunchHelperEndsByItself: a helper that nobody needs does not stay.
+func TestLaunchHelperEndsByItself(t *testing.T) {
 	t.Parallel()
 	setup(t)
-	for name, program := range map[string]string{"nothing launched": "", "it ended later": "sleep 1", "it left a child": "setsid sleep 60 & exit 0"} {
+	for name, program := range map[string]string{"nothing launched": "", "it ended later": "sleep 1", "it left a child": "setsid sleep 2 & exit 0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -247,8 +261,8 @@ func TestLaunchStageEndsByItself(t *testing.T) {
 	}
 }
 
-// TestLaunchStageWithoutSandbox: a stage ends when its sandbox was removed behind its back.
-func TestLaunchStageWithoutSandbox(t *testing.T) {
+// TestLaunchHelperWithoutSandbox: a helper ends when its sandbox was removed behind its back.
+func TestLaunchHelperWithoutSandbox(t *testing.T) {
 	t.Parallel()
 	setup(t)
 	dir := t.TempDir()
@@ -260,9 +274,9 @@ func TestLaunchStageWithoutSandbox(t *testing.T) {
 	_ = setup(t, func(c *local.Config) { c.Dir = dir }) // sweeps the rest
 }
 
-// TestLaunchStageDies kills the stage under its owner: the program dies with it, and the
+// TestLaunchHelperDies kills the helper under its owner: the program dies with it, and the
 // sandbox goes on.
-func TestLaunchStageDies(t *testing.T) {
+func TestLaunchHelperDies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sb, err := second(t, dir).Open(t.Context(), sandbox.Spec{Name: "launch-victim", Launch: true})
@@ -274,7 +288,7 @@ func TestLaunchStageDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	grows(t, dir, "launch-victim", "tmp/beat")
-	killStage(t, "launch-victim")
+	killHelper(t, "launch-victim")
 	await(t, "the program ends", func() bool { runs, err := l.Launched(t.Context()); return err == nil && !runs })
 	rests(t, dir, "launch-victim", "tmp/beat")
 	if err := l.Launch(t.Context(), sandbox.Command{Shell: heart}); err != nil {

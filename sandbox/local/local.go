@@ -1,19 +1,18 @@
 // Package local gives sandboxes on this machine: bubblewrap, the tool other
-// coding agents rely on for the same purpose, behind a stage of ours that does
-// what it cannot.
+// coding agents rely on for the same purpose, behind a helper of ours that does
+// what it cannot, around the guest program that also works inside the machines of
+// the other drivers.
 //
-// Each open sandbox has one stage: the yudai binary, executed again in a new
+// Each open sandbox has one helper: the yudai binary, executed again in a new
 // user and mount namespace whose root is an unprivileged uid of the host. It
 // mounts the sandbox's files (the fork of a base is an overlay) and starts one
-// bubblewrap per command, which builds everything else anew: all namespaces, a
-// root file system made of an allow-list, no capabilities, a system call
-// filter. Files live on disk and survive us; processes never outlive their command,
-// but for the one program that a sandbox may launch: its stage stays without us, and
-// the next owner takes it over.
+// bubblewrap, which builds everything else: all namespaces, a root file system made
+// of an allow-list, no capabilities, a system call filter. The first process in there
+// is the guest program. It starts commands under supervisors, see package guest.
 //
-// One overlay per sandbox, mounted once, is why there is a stage that stays:
-// commands may run at the same time, and two overlays on one upper directory
-// are undefined.
+// Files live on disk and survive us. The helper ends with its owner, and everything
+// inside with the helper. Only the program that a sandbox may launch keeps both, and
+// the next owner takes them over.
 //
 // A program that uses this driver calls [Stage] first thing in main.
 package local
@@ -26,6 +25,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +36,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // Driver makes sandboxes with bubblewrap.
@@ -46,6 +47,8 @@ type Driver struct {
 	root   *root
 	bwrap  bubblewrap
 	filter []byte
+
+	program guest.Program // the first process inside
 
 	resolver egress.Resolver // nil outside tests
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
@@ -83,9 +86,14 @@ func New(c Config, log zerolog.Logger) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}
-	d := &Driver{config: c, log: log.With().Str(logkey.Driver, "local").Logger(), state: st, root: r, filter: filter, live: make(map[string]*box)}
-	d.bwrap = findBubblewrap()
-	return d, nil
+	program, err := guest.ProgramFor(runtime.GOARCH)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	return &Driver{
+		config: c, log: log.With().Str(logkey.Driver, "local").Logger(), state: st, root: r, filter: filter, program: program,
+		bwrap: findBubblewrap(), live: make(map[string]*box),
+	}, nil
 }
 
 // Open makes a sandbox. Its directory appears by one rename, so that a crash
@@ -138,11 +146,11 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 		return record{}, err
 	}
 	r := record{
-		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Owner: rand.Text(), Boot: d.state.boot,
+		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), ID: rand.Text(), Owner: rand.Text(), Boot: d.state.boot,
 		Limits: d.config.Limits.Fill(spec.Limits), Allow: spec.Network.Allow, Socket: spec.Network.Socket,
 	}
 	if spec.Launch {
-		r.Keep = rand.Text()
+		r.Keep = r.ID
 	}
 	if r.Socket == "" {
 		return r, nil
@@ -181,15 +189,15 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 	return b, nil
 }
 
-// adopt makes the handle of an existing directory, with a stage that is started or
-// taken over.
-func (d *Driver) adopt(ctx context.Context, r record, dir string, stage func(*box, context.Context) (*helper, error)) (*box, error) {
+// adopt makes the handle of an existing directory, whose inside is started or taken over.
+func (d *Driver) adopt(ctx context.Context, r record, dir string, enter func(*box, context.Context) error) (*box, error) {
 	b, err := d.newBox(r, dir)
 	if err != nil {
 		return nil, err
 	}
-	if b.helper, err = stage(b, ctx); err != nil {
-		return nil, errors.Join(d.explain(err), b.stop())
+	if err := enter(b, ctx); err != nil {
+		b.leave()
+		return nil, d.explain(err)
 	}
 	d.mu.Lock()
 	d.live[r.Name] = b
@@ -210,21 +218,16 @@ func (d *Driver) forget(b *box) {
 func (d *Driver) discard(r record) error {
 	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
 	defer cancel()
-	if err := killMarked(ctx, d.state.marker(r.Name), ""); err != nil {
+	if err := killMarked(ctx, d.state.marker(r.Name)); err != nil {
 		return err
 	}
 	d.dropGroup(r)
 	return d.state.remove(d.state.sandbox(r.Name))
 }
 
-// rlimits are the per-process limits for commands.
-func (d *Driver) rlimits(l sandbox.Limits) []rlimit { return rlimits(l, d.facts().grouped) }
-
-// groupName is the control group of one handle, unique on the machine: a late
-// loser of a sandbox removes its own, not the new owner's. A sandbox that launches
-// has one for all its handles, which ends with the sandbox.
+// groupName is the control group of one sandbox, unique on the machine.
 func (d *Driver) groupName(r record) string {
-	return fmt.Sprintf("yudai-%s-%s-%s", d.state.id(), r.Name, strings.ToLower(r.token()))
+	return fmt.Sprintf("yudai-%s-%s-%s", d.state.id(), r.Name, strings.ToLower(r.ID))
 }
 
 // dropGroup removes the control group that a dead owner left. It is made again

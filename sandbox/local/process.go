@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
 
 // selfPrefix starts the names of directories that this process is making.
@@ -45,10 +47,9 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// killMarked kills every process started for one sandbox by whatever owner, except
-// those with the marker spared if there is one, and returns when they are gone. The
-// first process inside is one of them, and the kernel ends all others of its
-// namespace before it counts as dead.
+// killMarked kills every process started for one sandbox by whatever owner, and returns
+// when they are gone. The first process inside is one of them, and the kernel ends all
+// others of its namespace before it counts as dead.
 //
 // They are found by their first argument: no file of pids to keep true across
 // crashes, and no pid to be confused with another process's.
@@ -56,9 +57,9 @@ func startTime(pid int) string {
 // All are held before the first is killed: the death of one brings that of others,
 // and a process that is about to end has no arguments any more, while what runs in
 // its namespace still does.
-func killMarked(ctx context.Context, marker, spared string) error {
+func killMarked(ctx context.Context, marker string) error {
 	for {
-		held, err := holdMarked(marker, spared)
+		held, err := holdMarked(marker)
 		if err == nil {
 			err = killAll(ctx, held)
 		}
@@ -87,8 +88,8 @@ func killAll(ctx context.Context, held map[int]int) error {
 	return nil
 }
 
-// holdMarked opens the processes that carry a marker, and not the one that is spared.
-func holdMarked(marker, spared string) (map[int]int, error) {
+// holdMarked opens the processes that carry a marker.
+func holdMarked(marker string) (map[int]int, error) {
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -104,7 +105,7 @@ func holdMarked(marker, spared string) (map[int]int, error) {
 		case errors.Is(err, unix.ESRCH):
 		case err != nil:
 			return held, fmt.Errorf("open leftover process %d: %w", pid, err)
-		case !carries(pid, marker) || spared != "" && carries(pid, spared):
+		case !carries(pid, marker):
 			_ = unix.Close(fd)
 		default:
 			held[pid] = fd
@@ -113,16 +114,25 @@ func holdMarked(marker, spared string) (map[int]int, error) {
 	return held, nil
 }
 
-// carries reports whether a living process has an argv[0] that starts with the
-// marker, or is a stage with such a second argument.
+// carries reports whether a living process has the marker: a bubblewrap has it as its
+// argv[0], a helper next to that, the first process inside and its forwarder as their name.
 func carries(pid int, marker string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(line) == 0 {
+	if err != nil {
 		return false
 	}
-	args := strings.SplitN(string(line), "\x00", 3)
-	return strings.HasPrefix(args[0], marker) || len(args) > 1 && args[0] == stageArg && strings.HasPrefix(args[1], marker)
+	program, args, _ := strings.Cut(string(line), "\x00")
+	switch {
+	case program == helperArg || program == formerHelperArg:
+		return strings.HasPrefix(args, marker)
+	case strings.HasPrefix(program, protocol.ProgramDir+"/"):
+		return strings.Contains(args, "\x00name="+marker)
+	}
+	return strings.HasPrefix(program, marker)
 }
+
+// formerHelperArg is helperArg of yudai before its guest program ran here.
+const formerHelperArg = "__yudai-sandbox-stage"
 
 // signalPidfd sends SIGKILL; a process that is gone is no error.
 func signalPidfd(fd int) error {

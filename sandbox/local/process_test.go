@@ -107,7 +107,7 @@ func TestDeadOwner(t *testing.T) {
 	}
 }
 
-// TestHelperDies ends the stage under a running command: the command dies, the
+// TestHelperDies ends the helper under a running command: the command dies, the
 // error says so, and the next command works on the same files.
 func TestHelperDies(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestHelperDies(t *testing.T) {
 	if _, err := r.Read(make([]byte, 3)); err != nil {
 		t.Fatal(err)
 	}
-	killStage(t, "victim")
+	killHelper(t, "victim")
 	if err := <-ended; err == nil {
 		t.Error("a command that lost its helper is no error")
 	}
@@ -139,13 +139,13 @@ func TestHelperDies(t *testing.T) {
 	}
 }
 
-// killStage kills the stage process of a sandbox of this test process.
-func killStage(t *testing.T, name string) {
+// killHelper kills the helper process of a sandbox of this test process.
+func killHelper(t *testing.T, name string) {
 	t.Helper()
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range found {
 		line, _ := os.ReadFile(f)
-		if !strings.HasPrefix(string(line), "__yudai-sandbox-stage\x00") || !strings.Contains(string(line), ":"+name+":") {
+		if !strings.HasPrefix(string(line), "__yudai-sandbox-helper\x00") || !strings.Contains(string(line), ":"+name+":") {
 			continue
 		}
 		var pid, parent int
@@ -161,5 +161,5 @@ func killStage(t *testing.T, name string) {
 			return
 		}
 	}
-	t.Fatal("no stage found")
+	t.Fatal("no helper found")
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,15 +17,17 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // The state directory:
 //
 //	sandboxes/<name>/record.json, data/ (what it wrote), work/ (the overlay's),
-//	                 stage.sock, proxy/ (of one that launches: where its stage is called, its allow-list)
+//	                 helper.sock, calls.sock, proxy/ (where it is called, its allow-list)
 //	bases/<name>/                 the same, frozen: only read
 //	making/<pid>-<start>-<n>/     being made; appears by one rename
 //	trash/<n>/                    being removed; disappears by one rename
+//	guest-<sum>                   the guest program, shown inside
 //
 // So a name either exists whole or not at all, whenever a process dies.
 const (
@@ -40,13 +43,14 @@ type record struct {
 	Name    string            `json:"name"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Created time.Time         `json:"created"`
+	ID      string            `json:"id,omitempty"`    // names its processes and its control group
 	Owner   string            `json:"owner"`           // of the handle that may use it; changes with Attach
 	Boot    string            `json:"boot"`            // the files are not synced, so they belong to one boot
 	Lower   []string          `json:"lower,omitempty"` // bases below, newest first
 	Limits  sandbox.Limits    `json:"limits"`
 	Allow   []string          `json:"allow,omitempty"`
 	Socket  string            `json:"socket,omitempty"`
-	Keep    string            `json:"keep,omitempty"`  // opened with Spec.Launch: names what outlives its owners
+	Keep    string            `json:"keep,omitempty"`  // opened with Spec.Launch: then it is the ID
 	Floor   int64             `json:"floor,omitempty"` // bytes that were there at the start (copied base)
 }
 
@@ -114,8 +118,12 @@ func readRecord(dir string) (record, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return record{}, fmt.Errorf("decode record: %w", err)
 	}
+	r.ID = cmp.Or(r.ID, r.Keep, r.Owner) // records of an older yudai have none
 	return r, nil
 }
+
+// launches reports whether the sandbox was opened with Spec.Launch.
+func (r record) launches() bool { return r.Keep != "" }
 
 // write stores a record in a directory.
 func (r record) write(dir string) error {
@@ -172,6 +180,31 @@ func (s *state) layOut(dir string, r record) error {
 		}
 	}
 	return r.write(dir)
+}
+
+// program is the file of the guest program. It appears by one rename.
+func (s *state) program(p guest.Program) (string, error) {
+	file := filepath.Join(s.dir, filepath.Base(p.Path))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	data, err := p.Data()
+	if err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(filepath.Join(s.dir, makingDir), selfPrefix()+"*")
+	if err != nil {
+		return "", fmt.Errorf("write the guest program: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(fresh) }()
+	made := filepath.Join(fresh, "program")
+	if err := os.WriteFile(made, data, 0o755); err != nil { //nolint:gosec // everybody inside executes it
+		return "", fmt.Errorf("write the guest program: %w", err)
+	}
+	if err := rename(made, file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("write the guest program: %w", err)
+	}
+	return file, nil
 }
 
 // rename moves a directory to a name that must be free.

@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
 // The identity that commands see.
@@ -152,7 +152,7 @@ func findGo(configured string) string {
 	return dir
 }
 
-// sources adds the operator's directories to those of a stage.
+// sources adds the operator's directories to those of a helper.
 func (r *root) sources(add func(name, path string, dir bool)) {
 	for i, b := range r.extra {
 		add(fmt.Sprintf("extra%d", i), b.host, b.dir)
@@ -162,28 +162,18 @@ func (r *root) sources(add func(name, path string, dir bool)) {
 	}
 }
 
-// bwrapArgs are the arguments of bubblewrap for one command.
-type bwrapArgs struct {
-	dir      string
-	env      map[string]string
-	forwards []forward // with them the forwarder is there
-	script   bool      // the command's text comes through extraFD
-	newer    bool      // bubblewrap knows --disable-userns and --size
-}
+// socketInside is where the directory of Network.Socket is shown.
+const socketInside = "/run/yudai/socket"
 
-// scriptPath is the command's text inside, when it is too long for argv.
-const scriptPath = "/run/yudai/command"
-
-// args returns the arguments, to be passed through a memory file: the
-// environment may hold secrets, and arguments are visible to all of the host.
-func (r *root) args(a bwrapArgs) ([]byte, error) {
+// args returns the arguments of bubblewrap, each ended by a zero byte.
+func (r *root) args(proxy, socket, newer bool, program string) ([]byte, error) {
 	args := []string{
-		"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--uid", insideID, "--gid", insideID,
+		"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1", "--uid", insideID, "--gid", insideID,
 		"--hostname", "yudai", "--cap-drop", "ALL",
 		"--seccomp", fmt.Sprint(seccompFD), "--block-fd", fmt.Sprint(blockFD), "--json-status-fd", fmt.Sprint(statusFD),
 	}
 	shm := []string{"--tmpfs", "/dev/shm"}
-	if a.newer {
+	if newer {
 		args = append(args, "--disable-userns")
 		shm = append([]string{"--size", fmt.Sprint(64 << 20)}, shm...)
 	}
@@ -191,42 +181,29 @@ func (r *root) args(a bwrapArgs) ([]byte, error) {
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
 	args = append(args, shm...)
 	args = append(args, "--remount-ro", "/dev")
-	args = append(args, "--ro-bind", private+"/"+etcName, "/etc")
+	show := func(name, inside string) { args = append(args, "--ro-bind", private+"/"+name, inside) }
+	show(etcName, "/etc")
 	for i, b := range r.extra {
-		args = append(args, "--ro-bind", fmt.Sprintf("%s/extra%d", private, i), b.inside)
+		show(fmt.Sprintf("extra%d", i), b.inside)
 	}
 	if r.goRoot != "" {
-		args = append(args, "--ro-bind", private+"/goroot", goRootInside)
+		show("goroot", goRootInside)
 	}
-	if a.script {
-		args = append(args, "--ro-bind-data", fmt.Sprint(extraFD), scriptPath)
+	show("program", program)
+	if proxy {
+		show("proxy", egress.DirInside)
 	}
-	if len(a.forwards) > 0 {
-		args = append(args, "--ro-bind", private+"/forward", forwardPath)
-	}
-	for _, f := range a.forwards {
-		args = append(args, "--ro-bind", private+"/"+f.source, f.inside)
+	if socket {
+		show("socket", socketInside)
 	}
 	args = append(args, "--dir", "/var", "--symlink", "/tmp", "/var/tmp",
 		"--bind", private+"/"+rootName+"/workspace", "/workspace", "--bind", private+"/"+rootName+"/tmp", "/tmp",
 		// bubblewrap's own root is a tmpfs that takes memory: nothing may be written there.
-		"--remount-ro", "/", "--chdir", a.dir, "--clearenv")
-	for _, name := range sortedKeys(a.env) {
-		args = append(args, "--setenv", name, a.env[name])
-	}
+		"--remount-ro", "/", "--chdir", "/", "--clearenv")
 	for _, s := range args {
 		if strings.Contains(s, "\x00") {
-			return nil, errors.New("a path or variable contains a zero byte")
+			return nil, errors.New("a path contains a zero byte")
 		}
 	}
 	return []byte(strings.Join(args, "\x00") + "\x00"), nil
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

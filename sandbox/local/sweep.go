@@ -99,7 +99,7 @@ func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	if b != nil {
 		return b.Close(ctx)
 	}
-	if err := killMarked(ctx, d.state.marker(f.info.Name), ""); err != nil {
+	if err := killMarked(ctx, d.state.marker(f.info.Name)); err != nil {
 		return err
 	}
 	d.dropGroup(f.record)

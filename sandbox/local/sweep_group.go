@@ -16,8 +16,8 @@ import (
 // groupPrefix begins the names of all control groups of this state directory.
 func (d *Driver) groupPrefix() string { return "yudai-" + d.state.id() + "-" }
 
-// sweepGroups removes control groups that belong to no handle: their owner died
-// between naming its successor and removing them, or while something in them was
+// sweepGroups removes control groups that belong to no sandbox: their owner died
+// between removing the sandbox and removing them, or while something in them was
 // still ending. They are listed before the records are read, and a record is
 // written before its group is made: so the group of a newborn sandbox has one.
 func (d *Driver) sweepGroups() error {

@@ -39,7 +39,7 @@ func TestSweepControlGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newGroup(d.groupName(record{Name: "living", Owner: "DEAD"}), c.Limits.Fill(sandbox.Limits{})); err != nil {
+	if _, err := newGroup(d.groupName(record{Name: "living", ID: "DEAD"}), c.Limits.Fill(sandbox.Limits{})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Sweep(t.Context(), func(sandbox.Info) bool { return true }); err != nil {

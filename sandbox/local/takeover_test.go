@@ -157,13 +157,13 @@ func TestLaunchAfterAReboot(t *testing.T) {
 	}
 }
 
-// TestLaunchStageOfAnotherVersion: a stage with which the new yudai cannot speak is ended
+// TestLaunchHelperOfAnotherVersion: a helper with which the new yudai cannot speak is ended
 // with what it kept, and the sandbox goes on without.
-func TestLaunchStageOfAnotherVersion(t *testing.T) {
+func TestLaunchHelperOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	setup(t)
 	for name, answer := range map[string]string{
-		"it refuses": `{"id":1,"kind":"done","err":"the stage speaks protocol 7, not 1"}`, "it hangs up": "", "it babbles": "\x00\xff",
+		"it refuses": `{"id":1,"err":"the helper speaks protocol 7, not 2"}`, "it hangs up": "", "it babbles": "\x00\xff",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,10 +183,10 @@ func TestLaunchStageOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// pose answers in the place of a stage.
+// pose answers in the place of a helper.
 func pose(t *testing.T, dir, answer string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, "stage.sock")); err != nil {
+	if err := os.Remove(filepath.Join(dir, "helper.sock")); err != nil {
 		t.Fatal(err)
 	}
 	at, err := os.Open(dir)
@@ -194,7 +194,7 @@ func pose(t *testing.T, dir, answer string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = at.Close() }()
-	l, err := net.Listen("unixpacket", fmt.Sprintf("/proc/self/fd/%d/stage.sock", at.Fd()))
+	l, err := net.Listen("unixpacket", fmt.Sprintf("/proc/self/fd/%d/helper.sock", at.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestOpenSandboxIsFound(t *testing.T) {
 	r := w.report()
 	found(t, r, "leaked", "directory sandboxes/y-open-1-1")
 	found(t, r, "leaked", "yudai-sandbox:"+shortName(cfg.Dir)+":y-open-1-1:")
-	found(t, r, "leaked", "__yudai-sandbox-stage")
+	found(t, r, "leaked", "__yudai-sandbox-helper")
 	found(t, r, "leaked", "has mounted")
 	if !strings.Contains(strings.Join(d.Traits().Notes, " "), "control group") {
 		found(t, r, "leaked", "control group ")

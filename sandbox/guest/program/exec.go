@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -68,10 +69,12 @@ func startSupervisor(verb string) (int, error) {
 	if marksWork() {
 		argv = append(argv, marksItem)
 	}
+	files := []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(pipe[1])}
+	if slices.Contains(argv, "request="+requestItem(requestFd)) {
+		files = append(files, requestFd)
+	}
 	_, err = syscall.ForkExec(self, argv, &syscall.ProcAttr{
-		Env:   append([]string{oneProcessor}, machineEnv()...),
-		Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(pipe[1])},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Env: append([]string{oneProcessor}, machineEnv()...), Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	return pipe[0], err
 }

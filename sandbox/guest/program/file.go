@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path"
 	"strconv"
@@ -120,4 +121,25 @@ func remove(r protocol.Request) protocol.Answer {
 		return failed(err.Error())
 	}
 	return protocol.Answer{Result: protocol.OK}
+}
+
+// writeFile copies the standard input to a file.
+func writeFile(r protocol.Request) error {
+	f, err := os.OpenFile(r.File, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, os.Stdin)
+	return errors.Join(err, f.Close())
+}
+
+// readFile copies a file to the standard output.
+func readFile(r protocol.Request) error {
+	f, err := os.Open(r.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(os.Stdout, f)
+	return err
 }

@@ -45,21 +45,38 @@ func adoptOrphans() {
 }
 
 // ignoreSignals lets every signal pass that can be ignored. The children of this process
-// would ignore them, too: it is called when they run.
+// would ignore them, too: it is called when they run, or they call defaultSignals.
 func ignoreSignals() {
-	type action struct {
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	ignore := action{handler: 1}
 	for s := syscall.Signal(1); s < 32; s++ {
 		switch s {
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG: // Go's scheduler uses the last
 		default:
-			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+			onSignal(s, 1)
 		}
 	}
 }
+
+// defaultSignals undoes what the process that started this one ignores. Of all other
+// signals Go takes care.
+func defaultSignals() {
+	for _, s := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+	} {
+		onSignal(s, 0)
+	}
+}
+
+// onSignal sets a signal's handler: 0 is the kernel's own, 1 is none.
+func onSignal(s syscall.Signal, handler uintptr) {
+	action := struct {
+		handler, flags, restorer uintptr
+		mask                     uint64
+	}{handler: handler}
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+}
+
+// hideMemory keeps other processes of the same user away from this one's memory.
+func hideMemory() { _, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0) }
 
 // spareThreads makes Go start the threads that this process will ever need: a blocked
 // goroutine that holds its thread makes it start another one.

@@ -62,6 +62,7 @@ func forgetOthers(j job) {
 // outlive is the life of a launched program's supervisor. It ends with the last of the
 // program's descendants, all of which it adopts.
 func outlive(r protocol.Request) {
+	defaultSignals()
 	j := outliving(r.ID)
 	if err := os.WriteFile(j.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil || !owned(r.Token) {
 		os.Exit(1)

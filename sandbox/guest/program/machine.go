@@ -19,7 +19,7 @@ func needed() []string { return []string{"bash", "cat", "git", "tar"} }
 // openMachine makes the directories of a new machine, or of a copy of one.
 func openMachine(r protocol.Request) protocol.Answer {
 	var lacking []string
-	env := machineEnv()
+	env := environment(r)
 	for _, program := range needed() {
 		if _, err := lookUp(program, env); err != nil {
 			lacking = append(lacking, program)

@@ -14,6 +14,7 @@ package main
 
 import (
 	"os"
+	"syscall"
 
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
@@ -42,21 +43,30 @@ func main() {
 		supervise(r)
 	case verbOutlive:
 		outlive(r)
+	case protocol.VerbWrite:
+		exitWith(writeFile(r))
+	case protocol.VerbRead:
+		exitWith(readFile(r))
 	default:
 		answer(serve(r))
 	}
 }
 
-// read takes the request from the arguments, and from the file that they name.
+// read takes the request from the arguments, and from the files that they name.
 func read(r *protocol.Request, items []string) error {
-	if err := r.Read(items); err != nil || r.RequestFile == "" {
-		return err
+	for {
+		if err := r.Read(items); err != nil || r.RequestFile == "" {
+			return err
+		}
+		data, err := os.ReadFile(r.RequestFile)
+		if err != nil {
+			return err
+		}
+		if r.RequestFile == requestItem(requestFd) {
+			syscall.CloseOnExec(requestFd)
+		}
+		items, r.RequestFile = splitZero(string(data)), ""
 	}
-	data, err := os.ReadFile(r.RequestFile)
-	if err != nil {
-		return err
-	}
-	return r.Read(splitZero(string(data)))
 }
 
 // serve does what is asked for, and shows output on the way.
@@ -102,6 +112,15 @@ func show(kind byte, data []byte) {
 	if _, err := os.Stdout.Write(append(protocol.Head(kind, len(data)), data...)); err != nil {
 		os.Exit(1)
 	}
+}
+
+// exitWith ends the program of a verb that has no answer.
+func exitWith(err error) {
+	if err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 func failed(why string) protocol.Answer {

@@ -18,6 +18,7 @@ const newsFd = 3
 // descendants: it adopts those whose parents ended.
 func supervise(r protocol.Request) {
 	syscall.CloseOnExec(newsFd)
+	defaultSignals()
 	j := command(r.ID)
 	if err := os.WriteFile(j.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil || !owned(r.Token) {
 		os.Exit(1) // whoever attaches finds the number, or this finds a new owner

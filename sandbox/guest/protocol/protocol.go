@@ -30,7 +30,9 @@ const (
 	VerbFind     = "find"     // the real path of a regular file
 	VerbRemove   = "remove"   // remove an uploaded file
 	VerbDial     = "dial"     // does somebody listen at a socket?
-	VerbInit     = "init"     // be the first process of a container
+	VerbWrite    = "write"    // write the standard input to a file
+	VerbRead     = "read"     // write a file to the standard output, without frames
+	VerbInit     = "init"     // be the first process of a container, or of namespaces
 )
 
 // Request is what a verb needs. Each verb reads some of the fields.
@@ -66,17 +68,34 @@ type Request struct {
 	// Ways are what a container's first process offers at addresses of the loopback:
 	// each is an address and the path of a unix socket, with a space between.
 	Ways []string
+	// Listen is the descriptor of a socket at which the first process takes calls, 0 for none.
+	Listen int64
+	// Name is for whoever lists processes.
+	Name string
 }
+
+// A call to the first process is one packet on a connection of its own. It holds one of
+// these bytes and a verb, and four descriptors: a file with the items of the request, each
+// ended by a zero byte, and the standard streams. The answer is the exit code, in digits.
+const (
+	CallStart = 's' // start the program once more for the verb
+	CallServe = 'v' // the first process serves the verb itself, which needs no new process
+)
+
+// CallFiles is how many descriptors a call carries.
+const CallFiles = 4
 
 func (r *Request) texts() map[string]*string {
 	return map[string]*string{
 		"token": &r.Token, "user": &r.User, "oom": &r.OOM, "id": &r.ID, "shell": &r.Shell, "dir": &r.Dir, "keep": &r.Keep,
-		"file": &r.File, "target": &r.Target, "mode": &r.Mode, "request": &r.RequestFile,
+		"file": &r.File, "target": &r.Target, "mode": &r.Mode, "request": &r.RequestFile, "name": &r.Name,
 	}
 }
 
 func (r *Request) numbers() map[string]*int64 {
-	return map[string]*int64{"max": &r.Max, "timeout": &r.TimeoutMS, "seen-out": &r.SeenOut, "seen-err": &r.SeenErr, "life": &r.Life}
+	return map[string]*int64{
+		"max": &r.Max, "timeout": &r.TimeoutMS, "seen-out": &r.SeenOut, "seen-err": &r.SeenErr, "life": &r.Life, "listen": &r.Listen,
+	}
 }
 
 func (r *Request) lists() map[string]*[]string {

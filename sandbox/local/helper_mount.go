@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of a stage's sources and directories below private.
+// Names of a helper's sources and directories below private.
 const (
 	boxName  = "box"  // the sandbox's own directory: data and work
 	rootName = "root" // what becomes /workspace and /tmp
@@ -19,15 +19,11 @@ const (
 )
 
 // upper is the directory that holds what the sandbox itself wrote.
-func (s *stage) upper() string { return private + "/" + boxName + "/data" }
+func (p *helperProcess) upper() string { return private + "/" + boxName + "/data" }
 
-// prepare makes every mount of the stage.
-func (s *stage) prepare(c *setup, files []*os.File) error {
-	defer closeAll(files...)
-	if c == nil {
-		return errors.New("no setup")
-	}
-	s.setup = *c
+// prepare makes every mount of the helper.
+func (p *helperProcess) prepare(files []*os.File) error {
+	c := p.setup
 	// Paths are opened before the private mount hides what lies under it.
 	paths := make([]*os.File, len(c.Sources))
 	defer func() { closeAll(paths...) }()
@@ -58,9 +54,9 @@ func (s *stage) prepare(c *setup, files []*os.File) error {
 		}
 	}
 	if !c.Overlay {
-		return bindRoot(s.upper())
+		return bindRoot(p.upper())
 	}
-	return s.overlay()
+	return p.overlay()
 }
 
 // attach makes one source reachable as private/<name>.
@@ -151,21 +147,21 @@ func bindRoot(dir string) error {
 // they belong to. The kernel marks a volatile work directory as used; the mark
 // says "the machine may have crashed in between", which the boot check answers,
 // so it is removed before the next mount.
-func (s *stage) overlay() error {
+func (p *helperProcess) overlay() error {
 	work := private + "/" + boxName + "/work"
 	mark := filepath.Join(work, "work", "incompat")
 	if err := os.RemoveAll(mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clean work directory: %w", err)
 	}
-	lower := make([]string, len(s.setup.Lower))
-	for i, name := range s.setup.Lower {
+	lower := make([]string, len(p.setup.Lower))
+	for i, name := range p.setup.Lower {
 		lower[i] = private + "/" + name + "/data"
 	}
 	target := private + "/" + rootName
 	if err := os.Mkdir(target, 0o755); err != nil {
 		return fmt.Errorf("make mount point: %w", err)
 	}
-	opts := "userxattr,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + s.upper() + ",workdir=" + work
+	opts := "userxattr,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + p.upper() + ",workdir=" + work
 	err := unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts+",volatile")
 	if errors.Is(err, unix.EINVAL) {
 		err = unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts)

@@ -36,35 +36,7 @@ func opened(t *testing.T) *box {
 	return sb.(*box)
 }
 
-// TestLaunchPreparedEndsWithItsOwner: a crash between the preparation of a program and its
-// start leaves nothing, neither running nor in the way of the next launch.
-func TestLaunchPreparedEndsWithItsOwner(t *testing.T) {
-	t.Parallel()
-	b := opened(t)
-	h, err := b.stage(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	replies, err := b.prepareLaunch(h, sandbox.Command{Shell: "echo ran >/tmp/ran; sleep 60"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first, err := b.await(h, replies); err != nil || first.Kind != kindStarted || first.Err != "" {
-		t.Fatalf("prepared: %+v, %v", first, err)
-	}
-	h.close() // as a crash does
-	if runs, err := b.Launched(t.Context()); runs || err != nil {
-		t.Errorf("launched: %v, %v", runs, err)
-	}
-	if res, err := b.Exec(t.Context(), sandbox.Command{Shell: "test ! -e /tmp/ran"}); err != nil || res.ExitCode != 0 {
-		t.Errorf("the prepared program ran: %+v, %v", res, err)
-	}
-	if err := b.Launch(t.Context(), sandbox.Command{Shell: "sleep 60"}); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestLaunchOneTakesOverAtATime: the record and the stage change hands as one step. Who
+// TestLaunchOneTakesOverAtATime: the record and the helper change hands as one step. Who
 // cannot have them changes nothing.
 func TestLaunchOneTakesOverAtATime(t *testing.T) {
 	t.Parallel()
