@@ -114,22 +114,13 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err != nil {
 		return err
 	}
-	mirrors := git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git"))
-	if err := mirrors.Sweep(time.Now()); err != nil {
-		return err
-	}
 	if err := s.cfg.app().ForgetAnswer(); err != nil {
 		return err
 	}
-	mini := agent.NewMini(s.cfg.Agent)
-	mini.Queried = s.metrics.queried
-	agents := s.cfg.agents()
-	agents["mini"] = mini
 	node := xid.New().String()
-	s.engine = solver.New(s.cfg.Solver, solver.Parts{
-		Store: s.store, Hub: hub{app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: agents, Models: models, Gateway: s.gateway, Node: node, Log: s.log,
-	})
+	if err := s.newEngine(models, node); err != nil {
+		return err
+	}
 	s.writer = ghapp.NewWriter(app, s.store, s.cfg.GitHub.Write, node)
 	s.writer.Counted = s.metrics.written
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
@@ -148,6 +139,28 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if s.handler, err = s.routes(events(s.store), secrets, app, opts.Getenv); err != nil {
 		return err
 	}
+	return s.listen(ctx, f)
+}
+
+// newEngine makes the engine, and sweeps its mirrors of repositories.
+func (s *Server) newEngine(models *model.Set, node string) error {
+	mirrors := git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git"))
+	if err := mirrors.Sweep(time.Now()); err != nil {
+		return err
+	}
+	mini := agent.NewMini(s.cfg.Agent)
+	mini.Queried = s.metrics.queried
+	agents := s.cfg.agents()
+	agents["mini"] = mini
+	s.engine = solver.New(s.cfg.Solver, solver.Parts{
+		Store: s.store, Hub: hub{s.app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
+		Agents: agents, Models: models, Gateway: s.gateway, Node: node, Log: s.log,
+	})
+	return nil
+}
+
+// listen opens the listeners. A front that is not nil listens already.
+func (s *Server) listen(ctx context.Context, f *front) (err error) {
 	if a := s.cfg.Server.MetricsAddress; a != "" {
 		if s.metricsListener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", a); err != nil {
 			return fmt.Errorf("listen on server.metrics_address: %w", err)
