@@ -43,7 +43,8 @@ func rightsOf(now ghapp.AppStatus) []Finding {
 		}
 	}
 	if len(deaf) > 0 {
-		found = append(found, Finding{Bad, "events", "the App does not get the events " + strings.Join(deaf, ", "), where + "tick them, and save"})
+		found = append(found, Finding{Bad, "events", "the App does not get the events " + strings.Join(deaf, ", "),
+			where + "tick them, and save"})
 	}
 	if len(found) == 0 {
 		found = []Finding{{Good, "rights", fmt.Sprintf("all %d permissions and %d events of the manifest", len(want.Permissions), len(want.Events)), ""}}
@@ -73,7 +74,8 @@ func installsOf(now ghapp.AppStatus) []Finding {
 	for _, in := range now.Installations {
 		names = append(names, in.Account)
 		if in.Suspended {
-			found = append(found, Finding{Warn, "installed", in.Account + " has the App suspended", "an owner of " + in.Account + " can let it go on, in the account's settings"})
+			found = append(found, Finding{Warn, "installed", in.Account + " has the App suspended",
+				"an owner of " + in.Account + " can let it go on, in the account's settings"})
 			continue
 		}
 		if lacks := lacking(in.Permissions, NewManifest("").Permissions); len(lacks) > 0 {
@@ -101,13 +103,15 @@ func hookOf(has, publicURL string) Finding {
 	case has == want:
 		return Finding{Good, "webhook", "GitHub sends it to " + has, ""}
 	}
-	return Finding{Bad, "webhook", fmt.Sprintf("GitHub sends it to %s, not to %s", has, want), "set the Webhook URL in the App's settings on GitHub to " + want}
+	return Finding{Bad, "webhook", fmt.Sprintf("GitHub sends it to %s, not to %s", has, want),
+		"set the Webhook URL in the App's settings on GitHub to " + want}
 }
 
 // deliveriesOf says whether the newest webhooks reached a server.
 func deliveriesOf(all []ghapp.HookDelivery) Finding {
 	if len(all) == 0 {
-		return Finding{Warn, "deliveries", "GitHub has sent no webhook in the last days", "comment `/yudai help` on an issue, then look again"}
+		return Finding{Warn, "deliveries", "GitHub has sent no webhook in the last days",
+			"comment `/yudai help` on an issue, then look again"}
 	}
 	failed := 0
 	for _, a := range all {

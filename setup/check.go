@@ -154,7 +154,8 @@ func (s *Setup) testDelivery(ctx context.Context, app *ghapp.App) Finding {
 			return s.unknown(ctx, "delivery", err)
 		}
 	}
-	return Finding{Bad, "delivery", "GitHub was asked to send its test again; it has not arrived yet", "wait a moment; if it does not come, let the public URL lead to this server"}
+	return Finding{Bad, "delivery", "GitHub was asked to send its test again; it has not arrived yet",
+		"wait a moment; if it does not come, let the public URL lead to this server"}
 }
 
 // askAgain has GitHub deliver its newest ping once more, else the newest of all.
@@ -195,5 +196,6 @@ func (s *Setup) finished(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	s.show(w, http.StatusOK, "done", map[string]any{"App": reg, "Label": s.opts.Label, "Command": "/yudai solve", "State": s.config().File()})
+	s.show(w, http.StatusOK, "done", map[string]any{"App": reg, "Label": s.opts.Label, "Command": "/yudai solve",
+		"State": s.config().File()})
 }

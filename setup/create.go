@@ -54,7 +54,8 @@ func (s *Setup) described(w http.ResponseWriter, r *http.Request) {
 		s.refused(w, r, http.StatusInternalServerError, err, "The manifest could not be written.")
 		return
 	}
-	s.showTo(w, http.StatusOK, "create", map[string]any{"Plan": p, "Manifest": string(text), "Asks": m, "Action": p.newAppURL(s.session.begin(p))}, p.Host.Web)
+	s.showTo(w, http.StatusOK, "create", map[string]any{"Plan": p, "Manifest": string(text), "Asks": m,
+		"Action": p.newAppURL(s.session.begin(p))}, p.Host.Web)
 }
 
 // created is where GitHub sends the browser back with a code for the App's secrets.

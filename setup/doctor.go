@@ -170,7 +170,8 @@ func (d *Doctor) gateway(context.Context) []Finding {
 	case g.PublicHost() == "":
 		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere need server.public_url", ""}}
 	case !strings.HasPrefix(d.App.PublicURL, "https://"):
-		return []Finding{{Warn, "gateway", "agents in sandboxes elsewhere send their run's token to " + d.App.PublicURL + " in the clear", "set server.public_url to an https address"}}
+		return []Finding{{Warn, "gateway", "agents in sandboxes elsewhere send their run's token to " + d.App.PublicURL + " in the clear",
+			"set server.public_url to an https address"}}
 	}
 	return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + ", from elsewhere at " + g.PublicHost(), ""}}
 }
