@@ -106,6 +106,9 @@ func (g gitDir) set(name, sha, old string) error {
 		_, err := g.run(nil, "update-ref", "-d", name, old)
 		return err
 	}
+	if g.setLoose(name, sha, old) {
+		return nil
+	}
 	if old == "" {
 		old = strings.Repeat("0", 40)
 	}

@@ -62,13 +62,34 @@ func (g gitDir) looseObject(sha string) (kind string, content []byte, known bool
 	return kind, content, err == nil && found && sized
 }
 
+// setLoose moves a reference as git does, under a lock file. It returns false if nothing was
+// changed and git has to be asked, which then also says what is wrong.
+func (g gitDir) setLoose(name, sha, old string) bool {
+	path := filepath.Join(g.path, filepath.FromSlash(name))
+	if g.kind(sha) == "" || !plainRef.MatchString(name) || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
+		return false
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return false
+	}
+	now, known := g.looseRef(name)
+	_, err = lock.WriteString(sha + "\n")
+	err = errors.Join(err, lock.Close())
+	if err == nil && known && now == old && os.Rename(lock.Name(), path) == nil {
+		return true
+	}
+	_ = os.Remove(lock.Name())
+	return false
+}
+
 // looseRefs lists the references that begin with prefix. known is false if git has to be asked.
 func (g gitDir) looseRefs(prefix string) (all []gitRef, known bool) {
 	if _, err := os.Lstat(filepath.Join(g.path, "packed-refs")); !errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
 	err := filepath.WalkDir(filepath.Join(g.path, "refs"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") { // a lock is a write under way
 			return err
 		}
 		name := filepath.ToSlash(strings.TrimPrefix(path, g.path+string(filepath.Separator)))
