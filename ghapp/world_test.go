@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +40,12 @@ type world struct {
 	logs    *logBuffer
 	traffic *traffic
 	secrets ghapp.Secrets
+}
+
+// TestMain lets garbage grow: every test makes a GitHub of its own and drops it.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }
 
 const helloGo = "package hello\n\nfunc Hello() string { return \"hullo\" }\n"
