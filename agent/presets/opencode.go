@@ -34,7 +34,9 @@ bin/opencode --version
 `),
 		Prepare: func(t command.Task) (command.Start, error) {
 			return command.Start{
-				Argv: withTaskInput("opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Gateway.Model),
+				Argv: withTaskInput(
+					"opencode", "run", "--format", "json", "--auto", "--pure", "--title", "task", "--model", "gateway/"+t.Gateway.Model,
+				),
 				Env:  opencodeEnv(t),
 				Path: []string{agent.InstallDir + "/" + name + "/bin"},
 			}, nil
