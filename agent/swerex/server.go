@@ -93,10 +93,11 @@ func (s *Server) begin() bool {
 
 // isAlive tells whether the sandbox has not failed so far.
 func (s *Server) isAlive(nothing) (alive, error) {
-	if err := s.Failure(); err != nil {
-		return alive{Message: err.Error()}, nil
+	failure := s.Failure()
+	if failure == nil {
+		return alive{Alive: true}, nil
 	}
-	return alive{Alive: true}, nil
+	return alive{Message: failure.Error()}, nil
 }
 
 // Failure is the first failure of the sandbox itself that a client was told of; nil if

@@ -143,12 +143,12 @@ func (f *toolFilter) chosen(data []byte, depth int) bool {
 		return false
 	}
 	isStripped := func(m member) bool {
-		switch {
-		case m.key == "tools":
+		switch m.key {
+		case "tools":
 			return f.chosen(m.value, depth)
-		case m.key == "":
+		case "":
 			return f.chosen(m.value, depth+1)
-		case m.key == "type" || m.key == "name":
+		case "type", "name":
 			s := text(m.value)
 			return s != "" && slices.Contains(f.stripped, s)
 		}

@@ -25,7 +25,7 @@ func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Repo
 	}
 	o := outputReader{results: f.output()}
 	w := o.stdout()
-	w.Write(output) //nolint:errcheck // never fails
+	w.Write(output)
 	w.flush()
 	r, err = o.results.report(exit)
 	return r.finish(cmd, exit, err)
