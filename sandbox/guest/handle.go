@@ -194,16 +194,15 @@ func (h *Handle) measure(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // CheckDisk measures the disk. Beyond the limit it ends everything and returns an error.
 func (h *Handle) CheckDisk(ctx context.Context) error {
-	used, err := h.options.Disk(ctx)
-	switch {
-	case errors.Is(err, sandbox.ErrDisk):
-	case err != nil || used <= h.options.DiskLimit:
-		return nil
-	default:
-		err = fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", h.options.Name, used>>20, h.options.DiskLimit>>20, sandbox.ErrDisk)
+	used, full := h.options.Disk(ctx)
+	if full == nil && used > h.options.DiskLimit {
+		full = fmt.Errorf("sandbox %s holds %d MiB of at most %d: %w", h.options.Name, used>>20, h.options.DiskLimit>>20, sandbox.ErrDisk)
 	}
-	h.exceeded(err)
-	return err
+	if !errors.Is(full, sandbox.ErrDisk) {
+		return nil // a measurement that failed says nothing
+	}
+	h.exceeded(full)
+	return full
 }
 
 // unlessGone is an error, or nil where the sandbox is another owner's.

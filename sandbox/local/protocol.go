@@ -288,6 +288,3 @@ func listenIn(dir, name string, uid int) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// callPacket is a call to the first process inside.
-func callPacket(kind byte, verb string) []byte { return append([]byte{kind}, verb...) }
