@@ -102,10 +102,11 @@ func (t *writeTry) commentText() (marker, text string) {
 
 func (t *writeTry) postComment(ctx context.Context, body string) (*github.IssueComment, error) {
 	repo := t.e.Repo
-	made, err := get(ctx, t.nonIdempotent, "comment", func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
-		made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, t.e.Issue, &github.IssueComment{Body: &body})
-		return made, resp, complete(err, made.GetID() != 0, "comment")
-	})
+	made, err := get(ctx, t.nonIdempotent, "comment",
+		func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+			made, resp, err := c.Issues.CreateComment(ctx, repo.Owner, repo.Name, t.e.Issue, &github.IssueComment{Body: &body})
+			return made, resp, complete(err, made.GetID() != 0, "comment")
+		})
 	if statusOf(err) == http.StatusForbidden && mentions(err, "locked") {
 		err = permanent("the issue is locked")
 	}

@@ -17,7 +17,9 @@ func (t *writeTry) read(ctx context.Context, action string, do request) error {
 
 // object makes a git object. Nobody sees it until a branch names it, so making it
 // twice does no harm. name finds an object that an earlier try of the effect made.
-func (t *writeTry) object(ctx context.Context, name, kind string, do func(context.Context, *github.Client) (string, error)) (string, error) {
+func (t *writeTry) object(
+	ctx context.Context, name, kind string, do func(context.Context, *github.Client) (string, error),
+) (string, error) {
 	if sha := t.w.remembered(t.e.Key).objects[name]; sha != "" {
 		return sha, nil
 	}

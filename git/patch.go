@@ -63,7 +63,9 @@ func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]solve.Com
 	if !isSHA(tree) {
 		return nil, fmt.Errorf("tree %q: %w", tree, ErrMissing)
 	}
-	out, err := m.git(ctx, call{args: []string{"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree}})
+	out, err := m.git(ctx, call{args: []string{
+		"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree,
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("changes of %s: %w", tree, err)
 	}

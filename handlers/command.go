@@ -139,7 +139,8 @@ func parseRevise(rest string, more []string) (cmd ParsedCommand, problem string)
 	case isHelp(text):
 		return ParsedCommand{Kind: solve.CommandHelp}, ""
 	case text == "":
-		return ParsedCommand{}, "`revise` needs to know what to change: write it as `/yudai revise keep the old name`, with as many lines as you like."
+		return ParsedCommand{}, "`revise` needs to know what to change: write it as `/yudai revise keep the old name`, " +
+			"with as many lines as you like."
 	case len(text) > maxCommand:
 		return ParsedCommand{}, tooLong(len(text))
 	}

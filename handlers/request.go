@@ -124,7 +124,8 @@ func checkList[T comparable](key string, list []T, report func(Problem), wrong f
 		text := wrong(value)
 		switch {
 		case i >= solve.MaxValues:
-			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value), Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, solve.MaxValues)})
+			report(Problem{Key: key, Index: i, Word: fmt.Sprint(value),
+				Text: fmt.Sprintf("is one value too many: `%s` takes %d", key, solve.MaxValues)})
 			return
 		case text == "" && seen[value]:
 			text = fmt.Sprintf("is in `%s` twice; use `repeat` to run every experiment again", key)

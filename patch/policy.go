@@ -58,7 +58,8 @@ func refuse(c solve.FileChange, targets map[string]string, rules solve.PatchRule
 		}
 		for _, pattern := range rules.Protected {
 			if MatchPath(pattern, p) {
-				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)", solve.Clip(p, 120), solve.Clip(pattern, 120), solve.RepoConfigFile)
+				return fmt.Sprintf("it touches %q, which the repository protects (%s in %s)",
+					solve.Clip(p, 120), solve.Clip(pattern, 120), solve.RepoConfigFile)
 			}
 		}
 		if rules.RefuseInstructions && isInstruction(p) {

@@ -59,7 +59,8 @@ func isTestName(base string) bool {
 	case ".java", ".kt", ".kts", ".scala", ".groovy":
 		return ends("Test", "Tests", "TestCase", "IT", "Spec") || beginsWord(stem, "Test")
 	case ".rb":
-		return ends("_test", "_spec") || strings.HasPrefix(stem, "test_") || stem == "spec_helper" || stem == "rails_helper" || stem == "test_helper"
+		return ends("_test", "_spec") || strings.HasPrefix(stem, "test_") ||
+			slices.Contains([]string{"spec_helper", "rails_helper", "test_helper"}, stem)
 	case ".php", ".cs", ".fs", ".vb":
 		return ends("Test", "Tests", "TestCase", "Cest")
 	default:

@@ -129,6 +129,7 @@ func (r *Reconciler) deliver(ctx context.Context, d ghapp.LoggedDelivery, payloa
 	if errors.Is(err, handlers.ErrPanic) {
 		level = zerolog.ErrorLevel
 	}
-	zerolog.Ctx(ctx).WithLevel(level).Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action).Err(err).Msg("missed delivery refused")
+	zerolog.Ctx(ctx).WithLevel(level).Str(logkey.DeliveryID, d.GUID).Str(logkey.Event, d.Event+"."+d.Action).Err(err).
+		Msg("missed delivery refused")
 	return nil
 }

@@ -37,7 +37,8 @@ func (r *Reconciler) removeOrphans(ctx context.Context, repo solve.Repo) error {
 		}
 		orphan, err := r.isOrphan(ctx, repo, head, solve.ID(m[1]))
 		if err == nil && orphan {
-			zerolog.Ctx(ctx).Info().Str(logkey.Repo, repo.String()).Str(logkey.SolveID, m[1]).Str(logkey.SHA, head.SHA).Msg("orphan branch found, deleting it")
+			zerolog.Ctx(ctx).Info().Str(logkey.Repo, repo.String()).Str(logkey.SolveID, m[1]).Str(logkey.SHA, head.SHA).
+				Msg("orphan branch found, deleting it")
 			err = r.Writer.DeleteOrphanBranch(ctx, repo, head)
 		}
 		if err != nil {
@@ -56,7 +57,8 @@ func (r *Reconciler) isOrphan(ctx context.Context, repo solve.Repo, head ghapp.B
 	case unknown:
 	case err != nil:
 		return false, err
-	case s.Repo.ID != repo.ID, !s.State.Final(), s.State == solve.StateSolved, s.Pull != nil, s.Target() != nil, time.Since(s.Ended) < orphanAge:
+	case s.Repo.ID != repo.ID, !s.State.Final(), s.State == solve.StateSolved, s.Pull != nil, s.Target() != nil,
+		time.Since(s.Ended) < orphanAge:
 		return false, nil
 	}
 	live, err := r.Store.LiveSolves(ctx)

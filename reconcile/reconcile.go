@@ -102,7 +102,8 @@ func (r *Reconciler) renewComments(ctx context.Context) error {
 		}
 		gone, err := r.App.CommentGone(ctx, s.Repo, e.Receipt.ID)
 		if err == nil && gone {
-			zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).Msg("progress comment was deleted, writing it again")
+			zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(s.ID)).Str(logkey.Repo, s.Repo.String()).
+				Msg("progress comment was deleted, writing it again")
 			err = r.Store.RenewEffect(ctx, key)
 		}
 		failed = append(failed, err)

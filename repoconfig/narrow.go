@@ -110,7 +110,8 @@ func (o Operator) badSandbox(name string) string {
 	if slices.Contains(o.Sandboxes, name) {
 		return ""
 	}
-	return fmt.Sprintf("%q is not offered here: choose one of %s, or ask the operator (sandbox.choices)", name, strings.Join(o.Sandboxes, ", ")) + meant(name, o.Sandboxes)
+	return fmt.Sprintf("%q is not offered here: choose one of %s, or ask the operator (sandbox.choices)",
+		name, strings.Join(o.Sandboxes, ", ")) + meant(name, o.Sandboxes)
 }
 
 // badStop says why a stop rule cannot be chosen by anybody, "" if it can.
@@ -175,7 +176,8 @@ func (n *narrowing) network() {
 		case !solve.HostName(host):
 			n.report(key, fmt.Sprintf("%q is not a host name like proxy.golang.org or *.example.org, without scheme, port and path", host))
 		case !within(host, n.op.Hosts):
-			n.report(key, fmt.Sprintf("%q is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts)", host)+meant(host, n.op.Hosts))
+			n.report(key, fmt.Sprintf("%q is not allowed for repositories: remove it, or ask the operator (solver.repository.hosts)", host)+
+				meant(host, n.op.Hosts))
 		}
 		hosts = append(hosts, host)
 	}

@@ -176,7 +176,8 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 		report(at, fmt.Sprintf("the name %q %s", name, bad))
 	}
 	if p.empty() {
-		report(at, "is empty, so it would change nothing: add models, temps, edits, strategies, agents, repeat, solve_usd, solve_time, parallel, sandbox or stop")
+		report(at, "is empty, so it would change nothing: add models, temps, edits, strategies, agents, repeat, "+
+			"solve_usd, solve_time, parallel, sandbox or stop")
 	}
 }
 

@@ -29,7 +29,9 @@ func (v View) actions() []Action {
 		out = append(out, retryAction())
 	}
 	if s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {
-		out = append(out, Action{Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: string(solve.CommandPick)})
+		out = append(out, Action{
+			Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: string(solve.CommandPick),
+		})
 	}
 	return out
 }

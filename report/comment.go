@@ -118,7 +118,8 @@ func RefusedText(login, permission string) string {
 	if permission != "" && permission != "none" {
 		has = "has the permission \"" + loginText(permission) + "\" here"
 	}
-	return loginText(login) + " " + has + "; solving an issue needs \"write\" or more. Ask somebody with that permission to set the label or write the command."
+	return loginText(login) + " " + has + "; solving an issue needs \"write\" or more. Ask somebody with that " +
+		"permission to set the label or write the command."
 }
 
 // loginText keeps what a login or a permission is made of.
@@ -160,7 +161,8 @@ func HelpText(labels ...string) string {
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
 		"| `sandbox=local` | sandbox driver, one of those that the operator offers |",
-		"| `stop=first_green` | when to stop: `first_green` at the first result that passes, `waves` tries the next models only if nothing passed, `all` runs everything |",
+		"| `stop=first_green` | when to stop: `first_green` at the first result that passes, `waves` tries the next " +
+			"models only if nothing passed, `all` runs everything |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"All of this needs write permission or more.",

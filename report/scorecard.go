@@ -213,7 +213,8 @@ func (v View) why() string {
 		b.WriteString(v.picked(best) + "\n\n")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "Run %d (%s) is the champion. The first criterion of the rule in which two runs differ decides between them.\n", best.N, experimentText(best.Experiment))
+	fmt.Fprintf(&b, "Run %d (%s) is the champion. The first criterion of the rule in which two runs differ decides "+
+		"between them.\n", best.N, experimentText(best.Experiment))
 	if d.RunnerUp() == 0 {
 		b.WriteString("\nThere was no other run.\n")
 	}
@@ -274,7 +275,8 @@ func (v View) ruleText() string {
 	for i, words := range d.Rule {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, Sanitize(words))
 	}
-	b.WriteString("\nExport the solve's record and run `yudai reduce --explain FILE`: it decides again from the record and prints every comparison.\n\n</details>\n")
+	b.WriteString("\nExport the solve's record and run `yudai reduce --explain FILE`: it decides again from the record " +
+		"and prints every comparison.\n\n</details>\n")
 	return b.String()
 }
 

@@ -17,7 +17,8 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 	switch {
 	case err != nil:
 		cfg = Default()
-		read = setup.Finding{Level: setup.Bad, What: "config", Text: err.Error(), Fix: "mend the lines above; the rest is checked with the defaults"}
+		read = setup.Finding{Level: setup.Bad, What: "config", Text: err.Error(),
+			Fix: "mend the lines above; the rest is checked with the defaults"}
 	case path == "":
 		read.Text = ConfigFile + " in this directory"
 		if _, err := os.Stat(ConfigFile); err != nil {

@@ -54,7 +54,9 @@ func healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // routes wires the routes to the server's parts.
-func (s *Server) routes(events []githubapp.EventHandler, secrets ghapp.Secrets, app *ghapp.App, getenv func(string) string) (http.Handler, error) {
+func (s *Server) routes(
+	events []githubapp.EventHandler, secrets ghapp.Secrets, app *ghapp.App, getenv func(string) string,
+) (http.Handler, error) {
 	hook, err := NewIntake(secrets.WebhookSecret.Reveal(), events)
 	if err != nil {
 		return nil, err

@@ -47,7 +47,8 @@ func rightsOf(now ghapp.AppStatus) []Finding {
 			where + "tick them, and save"})
 	}
 	if len(found) == 0 {
-		found = []Finding{{Good, "rights", fmt.Sprintf("all %d permissions and %d events of the manifest", len(want.Permissions), len(want.Events)), ""}}
+		found = []Finding{{Good, "rights", fmt.Sprintf("all %d permissions and %d events of the manifest",
+			len(want.Permissions), len(want.Events)), ""}}
 	}
 	return found
 }

@@ -137,7 +137,8 @@ func (s *Setup) testDelivery(ctx context.Context, app *ghapp.App) Finding {
 	d := s.delivery
 	s.mu.Unlock()
 	if !d.seen.IsZero() {
-		return Finding{Good, "delivery", "GitHub's webhook arrived here at " + d.seen.UTC().Format("15:04:05 MST") + ", its signature is right", ""}
+		return Finding{Good, "delivery",
+			"GitHub's webhook arrived here at " + d.seen.UTC().Format("15:04:05 MST") + ", its signature is right", ""}
 	}
 	all, err := app.HookDeliveries(ctx, 20)
 	if err != nil {

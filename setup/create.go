@@ -66,7 +66,8 @@ func (s *Setup) created(w http.ResponseWriter, r *http.Request) {
 	}
 	p, ok := s.session.end(r.URL.Query().Get("state"))
 	if !ok {
-		s.refused(w, r, http.StatusForbidden, nil, "This answer belongs to no registration that was begun here, or to one that began more than an hour ago, "+
+		s.refused(w, r, http.StatusForbidden, nil, "This answer belongs to no registration that was begun here, or to one "+
+			"that began more than an hour ago, "+
 			"or it was used already. If GitHub shows an App that you just made, delete it there.")
 		return
 	}
@@ -98,9 +99,11 @@ func whyNotRedeemed(err error) string {
 	var limited *ghapp.LimitError
 	switch {
 	case errors.As(err, &limited):
-		return "GitHub limits requests until " + limited.RetryAt().UTC().Format("15:04 MST") + ". Delete the App that was just made on GitHub, and begin again then."
+		return "GitHub limits requests until " + limited.RetryAt().UTC().Format("15:04 MST") + ". Delete the App that " +
+			"was just made on GitHub, and begin again then."
 	case errors.Is(err, solve.ErrNotFound):
-		return "GitHub does not know the code, or it was used already: it works once and for an hour. If GitHub shows an App that you just made, delete it there."
+		return "GitHub does not know the code, or it was used already: it works once and for an hour. If GitHub shows " +
+			"an App that you just made, delete it there."
 	}
 	var public interface{ Public() string }
 	if errors.As(err, &public) {

@@ -166,7 +166,8 @@ func (d *Doctor) gateway(context.Context) []Finding {
 	_ = g.Close()
 	switch {
 	case g.PublicHost() == "" && d.App.PublicURL != "":
-		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere cannot be let out to " + d.App.PublicURL + ": that takes a name and the usual port", ""}}
+		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere cannot " +
+			"be let out to " + d.App.PublicURL + ": that takes a name and the usual port", ""}}
 	case g.PublicHost() == "":
 		return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + "; agents in sandboxes elsewhere need server.public_url", ""}}
 	case !strings.HasPrefix(d.App.PublicURL, "https://"):
@@ -189,7 +190,8 @@ func (d *Doctor) files(context.Context) []Finding {
 
 func (d *Doctor) github(ctx context.Context) []Finding {
 	if d.App.Bare(d.Getenv) {
-		return []Finding{{Bad, "github", "no GitHub App is configured (GITHUB_APP_INTEGRATION_ID, GITHUB_APP_WEBHOOK_SECRET, GITHUB_APP_PRIVATE_KEY)",
+		return []Finding{{Bad, "github", "no GitHub App is configured (GITHUB_APP_INTEGRATION_ID, " +
+			"GITHUB_APP_WEBHOOK_SECRET, GITHUB_APP_PRIVATE_KEY)",
 			"`yudai setup` registers one in the browser; `yudai demo` and `yudai solve` need none"}}
 	}
 	secrets, err := Secrets(d.App.GitHub, d.Getenv)

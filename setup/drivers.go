@@ -24,7 +24,8 @@ func TryDrivers(ctx context.Context, set *drivers.Set) []error {
 // default one, unless another takes over from it, and of the others what only a change
 // of the settings mends. A provider that is away now may be there for the next solve.
 func MustStop(c drivers.Config, name string, problem error) bool {
-	passing := (errors.Is(problem, sandbox.ErrUnavailable) || errors.Is(problem, sandbox.ErrCapacity)) && !errors.Is(problem, sandbox.ErrSetting)
+	passing := (errors.Is(problem, sandbox.ErrUnavailable) || errors.Is(problem, sandbox.ErrCapacity)) &&
+		!errors.Is(problem, sandbox.ErrSetting)
 	takesOver := c.Fallback != "" && c.Fallback != name
 	return !passing || name == c.Driver && !takesOver
 }

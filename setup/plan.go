@@ -64,7 +64,8 @@ func readPlan(r *http.Request, cfg ghapp.Config) (plan, entered) {
 		e.Problems["public_url"] = problem
 	}
 	if e.Owner != "" && !loginShape.MatchString(e.Owner) {
-		e.Problems["owner"] = "That is not the name of an organisation: letters, digits and dashes, 39 at most. Leave it empty for your own account."
+		e.Problems["owner"] = "That is not the name of an organisation: letters, digits and dashes, 39 at most. Leave " +
+			"it empty for your own account."
 	}
 	if n := utf8.RuneCountInString(e.Name); n == 0 || n > maxAppName || strings.ContainsFunc(e.Name, unicode.IsControl) {
 		e.Problems["name"] = fmt.Sprintf("A name has 1 to %d characters.", maxAppName)
@@ -76,7 +77,8 @@ func readPlan(r *http.Request, cfg ghapp.Config) (plan, entered) {
 func readGitHub(text string) (web, problem string) {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
 	switch {
-	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http", u.User != nil, u.Path != "", u.RawQuery != "", u.Fragment != "", !hostShape.MatchString(u.Host):
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http", u.User != nil, u.Path != "",
+		u.RawQuery != "", u.Fragment != "", !hostShape.MatchString(u.Host):
 		return "", "Write https://github.com, or the address of your Enterprise Server: https:// and its host, nothing else."
 	case u.Scheme == "http" && !isLocal(u.Hostname()):
 		return "", "Write https://: the App's secrets travel there."

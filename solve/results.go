@@ -176,7 +176,8 @@ func (r Results) of(instance string, x Experiment) (Result, error) {
 	case len(list) == 0:
 		return Result{}, fmt.Errorf("the file has no result of %s on %s", withTemperature(x), instance)
 	}
-	return Result{}, fmt.Errorf("repeat=%d needs as many results of %s on %s; the file has %d", x.Repeat, withTemperature(x), instance, len(list))
+	return Result{}, fmt.Errorf("repeat=%d needs as many results of %s on %s; the file has %d",
+		x.Repeat, withTemperature(x), instance, len(list))
 }
 
 func withTemperature(x Experiment) string {

@@ -52,7 +52,8 @@ func split(stop StopRule, req Request, def Defaults) ([]Request, []error) {
 	}
 	if len(out) == 0 {
 		return []Request{req}, []error{errors.New(
-			"stop=waves needs waves, and none are configured (solver.waves): name the models in the order to try them in (models=small,large), or set solver.waves")}
+			"stop=waves needs waves, and none are configured (solver.waves): name the models in the order to try them in " +
+				"(models=small,large), or set solver.waves")}
 	}
 	return out, nil
 }

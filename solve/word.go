@@ -18,7 +18,8 @@ func BadName(name string) string {
 		return "is longer than 100 bytes"
 	case strings.TrimSpace(name) != name:
 		return "has a blank at its beginning or end"
-	case strings.ContainsAny(name, ",\"“”„‟″") || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || invisible(r) }):
+	case strings.ContainsAny(name, ",\"“”„‟″") ||
+		strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || invisible(r) }):
 		return "has a comma, a quote, or a character that cannot be seen; people could not write it in a command"
 	}
 	return ""

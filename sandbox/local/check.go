@@ -102,7 +102,8 @@ func (d *Driver) tryOverlay() error {
 // ready says whether sandboxes may be opened at all.
 func (d *Driver) ready() error {
 	if d.bwrap.path == "" {
-		return fmt.Errorf("%w: bubblewrap is not installed: apt-get install bubblewrap (or dnf, pacman, apk add bubblewrap)", sandbox.ErrUnavailable)
+		return fmt.Errorf("%w: bubblewrap is not installed: apt-get install bubblewrap (or dnf, pacman, apk add bubblewrap)",
+			sandbox.ErrUnavailable)
 	}
 	f := d.facts()
 	if !f.grouped && !d.config.AllowUnlimited {
@@ -199,7 +200,8 @@ func (d *Driver) explain(err error) error {
 	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && d.state.uid < 0:
 		fix = "AppArmor refuses user namespaces: install a profile that allows userns for yudai's path, or run yudai as a service of root"
 	case inContainer() && refusedByKernel(text):
-		fix = "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined and sandbox.local.dir on a volume, or choose another driver"
+		fix = "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined " +
+			"and sandbox.local.dir on a volume, or choose another driver"
 	case strings.Contains(text, "fork/exec") && strings.Contains(text, "permission denied") && d.state.uid >= 0:
 		fix = "make the yudai program executable by everyone (chmod 755)"
 	case strings.Contains(text, "mount overlay") && strings.Contains(text, unix.EINVAL.Error()):

@@ -85,7 +85,10 @@ func unpacked(dir string) bool {
 	if err != nil {
 		return false
 	}
-	known := []string{"bin", "lib", "libexec", "include", "etc", "share", "CHANGELOG.md", "README.md", "LICENSE", "corepack", "LICENSE-APACHE", "LICENSE-MIT"}
+	known := []string{
+		"bin", "lib", "libexec", "include", "etc", "share", "corepack",
+		"CHANGELOG.md", "README.md", "LICENSE", "LICENSE-APACHE", "LICENSE-MIT",
+	}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
 			return false

@@ -20,12 +20,16 @@ func (a API) backupOperation(api huma.API) huma.Operation {
 		OperationID: "backup", Method: http.MethodGet, Path: "/admin/backup",
 		Summary: "Back up the store",
 		Description: "A tar with a consistent copy of the database, the transcripts and the artifacts, taken while the server works. " +
-			"Unpack it into the directory of store.path to restore it. The connection breaks off if the backup cannot be finished: keep no file of a call that failed.",
+			"Unpack it into the directory of store.path to restore it. The connection breaks off if the backup cannot be " +
+			"finished: keep no file of a call that failed.",
 		Metadata: map[string]any{"curl": `curl -sSf "$YUDAI_URL/admin/backup" \
   -H "Authorization: Bearer $YUDAI_API_TOKEN" -o yudai.tar`},
 	})
 	o.Responses = map[string]*huma.Response{"200": {
-		Description: "The backup", Content: map[string]*huma.MediaType{"application/x-tar": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		Description: "The backup",
+		Content: map[string]*huma.MediaType{
+			"application/x-tar": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		},
 	}}
 	return o
 }

@@ -116,7 +116,8 @@ func (a API) start(ctx context.Context, in *startInput) (*startOutput, error) {
 	if stored.Repo.ID != repo.ID || stored.Issue.Number != issue.Number {
 		return nil, huma.Error409Conflict(fmt.Sprintf("the Idempotency-Key was used for another issue (solve %s)", stored.ID))
 	}
-	zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(stored.ID)).Str(logkey.Repo, repo.String()).Bool(logkey.Created, created).Msg("solve asked for through the API")
+	zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(stored.ID)).Str(logkey.Repo, repo.String()).Bool(logkey.Created, created).
+		Msg("solve asked for through the API")
 	return a.started(stored, created), nil
 }
 
@@ -141,7 +142,8 @@ func NewSolve(id solve.ID, repo solve.Repo, issue solve.Issue, req solve.Request
 
 func (b solveRequest) request() solve.Request {
 	return solve.Request{
-		Profile: b.Profile, Sandbox: b.Sandbox, Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
+		Profile: b.Profile, Sandbox: b.Sandbox,
+		Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
 		Agents: b.Matrix.Agents, Repeat: b.Matrix.Repeat, Stop: solve.StopRule(b.Stop),
 		Parallel: b.Limits.MaxParallel, TimeBudget: time.Duration(b.Limits.TimeBudgetS) * time.Second, Base: b.BaseBranch,
 	}
@@ -150,7 +152,8 @@ func (b solveRequest) request() solve.Request {
 // detail places a problem of a request in its JSON body.
 func detail(p handlers.Problem) *huma.ErrorDetail {
 	location := map[string]string{
-		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits", "strategies": "matrix.evolution", "agents": "matrix.agents",
+		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits",
+		"strategies": "matrix.evolution", "agents": "matrix.agents",
 		"parallel": "limits.max_parallel", "time": "limits.time_budget_s", "base": "base_branch", "profile": "profile", "sandbox": "sandbox",
 		"repeat": "matrix.repeat", "stop": "stop",
 	}[p.Key]
@@ -181,7 +184,8 @@ func (a API) repository(s string) (owner, name string, err error) {
 	if strings.Contains(s, "://") {
 		web, webErr := url.Parse(a.WebURL)
 		u, err := url.Parse(s)
-		if err != nil || webErr != nil || u.Scheme != web.Scheme || !strings.EqualFold(u.Host, web.Host) || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || webErr != nil || u.Scheme != web.Scheme || !strings.EqualFold(u.Host, web.Host) ||
+			u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return "", "", fmt.Errorf("must be %s/owner/name or owner/name", strings.TrimSuffix(a.WebURL, "/"))
 		}
 		path = strings.TrimPrefix(strings.TrimPrefix(u.Path, strings.TrimSuffix(web.Path, "/")), "/")

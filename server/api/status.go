@@ -149,7 +149,8 @@ func experimentOf(r solve.Run) experimentStatus {
 	out := experimentStatus{
 		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
 		Repeat: x.Repeat, Wave: x.Wave, NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
-		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(), CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
+		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(),
+		CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
 	if c := r.Candidate; c != nil {
 		out.Files, out.Added, out.Deleted = len(c.Files), c.Added, c.Deleted

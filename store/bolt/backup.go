@@ -33,7 +33,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 
 func (s *Store) backup(ctx context.Context, out *tar.Writer) error {
 	now, name := s.cfg.Now().UTC().Truncate(time.Second), filepath.Base(s.cfg.Path)
-	note := fmt.Sprintf("This store is a backup of %s.\nAt its next start yudai looks up on GitHub what may have been written since, and removes this file.\n",
+	note := fmt.Sprintf("This store is a backup of %s.\nAt its next start yudai looks up on GitHub what may have been "+
+		"written since, and removes this file.\n",
 		now.Format(time.RFC3339))
 	if err := putFile(out, name+noteSuffix, now, int64(len(note)), strings.NewReader(note)); err != nil {
 		return err
