@@ -19,7 +19,7 @@ func TestLifecycleDocument(t *testing.T) {
 	meaning := comments(t, "state.go")
 	var b strings.Builder
 	b.WriteString("# Lifecycle\n\n[Solve](#solve) · [Run](#run)\n\n" +
-		"`go test ./solve -update` writes this page from the transition table in `solve/table.go` and the comments in\n" +
+		"`go test ./solve -update` writes this page from the transition table in `solve/state_machine.go` and the comments in\n" +
 		"`solve/state.go`. Do not edit it by hand. An arrow is named after its event.\n\n" +
 		"A state changes only by these steps: the store engines ask the table, and no other code\n" +
 		"assigns a state. The store keeps the event with the new state.\n")

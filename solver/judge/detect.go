@@ -44,7 +44,7 @@ type ecosystem struct {
 	detect func(r *repository) (Setup, bool)
 }
 
-// ecosystems are tried in this order. A new one is a file runner_NAME.go and a row here; a new
+// ecosystems are tried in this order. A new one is a file ecosystem_NAME.go and a row here; a new
 // way to write results is a row of formats.
 var ecosystems = []ecosystem{
 	{[]string{"go.mod"}, goRegistries, detectGo},
