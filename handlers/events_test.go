@@ -70,7 +70,7 @@ func TestEventsBecomeAsks(t *testing.T) {
 	press := func(kind solve.CommandKind, n int) solve.Command {
 		return solve.Command{Kind: kind, Repo: repo, Solve: solveID, Button: true, N: n}
 	}
-	stop := func(s solve.Stop, label string) solve.Command {
+	stop := func(s solve.StopEvent, label string) solve.Command {
 		return solve.Command{Kind: solve.CommandStop, Repo: repo, Issue: 3, Stop: s, Label: label}
 	}
 	marker := solve.Marker(solveID, "comment") + "\n**Running**"
@@ -80,12 +80,12 @@ func TestEventsBecomeAsks(t *testing.T) {
 		raw   []byte
 		want  solve.Command
 	}{
-		"closed":                  {"issues", event(t, "closed", issue3), stop(solve.StopClosed, "")},
-		"closed by another bot":   {"issues", event(t, "closed", with(issue3, "sender.type", "Bot")), stop(solve.StopClosed, "")},
-		"deleted":                 {"issues", event(t, "deleted", issue3), stop(solve.StopDeleted, "")},
-		"transferred":             {"issues", event(t, "transferred", issue3), stop(solve.StopTransferred, "")},
-		"unlabelled":              {"issues", event(t, "unlabeled", unlabeled("yudai:solve")), stop(solve.StopUnlabelled, "yudai:solve")},
-		"unlabelled of a profile": {"issues", event(t, "unlabeled", unlabeled("Yudai:cheap")), stop(solve.StopUnlabelled, "Yudai:cheap")},
+		"closed":                  {"issues", event(t, "closed", issue3), stop(solve.StopOnClosed, "")},
+		"closed by another bot":   {"issues", event(t, "closed", with(issue3, "sender.type", "Bot")), stop(solve.StopOnClosed, "")},
+		"deleted":                 {"issues", event(t, "deleted", issue3), stop(solve.StopOnDeleted, "")},
+		"transferred":             {"issues", event(t, "transferred", issue3), stop(solve.StopOnTransferred, "")},
+		"unlabelled":              {"issues", event(t, "unlabeled", unlabeled("yudai:solve")), stop(solve.StopOnUnlabelled, "yudai:solve")},
+		"unlabelled of a profile": {"issues", event(t, "unlabeled", unlabeled("Yudai:cheap")), stop(solve.StopOnUnlabelled, "Yudai:cheap")},
 		"our comment deleted": {"issue_comment", event(t, "deleted", deleted("yudai[bot]", marker)), solve.Command{
 			Kind: solve.CommandRenew, Repo: repo, Issue: 3, CommentID: 77, Solve: solveID,
 		}},
@@ -101,9 +101,9 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.CommandRetry, 0)},
 		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
 		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The rest of the review is left out.)")}},
-		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopUninstalled}},
-		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopSuspended}},
-		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopUninstalled, Repos: []int64{2, 9}}},
+		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled}},
+		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnSuspended}},
+		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled, Repos: []int64{2, 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,9 +7,9 @@ import "github.com/yudai-dev/yudai/solve"
 func installationIntent(_ Options, p payload, d solve.Delivery) solve.Intent {
 	switch p.Action {
 	case "deleted":
-		return solve.Intent{Command: p.stopAll(d, solve.StopUninstalled)}
+		return solve.Intent{Command: p.stopAll(d, solve.StopOnUninstalled)}
 	case "suspend":
-		return solve.Intent{Command: p.stopAll(d, solve.StopSuspended)}
+		return solve.Intent{Command: p.stopAll(d, solve.StopOnSuspended)}
 	}
 	return solve.Intent{}
 }

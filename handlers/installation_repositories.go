@@ -5,7 +5,7 @@ import "github.com/yudai-dev/yudai/solve"
 // removedRepositoriesIntent reads the event installation_repositories: the solves of
 // repositories that were taken out of an installation stop.
 func removedRepositoriesIntent(_ Options, p payload, d solve.Delivery) solve.Intent {
-	cmd := p.stopAll(d, solve.StopUninstalled)
+	cmd := p.stopAll(d, solve.StopOnUninstalled)
 	for _, r := range p.Removed {
 		if r.ID > 0 {
 			cmd.Repos = append(cmd.Repos, r.ID)

@@ -16,28 +16,28 @@ func issueIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	switch {
 	case p.Action == "labeled" && known && !p.fromBot(o.Bot):
 		return o.labeled(p, d, profile)
-	case stop == solve.StopUnlabelled && !known, stop == "", p.Sender.is(o.Bot):
+	case stop == solve.StopOnUnlabelled && !known, stop == "", p.Sender.is(o.Bot):
 		return solve.Intent{}
 	}
 	cmd := p.command(d, solve.CommandStop, "")
 	cmd.Stop = stop
-	if stop == solve.StopUnlabelled {
+	if stop == solve.StopOnUnlabelled {
 		cmd.Label = p.Label.Name
 	}
 	return solve.Intent{Command: cmd}
 }
 
 // stops is what an action means for the issue's solve, "" if it means nothing.
-func stops(action string) solve.Stop {
+func stops(action string) solve.StopEvent {
 	switch action {
 	case "unlabeled":
-		return solve.StopUnlabelled
+		return solve.StopOnUnlabelled
 	case "closed":
-		return solve.StopClosed
+		return solve.StopOnClosed
 	case "deleted":
-		return solve.StopDeleted
+		return solve.StopOnDeleted
 	case "transferred":
-		return solve.StopTransferred
+		return solve.StopOnTransferred
 	}
 	return ""
 }

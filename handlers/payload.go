@@ -184,7 +184,7 @@ func (p payload) button(d solve.Delivery, kind solve.CommandKind, id solve.ID) *
 }
 
 // stopAll stops what an installation has at work. Its event names the account and no repository.
-func (p payload) stopAll(d solve.Delivery, stop solve.Stop) *solve.Command {
+func (p payload) stopAll(d solve.Delivery, stop solve.StopEvent) *solve.Command {
 	c := p.command(d, solve.CommandStop, "")
 	c.Repo = solve.Repo{Installation: p.Installation.ID, Owner: p.Installation.Account.Login}
 	c.Stop = stop

@@ -83,13 +83,13 @@ func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, erro
 // repository again. Whether an issue is closed is checked where its solve is stopped.
 func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Command) (string, error) {
 	switch {
-	case a.Stop == solve.StopSuspended:
+	case a.Stop == solve.StopOnSuspended:
 		suspended, err := f.r.App.Suspended(ctx, a.Repo.Installation)
 		if err != nil || suspended {
 			return "", err
 		}
 		return "the installation is not suspended any more", nil
-	case a.Stop == solve.StopUninstalled && len(a.Repos) > 0:
+	case a.Stop == solve.StopOnUninstalled && len(a.Repos) > 0:
 		return f.reinstalled(ctx, a)
 	}
 	return "", nil

@@ -57,17 +57,17 @@ func octokitExamples(t *testing.T) []example {
 // what these few ask for: none of the rest is ours.
 func TestOctokitExamples(t *testing.T) {
 	t.Parallel()
-	stop := func(s solve.Stop) string { return "stop " + string(s) }
+	stop := func(s solve.StopEvent) string { return "stop " + string(s) }
 	gone := map[string]string{
-		"installation.deleted 0": stop(solve.StopUninstalled), "installation.deleted 3": stop(solve.StopUninstalled),
-		"installation.suspend 5":              stop(solve.StopSuspended),
-		"installation_repositories.removed 2": stop(solve.StopUninstalled),
-		"issues.deleted 4":                    stop(solve.StopDeleted),
+		"installation.deleted 0": stop(solve.StopOnUninstalled), "installation.deleted 3": stop(solve.StopOnUninstalled),
+		"installation.suspend 5":              stop(solve.StopOnSuspended),
+		"installation_repositories.removed 2": stop(solve.StopOnUninstalled),
+		"issues.deleted 4":                    stop(solve.StopOnDeleted),
 	}
 	installed := map[string]string{
 		"issues.labeled 9": "solve", "issues.labeled 10": "solve",
-		"issues.transferred 21": stop(solve.StopTransferred),
-		"issues.unlabeled 24":   stop(solve.StopUnlabelled), "issues.unlabeled 25": stop(solve.StopUnlabelled),
+		"issues.transferred 21": stop(solve.StopOnTransferred),
+		"issues.unlabeled 24":   stop(solve.StopOnUnlabelled), "issues.unlabeled 25": stop(solve.StopOnUnlabelled),
 	}
 	for name, what := range gone {
 		installed[name] = what

@@ -36,18 +36,18 @@ const (
 // Event says whether the command is an event, so that nobody waits for an answer.
 func (k CommandKind) Event() bool { return k == CommandStop || k == CommandRenew }
 
-// Stop is the event behind a CommandStop.
-type Stop string
+// StopEvent is the event behind a CommandStop.
+type StopEvent string
 
 // The events. Closed, unlabelled and deleted issues are read again before anything is
 // stopped: the event is a hint, and somebody may have undone what it reported.
 const (
-	StopClosed      Stop = "closed"
-	StopUnlabelled  Stop = "unlabelled"
-	StopDeleted     Stop = "deleted"
-	StopTransferred Stop = "transferred"
-	StopSuspended   Stop = "suspended"   // the installation
-	StopUninstalled Stop = "uninstalled" // the installation, or the repository taken out of it
+	StopOnClosed      StopEvent = "closed"
+	StopOnUnlabelled  StopEvent = "unlabelled"
+	StopOnDeleted     StopEvent = "deleted"
+	StopOnTransferred StopEvent = "transferred"
+	StopOnSuspended   StopEvent = "suspended"   // the installation
+	StopOnUninstalled StopEvent = "uninstalled" // the installation, or the repository taken out of it
 )
 
 // Command is what a person or an event asks for beside a new solve.
@@ -70,7 +70,7 @@ type Command struct {
 	Review bool `json:"review,omitempty"`
 	// Stop, Label and Repos belong to a CommandStop. Label is the one that was removed.
 	// Repos, if any, limit it to these repositories of the installation.
-	Stop  Stop      `json:"stop,omitempty"`
+	Stop  StopEvent `json:"stop,omitempty"`
 	Label string    `json:"label,omitempty"`
 	Repos []int64   `json:"repos,omitempty"`
 	At    time.Time `json:"at"`

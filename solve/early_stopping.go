@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Needless says why a run that has not ended is stopped, "" if it goes on; so is how
+// Redundant says why a run that has not ended is stopped, "" if it goes on; elapsed is how
 // long its agent has worked. The rule is that of the solve's reducer.
 //
 // With the first candidate that passes, StopFirstGreen stops what is at work. A run
 // whose patch is being judged already goes on if it can still win, as every run does
 // under StopWaves. StopAll stops nothing.
-func (s Solve) Needless(r Run, so time.Duration, runs []Run, rule Rule) string {
+func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) string {
 	stops := s.Plan.Stop == StopFirstGreen || s.Plan.Stop == StopWaves
 	if !stops || s.State != StateRunning || !s.CancelAt.IsZero() || r.State.Final() {
 		return ""
 	}
-	if passed := green(runs); passed != nil && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
+	if passed := firstPassed(runs); passed != nil && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
 		return fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
 	}
-	if n := s.Unbeaten(r, so, runs, rule); n != 0 {
+	if n := s.DominatedBy(r, elapsed, runs, rule); n != 0 {
 		return fmt.Sprintf("%srun %d stays better, whatever this run achieves", NotNeededPrefix, n)
 	}
 	return ""
 }
 
-// Unbeaten is a run of the solve's own that stays the better one even if r, which has not ended, comes to
+// DominatedBy is a run of the solve's own that stays the better one even if r, which has not ended, comes to
 // the best result that it can have; 0 if r can still be the champion.
 //
 // The best result: the tests pass, all that fail on the base are fixed, no test is
 // weakened, the patch is the one that it has or else a single file without a changed
 // line (a renamed one), and the agent ends now. Another attempt is not imagined.
-func (s Solve) Unbeaten(r Run, so time.Duration, runs []Run, rule Rule) int {
-	criteria, most := rule.criteria(), s.imagine(r, so)
+func (s Solve) DominatedBy(r Run, elapsed time.Duration, runs []Run, rule Rule) int {
+	criteria, most := rule.criteria(), s.bestCase(r, elapsed)
 	for i := range runs {
 		if runs[i].N == r.N || runs[i].From != nil || !eligible(&runs[i]) {
 			continue
@@ -44,11 +44,11 @@ func (s Solve) Unbeaten(r Run, so time.Duration, runs []Run, rule Rule) int {
 	return 0
 }
 
-// imagine is a run that has not ended as it ends at its best.
-func (s Solve) imagine(r Run, so time.Duration) Run {
+// bestCase is a run that has not ended as it ends at its best.
+func (s Solve) bestCase(r Run, elapsed time.Duration) Run {
 	ended := r.State == RunHarvesting || r.State == RunJudging
 	if !ended {
-		r.AgentTime = max(0, so)
+		r.AgentTime = max(0, elapsed)
 	}
 	if r.Candidate == nil || r.State != RunJudging {
 		r.Candidate = &Candidate{Files: make([]FileChange, 1)}

@@ -88,7 +88,7 @@ func TestNoRunIsStoppedThatCouldWin(t *testing.T) {
 		refused := r.Candidate != nil && r.Candidate.Refused != ""
 
 		s := solve.Solve{Base: solve.Base{Report: solve.Counts{Failed: 2}}, State: solve.StateRunning, Plan: solve.Plan{Stop: solve.StopWaves}}
-		better := s.Unbeaten(*r, so, runs, rule)
+		better := s.DominatedBy(*r, so, runs, rule)
 		wins := false
 		for _, o := range imaginable(*r, so) {
 			future := slices.Clone(runs)
@@ -101,7 +101,7 @@ func TestNoRunIsStoppedThatCouldWin(t *testing.T) {
 		if (better == 0) != wins {
 			t.Fatalf("run %d in state %s after %d: run %d is better, can win: %v", r.N, r.State, so, better, wins)
 		}
-		if why := s.Needless(*r, so, runs, rule); (why == "") != wins {
+		if why := s.Redundant(*r, so, runs, rule); (why == "") != wins {
 			t.Fatalf("can win: %v, stopped: %q", wins, why)
 		}
 		if !wins {
@@ -122,7 +122,7 @@ func TestWhatIsNeedless(t *testing.T) {
 	needless := func(s solve.Solve, state solve.RunState, so time.Duration) string {
 		r := turnRun(2, 1, state)
 		r.Candidate, r.AgentTime = &solve.Candidate{Files: make([]solve.FileChange, 1)}, so
-		return s.Needless(r, so, []solve.Run{passed, r}, solve.Rule{})
+		return s.Redundant(r, so, []solve.Run{passed, r}, solve.Rule{})
 	}
 	for _, c := range []struct {
 		what   string

@@ -83,11 +83,11 @@ func (p *replay) play(sum *Simulated) {
 		sum.Runs++
 		sum.Cost += p.results[i].Cost
 		var enough string
-		if p.solve.Wave, enough = p.solve.Turn(p.runs); enough != "" {
+		if p.solve.Wave, enough = p.solve.CurrentWave(p.runs); enough != "" {
 			p.stop(sum)
 		}
 	}
-	if green(p.runs) != nil {
+	if firstPassed(p.runs) != nil {
 		sum.Solved++
 	}
 }
@@ -104,7 +104,7 @@ func (p *replay) start() {
 		}
 	}
 	for i := range p.runs {
-		if r := &p.runs[i]; places > 0 && r.State == RunQueued && !p.solve.Held(*r) {
+		if r := &p.runs[i]; places > 0 && r.State == RunQueued && !p.solve.WaitsForWave(*r) {
 			r.State, p.at[i] = RunWorking, p.now
 			places--
 		}

@@ -48,11 +48,11 @@ func (p Plan) Waves() int {
 // NotNeededPrefix begins every reason that the stop rule gives.
 const NotNeededPrefix = "not needed: "
 
-// Turn says of a running solve which wave's runs may start, and why those that wait
+// CurrentWave says of a running solve which wave's runs may start, and why those that wait
 // need not start at all; "" as long as one may. Only what the solve ran itself counts:
 // whoever asks for a retry wants the experiments run that did not pass.
-func (s Solve) Turn(runs []Run) (wave int, enough string) {
-	passed := green(runs)
+func (s Solve) CurrentWave(runs []Run) (wave int, enough string) {
+	passed := firstPassed(runs)
 	switch s.Plan.Stop {
 	case StopFirstGreen:
 		if passed != nil {
@@ -79,11 +79,13 @@ func (s Solve) Turn(runs []Run) (wave int, enough string) {
 	return s.Wave, ""
 }
 
-// Held says whether a queued run waits for its wave.
-func (s Solve) Held(r Run) bool { return s.Plan.Stop == StopWaves && r.Experiment.Wave > s.Wave }
+// WaitsForWave says whether a queued run waits for its wave.
+func (s Solve) WaitsForWave(r Run) bool {
+	return s.Plan.Stop == StopWaves && r.Experiment.Wave > s.Wave
+}
 
-// green is the first of the solve's own runs that can be its champion, nil if none can.
-func green(runs []Run) *Run {
+// firstPassed is the first of the solve's own runs that can be its champion, nil if none can.
+func firstPassed(runs []Run) *Run {
 	var first *Run
 	for i := range runs {
 		if r := &runs[i]; r.From == nil && eligible(r) && (first == nil || r.N < first.N) {

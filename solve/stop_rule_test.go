@@ -172,7 +172,7 @@ func TestTurn(t *testing.T) {
 		for i, state := range c.states {
 			runs = append(runs, turnRun(i+1, 1+i/2, state))
 		}
-		if next, enough := s.Turn(runs); next != c.next || enough != c.enough {
+		if next, enough := s.CurrentWave(runs); next != c.next || enough != c.enough {
 			t.Errorf("%s, wave %d, %v: %d, %q; want %d, %q", c.rule, c.wave, c.states, next, enough, c.next, c.enough)
 		}
 		if c.enough == "" {
@@ -187,7 +187,7 @@ func TestTurn(t *testing.T) {
 				runs[i].Candidate = &solve.Candidate{Refused: "no"}
 			}
 		}
-		if _, enough := s.Turn(runs); enough != "" {
+		if _, enough := s.CurrentWave(runs); enough != "" {
 			t.Errorf("%s, %v: %q", c.rule, c.states, enough)
 		}
 	}

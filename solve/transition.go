@@ -335,7 +335,7 @@ func (t *Transition) askStopRule() error {
 	if err != nil {
 		return err
 	}
-	wave, enough := s.Turn(list)
+	wave, enough := s.CurrentWave(list)
 	switch {
 	case enough != "":
 		return t.endRuns(Change{Event: Cancelled{NotNeeded: true}, Reason: enough}, true)

@@ -39,7 +39,7 @@ func (e *Engine) cancelRedundantRuns(ctx context.Context, s solve.Solve) {
 	fault.Log(ctx, err, "runs not read")
 	rule := s.RuleOr(e.cfg.settings())
 	for _, r := range runs {
-		why := s.Needless(r, e.worked(r), runs, rule)
+		why := s.Redundant(r, e.worked(r), runs, rule)
 		switch {
 		case why == "":
 		case r.State == solve.RunQueued:

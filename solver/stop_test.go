@@ -12,7 +12,7 @@ import (
 )
 
 // happen stores an event of the default repository's issue 1 and does not wait for it.
-func (w *world) happen(stop solve.Stop, change ...func(*solve.Command)) {
+func (w *world) happen(stop solve.StopEvent, change ...func(*solve.Command)) {
 	w.Helper()
 	w.said++
 	a := solve.Command{
@@ -63,22 +63,22 @@ func TestEventsStop(t *testing.T) {
 	gone := func(h *hub) { h.always["issue"] = fmt.Errorf("issue: %w", solve.ErrNotFound) }
 	unread := func(h *hub) { h.always["issue"] = errors.New("this must not be read") }
 	for name, c := range map[string]struct {
-		stop   solve.Stop
+		stop   solve.StopEvent
 		change func(*solve.Command)
 		now    func(*hub)
 		reason string
 		least  time.Duration
 	}{
-		"closed":                {solve.StopClosed, nil, func(h *hub) { h.open = false }, "the issue was closed by eve", 0},
-		"closed and gone":       {solve.StopClosed, nil, gone, "the issue was closed by eve", 0},
-		"deleted":               {solve.StopDeleted, nil, gone, "the issue was deleted by eve", 0},
-		"transferred":           {solve.StopTransferred, nil, unread, "the issue was moved to another repository by eve", 0},
-		"unlabelled":            {solve.StopUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug"} }, "the label was removed by eve", 5 * time.Second},
-		"unlabelled, in a case": {solve.StopUnlabelled, takenOff("YUDAI:Solve"), func(*hub) {}, "the label was removed by eve", 5 * time.Second},
-		"suspended":             {solve.StopSuspended, everywhere(), unread, "the App was suspended by eve", 0},
-		"uninstalled":           {solve.StopUninstalled, everywhere(), unread, "the App was uninstalled by eve", 0},
-		"repository removed":    {solve.StopUninstalled, everywhere(3, 7), unread, "the repository was taken out of the App's installation by eve", 0},
-		"by nobody we know":     {solve.StopTransferred, func(a *solve.Command) { a.Actor = "" }, unread, "the issue was moved to another repository", 0},
+		"closed":                {solve.StopOnClosed, nil, func(h *hub) { h.open = false }, "the issue was closed by eve", 0},
+		"closed and gone":       {solve.StopOnClosed, nil, gone, "the issue was closed by eve", 0},
+		"deleted":               {solve.StopOnDeleted, nil, gone, "the issue was deleted by eve", 0},
+		"transferred":           {solve.StopOnTransferred, nil, unread, "the issue was moved to another repository by eve", 0},
+		"unlabelled":            {solve.StopOnUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug"} }, "the label was removed by eve", 5 * time.Second},
+		"unlabelled, in a case": {solve.StopOnUnlabelled, takenOff("YUDAI:Solve"), func(*hub) {}, "the label was removed by eve", 5 * time.Second},
+		"suspended":             {solve.StopOnSuspended, everywhere(), unread, "the App was suspended by eve", 0},
+		"uninstalled":           {solve.StopOnUninstalled, everywhere(), unread, "the App was uninstalled by eve", 0},
+		"repository removed":    {solve.StopOnUninstalled, everywhere(3, 7), unread, "the repository was taken out of the App's installation by eve", 0},
+		"by nobody we know":     {solve.StopOnTransferred, func(a *solve.Command) { a.Actor = "" }, unread, "the issue was moved to another repository", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -109,19 +109,19 @@ func TestEventsThatStopNothing(t *testing.T) {
 	require.Daily(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stop   solve.Stop
+		stop   solve.StopEvent
 		change func(*solve.Command)
 		now    func(*hub)
 		reads  int
 	}{
-		"closed and reopened":     {solve.StopClosed, nil, func(h *hub) { h.open = true }, 1},
-		"labelled again":          {solve.StopUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug", "Yudai:Solve"} }, 1},
-		"deleted and still there": {solve.StopDeleted, nil, func(*hub) {}, 2},
-		"another label":           {solve.StopUnlabelled, takenOff("yudai:cheap"), func(*hub) {}, 0},
-		"another issue":           {solve.StopClosed, func(a *solve.Command) { a.Issue = 2 }, func(*hub) {}, 0},
-		"another repository":      {solve.StopClosed, func(a *solve.Command) { a.Repo.ID = 8 }, func(*hub) {}, 0},
-		"another installation":    {solve.StopSuspended, func(a *solve.Command) { everywhere()(a); a.Repo.Installation = 2 }, func(*hub) {}, 0},
-		"other repositories":      {solve.StopUninstalled, everywhere(8, 9), func(*hub) {}, 0},
+		"closed and reopened":     {solve.StopOnClosed, nil, func(h *hub) { h.open = true }, 1},
+		"labelled again":          {solve.StopOnUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug", "Yudai:Solve"} }, 1},
+		"deleted and still there": {solve.StopOnDeleted, nil, func(*hub) {}, 2},
+		"another label":           {solve.StopOnUnlabelled, takenOff("yudai:cheap"), func(*hub) {}, 0},
+		"another issue":           {solve.StopOnClosed, func(a *solve.Command) { a.Issue = 2 }, func(*hub) {}, 0},
+		"another repository":      {solve.StopOnClosed, func(a *solve.Command) { a.Repo.ID = 8 }, func(*hub) {}, 0},
+		"another installation":    {solve.StopOnSuspended, func(a *solve.Command) { everywhere()(a); a.Repo.Installation = 2 }, func(*hub) {}, 0},
+		"other repositories":      {solve.StopOnUninstalled, everywhere(8, 9), func(*hub) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -153,7 +153,7 @@ func TestFlappingLabel(t *testing.T) {
 		id := w.work("yudai:solve")
 		for range 10 { // it is away at most of the moments at which somebody looks
 			w.hub.set(func(h *hub) { h.labels = nil })
-			w.happen(solve.StopUnlabelled, takenOff("yudai:solve"))
+			w.happen(solve.StopOnUnlabelled, takenOff("yudai:solve"))
 			began := time.Now()
 			w.await(time.Minute, "a moment", func() bool { return time.Since(began) >= 2*time.Second })
 			w.hub.set(func(h *hub) { h.labels = []string{"Yudai:solve"} })
@@ -164,7 +164,7 @@ func TestFlappingLabel(t *testing.T) {
 		}
 		command := w.ask(with("long"), func(s *solve.Solve) { s.Trigger.Kind = solve.TriggerCommand })
 		w.hub.set(func(h *hub) { h.labels = nil })
-		w.happen(solve.StopUnlabelled, takenOff("yudai:solve"), func(a *solve.Command) { a.Issue = 2 })
+		w.happen(solve.StopOnUnlabelled, takenOff("yudai:solve"), func(a *solve.Command) { a.Issue = 2 })
 		w.decided()
 		if s := w.solve(command); !s.CancelAt.IsZero() {
 			w.Errorf("the command's solve was stopped: %s", s.CancelWhy)
@@ -180,7 +180,7 @@ func TestUnlabelledBeforeLabelled(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.endless("long", "good")
 		w.start("a")
-		w.happen(solve.StopUnlabelled, takenOff("yudai:solve"))
+		w.happen(solve.StopOnUnlabelled, takenOff("yudai:solve"))
 		id := w.ask(with("long"), func(s *solve.Solve) { s.Trigger.Label = "yudai:solve" })
 		w.final(id, solve.StateCancelled)
 	})
@@ -192,7 +192,7 @@ func TestStopsWaitForGitHub(t *testing.T) {
 	bubble(t, func(w *world) {
 		id := w.work("yudai:solve")
 		w.hub.refuse("issue", errors.New("no such right"))
-		w.happen(solve.StopClosed)
+		w.happen(solve.StopOnClosed)
 		w.decided()
 		if s := w.solve(id); !s.CancelAt.IsZero() {
 			w.Errorf("stopped: %s", s.CancelWhy)
@@ -205,7 +205,7 @@ func TestStopsWaitForGitHub(t *testing.T) {
 		w.hub.refuse("issue", nil)
 		w.hub.fail("issue", fault{passes: true, after: 30 * time.Second}, fault{passes: true})
 		w.hub.set(func(h *hub) { h.open = false })
-		w.happen(solve.StopClosed)
+		w.happen(solve.StopOnClosed)
 		if d := w.decided(); d < 30*time.Second {
 			w.Errorf("decided after %s", d)
 		}

@@ -49,7 +49,7 @@ func (a *Attempt) whyStopped(ctx context.Context) (string, error) {
 	cause := context.Cause(ctx)
 	if cause == nil {
 		runs, err := a.with.Store.Runs(ctx, a.run.Solve)
-		return a.solve.Needless(a.run, 0, runs, a.solve.RuleOr(a.with.Settings)), err
+		return a.solve.Redundant(a.run, 0, runs, a.solve.RuleOr(a.with.Settings)), err
 	}
 	var why NotNeeded
 	errors.As(cause, &why)

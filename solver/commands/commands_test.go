@@ -159,19 +159,19 @@ func TestStop(t *testing.T) {
 		stops bool
 		waits bool
 	}{
-		"closed":              {ask: solve.Command{Stop: solve.StopClosed}, stops: true},
-		"reopened":            {ask: solve.Command{Stop: solve.StopClosed}, issue: solve.IssueNow{Open: true}},
-		"unlabelled":          {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, age: time.Minute, stops: true},
-		"unlabelled just now": {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, waits: true},
+		"closed":              {ask: solve.Command{Stop: solve.StopOnClosed}, stops: true},
+		"reopened":            {ask: solve.Command{Stop: solve.StopOnClosed}, issue: solve.IssueNow{Open: true}},
+		"unlabelled":          {ask: solve.Command{Stop: solve.StopOnUnlabelled, Label: "go"}, age: time.Minute, stops: true},
+		"unlabelled just now": {ask: solve.Command{Stop: solve.StopOnUnlabelled, Label: "go"}, waits: true},
 		"labelled again": {
-			ask: solve.Command{Stop: solve.StopUnlabelled, Label: "go"}, age: time.Minute, issue: solve.IssueNow{Labels: []string{"Go"}},
+			ask: solve.Command{Stop: solve.StopOnUnlabelled, Label: "go"}, age: time.Minute, issue: solve.IssueNow{Labels: []string{"Go"}},
 		},
-		"another label":        {ask: solve.Command{Stop: solve.StopUnlabelled, Label: "x"}, age: time.Minute},
-		"another repository":   {ask: solve.Command{Stop: solve.StopClosed, Repo: solve.Repo{ID: 8}}},
-		"uninstalled":          {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}}, stops: true},
-		"another installation": {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 2}}},
-		"other repositories":   {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
-		"our repository":       {ask: solve.Command{Stop: solve.StopUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
+		"another label":        {ask: solve.Command{Stop: solve.StopOnUnlabelled, Label: "x"}, age: time.Minute},
+		"another repository":   {ask: solve.Command{Stop: solve.StopOnClosed, Repo: solve.Repo{ID: 8}}},
+		"uninstalled":          {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 1}}, stops: true},
+		"another installation": {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 2}}},
+		"other repositories":   {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
+		"our repository":       {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
 	} {
 		w := newWorld(solve.StateRunning)
 		w.issue = c.issue

@@ -24,7 +24,7 @@ func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.u
 // was closed, deleted or lost its label: somebody may have undone that.
 func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	late := !time.Now().Before(a.At.Add(relabelTime))
-	if a.Stop == solve.StopUnlabelled && !late {
+	if a.Stop == solve.StopOnUnlabelled && !late {
 		return notYet{a.At.Add(relabelTime)}
 	}
 	if again, err := c.labelRemovedAgain(ctx, a); again || err != nil {
@@ -42,7 +42,7 @@ func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	switch {
 	case err != nil:
 		return err
-	case undone && a.Stop == solve.StopDeleted && !late: // GitHub's answers lag behind its events
+	case undone && a.Stop == solve.StopOnDeleted && !late: // GitHub's answers lag behind its events
 		return notYet{a.At.Add(relabelTime)}
 	case undone:
 		return nil
@@ -58,7 +58,7 @@ func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 // labelRemovedAgain says whether the label was removed once more since. Then it was there in
 // between, and the last removal counts.
 func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool, error) {
-	if a.Stop != solve.StopUnlabelled {
+	if a.Stop != solve.StopOnUnlabelled {
 		return false, nil
 	}
 	pending, err := c.store.Commands(ctx)
@@ -71,7 +71,7 @@ func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool
 // installation that is gone.
 func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 	switch a.Stop {
-	case solve.StopClosed, solve.StopUnlabelled, solve.StopDeleted:
+	case solve.StopOnClosed, solve.StopOnUnlabelled, solve.StopOnDeleted:
 	default:
 		return false, nil
 	}
@@ -81,9 +81,9 @@ func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, err
-	case a.Stop == solve.StopClosed:
+	case a.Stop == solve.StopOnClosed:
 		return issue.Open, nil
-	case a.Stop == solve.StopUnlabelled:
+	case a.Stop == solve.StopOnUnlabelled:
 		return slices.ContainsFunc(issue.Labels, func(l string) bool { return strings.EqualFold(l, a.Label) }), nil
 	}
 	return true, nil
@@ -111,15 +111,15 @@ func stopReason(a solve.Command) string {
 		by = " by " + a.Actor
 	}
 	switch {
-	case a.Stop == solve.StopClosed:
+	case a.Stop == solve.StopOnClosed:
 		return "the issue was closed" + by
-	case a.Stop == solve.StopUnlabelled:
+	case a.Stop == solve.StopOnUnlabelled:
 		return "the label was removed" + by
-	case a.Stop == solve.StopDeleted:
+	case a.Stop == solve.StopOnDeleted:
 		return "the issue was deleted" + by
-	case a.Stop == solve.StopTransferred:
+	case a.Stop == solve.StopOnTransferred:
 		return "the issue was moved to another repository" + by
-	case a.Stop == solve.StopSuspended:
+	case a.Stop == solve.StopOnSuspended:
 		return "the App was suspended" + by
 	case len(a.Repos) > 0:
 		return "the repository was taken out of the App's installation" + by
