@@ -22,8 +22,8 @@ const UserAgent = "yudai/1"
 // Control is the origin of what a control plane refuses.
 const Control = "control plane"
 
-// Patience says how long a control plane is asked.
-type Patience struct {
+// RetryPolicy says how long a control plane is asked.
+type RetryPolicy struct {
 	Request, Slow time.Duration // one request; one that makes, copies or freezes a machine
 	Broken        Backoff       // there is no answer, or a fault of the server
 	Limited       Backoff       // too many requests
@@ -32,11 +32,11 @@ type Patience struct {
 
 // Client speaks JSON to a control plane.
 type Client struct {
-	Base     string // the address, without a slash at its end
-	Key      string // taken out of errors
-	Header   http.Header
-	HTTP     *http.Client
-	Patience Patience
+	Base   string // the address, without a slash at its end
+	Key    string // taken out of errors
+	Header http.Header
+	HTTP   *http.Client
+	Retry  RetryPolicy
 	// IsFull tells the 429 of an account that is full from that of too many requests.
 	IsFull func(*Refusal) bool
 	// IsUnchanged reports a fault of the server that promises that nothing was changed; nil is never.
@@ -72,11 +72,11 @@ func (c *Client) Do(ctx context.Context, k Call) (http.Header, error) {
 		var r *Refusal
 		switch {
 		case StatusOf(err) == http.StatusTooManyRequests && errors.As(err, &r) && c.IsFull(r):
-			return &c.Patience.Full
+			return &c.Retry.Full
 		case StatusOf(err) == http.StatusTooManyRequests:
-			return &c.Patience.Limited
+			return &c.Retry.Limited
 		case Transient(err) && (!k.Makes || Unsent(err) || errors.As(err, &r) && r.Unchanged):
-			return &c.Patience.Broken
+			return &c.Retry.Broken
 		}
 		return nil
 	})
@@ -100,9 +100,9 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 
 // once sends a request one time.
 func (c *Client) once(ctx context.Context, k Call) (http.Header, error) {
-	limit := c.Patience.Request
+	limit := c.Retry.Request
 	if k.Slow {
-		limit = c.Patience.Slow
+		limit = c.Retry.Slow
 	}
 	within, cancel := Within(ctx, limit)
 	defer cancel()

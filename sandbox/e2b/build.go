@@ -129,7 +129,7 @@ func (b *builder) upload(ctx context.Context, at building, hash string, data []b
 	}
 	return cloud.Retry(ctx, func() error { return b.put(ctx, to, data) }, func(err error) *cloud.Backoff {
 		if cloud.Transient(err) {
-			return &b.control.Patience.Broken
+			return &b.control.Retry.Broken
 		}
 		return nil
 	})
@@ -138,7 +138,7 @@ func (b *builder) upload(ctx context.Context, at building, hash string, data []b
 // put sends data with its exact length: the stores behind it refuse any other
 // way. The address is a secret, and our key is none of the store's business.
 func (b *builder) put(ctx context.Context, to target, data []byte) error {
-	within, cancel := cloud.Within(ctx, b.control.Patience.Slow)
+	within, cancel := cloud.Within(ctx, b.control.Retry.Slow)
 	defer cancel()
 	req, err := http.NewRequestWithContext(within, http.MethodPut, to.URL, bytes.NewReader(data))
 	if err != nil {

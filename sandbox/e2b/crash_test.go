@@ -140,7 +140,7 @@ func crash(t *testing.T, s *e2bsim.Server, nth int, sent bool, prepare func(cont
 	c := configFor(t, s)
 	way := &dying{next: cloud.NewTransport(true), book: t.TempDir(), copy: t.TempDir()}
 	dead := driverOn(t, c, bookIn(t, way.book), way)
-	dead.p.control.Patience.Broken = cloud.Backoff{Tries: 1}
+	dead.p.control.Retry.Broken = cloud.Backoff{Tries: 1}
 	dead.p.timing.window, dead.p.timing.rest = 20*time.Millisecond, time.Hour
 	var sb sandbox.Sandbox
 	if prepare != nil {

@@ -83,7 +83,7 @@ func driverOn(t *testing.T, c Config, book *records.Book, transport http.RoundTr
 		t.Fatal(err)
 	}
 	const ms = time.Millisecond
-	p.control.Patience = cloud.Patience{
+	p.control.Retry = cloud.RetryPolicy{
 		Request: 20 * time.Second, Slow: time.Minute, Broken: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 		Limited: cloud.Backoff{First: ms, Most: ms, Total: 3 * time.Second}, Full: cloud.Backoff{First: 5 * ms, Most: 50 * ms, Total: 300 * ms},
 	}

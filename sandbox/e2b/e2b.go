@@ -47,14 +47,6 @@ type provider struct {
 
 var _ cloud.Provider = (*provider)(nil)
 
-func defaultPatience() cloud.Patience {
-	const s = time.Second
-	return cloud.Patience{
-		Request: 60 * s, Slow: 180 * s, Broken: cloud.Backoff{First: s / 2, Most: 8 * s, Total: 20 * s},
-		Limited: cloud.Backoff{First: s / 1000, Most: s, Total: 60 * s}, Full: cloud.Backoff{First: s / 2, Most: 8 * s, Total: 30 * s},
-	}
-}
-
 // New returns the driver. It fails on bad configuration only; whether the service
 // answers is for Check to say.
 func New(c Config, book *records.Book, log zerolog.Logger) (*cloud.Driver, error) {
@@ -87,7 +79,7 @@ func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
 	}
 	return &cloud.Client{
 		Base: c.apiBase(), Key: key, Header: http.Header{"X-Api-Key": {key}}, HTTP: cloud.NewHTTPClient(transport),
-		Patience: defaultPatience(), IsFull: isFull, IsUnchanged: isUnchanged,
+		Retry: retryPolicy(), IsFull: isFull, IsUnchanged: isUnchanged,
 	}, nil
 }
 
@@ -197,7 +189,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 			failed = errors.Join(failed, e)
 		}
 		cancel()
-		if failed != nil || guest.Pause(ctx, p.control.Patience.Broken.First) != nil {
+		if failed != nil || guest.Pause(ctx, p.control.Retry.Broken.First) != nil {
 			return m, errors.Join(err, failed)
 		}
 	}

@@ -85,7 +85,7 @@ func (p *provider) useParent(s *parent) {
 		return
 	default:
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
+	ctx, cancel := context.WithTimeout(context.Background(), p.control.Retry.Slow)
 	defer cancel()
 	if err := act(ctx, s.base.ID); err != nil {
 		p.log.Warn().Err(err).Str(logkey.SandboxID, s.base.Name).Msg("parent of a base neither paused nor ended, its lease ends it")
@@ -138,7 +138,7 @@ func (p *provider) forkAll(base cloud.Note, all []*waiter) {
 		return // it is being removed
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(context.Background(), p.control.Patience.Slow)
+	ctx, cancel := context.WithTimeout(context.Background(), p.control.Retry.Slow)
 	defer cancel()
 	life := p.config.Lease
 	for _, w := range all {

@@ -72,7 +72,7 @@ func scripted(answers ...answer) (*provider, *script) {
 // controlOn is a client of a control plane, with the patience of the real one.
 func controlOn(c *http.Client, base string) *cloud.Client {
 	return &cloud.Client{
-		Base: base, Key: testKey, Header: http.Header{"X-Api-Key": {testKey}}, HTTP: c, Patience: defaultPatience(), IsFull: isFull, IsUnchanged: isUnchanged,
+		Base: base, Key: testKey, Header: http.Header{"X-Api-Key": {testKey}}, HTTP: c, Retry: retryPolicy(), IsFull: isFull, IsUnchanged: isUnchanged,
 	}
 }
 

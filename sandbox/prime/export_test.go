@@ -40,8 +40,8 @@ func (d *TestDriver) Hurry() {
 	p.conflict.First, p.conflict.Most = 5*ms, 20*ms
 	p.throttled.First, p.throttled.Most = 10*ms, 20*ms
 	p.use = 300 * ms
-	d.p.control.Patience.Broken = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 3}
-	d.p.control.Patience.Limited = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 5}
+	d.p.control.Retry.Broken = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 3}
+	d.p.control.Retry.Limited = cloud.Backoff{First: 5 * ms, Most: 20 * ms, Tries: 5}
 }
 
 // Silence is how long a stream or a transfer may be silent.
@@ -51,7 +51,7 @@ func (d *TestDriver) Silence(t time.Duration) { d.p.timing.silence, d.p.timing.t
 func (d *TestDriver) EgressTime(t time.Duration) { d.p.timing.egress = t }
 
 // RequestTime bounds one request.
-func (d *TestDriver) RequestTime(t time.Duration) { d.p.control.Patience.Request = t }
+func (d *TestDriver) RequestTime(t time.Duration) { d.p.control.Retry.Request = t }
 
 // Through sends everything through a transport.
 func (d *TestDriver) Through(wrap func(http.RoundTripper) http.RoundTripper) {

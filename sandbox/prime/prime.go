@@ -68,14 +68,6 @@ func defaultTiming() timing {
 	}
 }
 
-func defaultPatience() cloud.Patience {
-	const s = time.Second
-	return cloud.Patience{
-		Request: 30 * s, Slow: 30 * s, Broken: cloud.Backoff{First: s / 2, Most: 2 * s, Tries: 3},
-		Limited: cloud.Backoff{First: 6 * s, Most: 45 * s, Total: 5 * time.Minute, Tries: 5}, Full: cloud.Backoff{Tries: 1},
-	}
-}
-
 // New returns the driver. It fails on bad configuration only; whether the service
 // can be used is for Check to say.
 func New(c Config, book *records.Book, log zerolog.Logger) (*cloud.Driver, error) {
@@ -100,7 +92,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, e
 	}
 	control := &cloud.Client{
 		Base: c.base() + "/api/v1", Key: key, Header: http.Header{"Authorization": {"Bearer " + key}},
-		HTTP: cloud.NewHTTPClient(cloud.NewTransport(true)), Patience: defaultPatience(), IsFull: isQuota,
+		HTTP: cloud.NewHTTPClient(cloud.NewTransport(true)), Retry: retryPolicy(), IsFull: isQuota,
 	}
 	p := &provider{
 		config: c, journal: cloud.NewJournal(book), log: log.With().Str(logkey.Driver, driverName).Logger(),
