@@ -109,7 +109,7 @@ func (h *Handle) running(ctx context.Context, c sandbox.Command) (*running, erro
 	h.mu.Lock()
 	m.request.Old, h.old = h.old, nil
 	h.mu.Unlock()
-	m.feeds = [2]*output.Feed{output.New(c.Stdout, m.budget, output.Patience), output.New(c.Stderr, m.budget, output.Patience)}
+	m.feeds = [2]*output.Feed{output.New(c.Stdout, m.budget, output.WriteTimeout), output.New(c.Stderr, m.budget, output.WriteTimeout)}
 	return m, nil
 }
 

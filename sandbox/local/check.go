@@ -82,7 +82,7 @@ func (d *Driver) tryOverlay() error {
 		defer func() { _ = removeTree(dir) }()
 		making[i] = dir
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var files []*os.File
 	defer func() { closeAll(files...) }()

@@ -23,8 +23,8 @@ type firstProcess struct {
 
 var _ guest.Remote = (*firstProcess)(nil)
 
-// endPatience is how long the helper may take to end after the first process inside.
-const endPatience = 2 * time.Second
+// endTimeout is how long the helper may take to end after the first process inside.
+const endTimeout = 2 * time.Second
 
 // Run makes one request. What needs the administrator elsewhere is served by the first
 // process itself: it works when no process can be started any more.
@@ -219,7 +219,7 @@ func (c *call) errors() string {
 
 // cut is the error of a call that nobody answered: errHelper when all inside is gone.
 func (f *firstProcess) cut(err error) error {
-	late := time.NewTimer(endPatience)
+	late := time.NewTimer(endTimeout)
 	defer late.Stop()
 	select {
 	case <-f.left:

@@ -264,7 +264,7 @@ func (b *box) discard() error {
 // The helper is left afterwards: what ends by itself meanwhile would not be waited for.
 func (b *box) settle(give func() error) error {
 	defer b.leave()
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	release, err := lockDir(ctx, b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -288,8 +288,8 @@ func (b *box) settle(give func() error) error {
 	return give()
 }
 
-// startPatience is how long the inside of a sandbox may take to begin.
-const startPatience = 30 * time.Second
+// startTimeout is how long the inside of a sandbox may take to begin.
+const startTimeout = 30 * time.Second
 
 func (b *box) diskLimits() diskLimits {
 	return diskLimits{Most: b.record.Limits.Disk, Start: b.record.Floor, Free: b.driver.config.FreeDiskMiB << 20}

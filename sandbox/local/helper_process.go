@@ -248,12 +248,12 @@ func (p *helperProcess) listen(socket *os.File) error {
 	return nil
 }
 
-// helloPatience is how long a caller may take to introduce itself.
-const helloPatience = 10 * time.Second
+// helloTimeout is how long a caller may take to introduce itself.
+const helloTimeout = 10 * time.Second
 
 // welcome makes whoever calls and knows the sandbox its owner.
 func (p *helperProcess) welcome(conn *net.UnixConn) {
-	_ = conn.SetReadDeadline(time.Now().Add(helloPatience))
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	r, files, err := receiveRequest(conn)
 	closeAll(files...)
 	if err == nil && r.Op == opHello && r.Hello != nil {

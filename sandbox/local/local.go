@@ -216,7 +216,7 @@ func (d *Driver) forget(b *box) {
 
 // discard ends everything of a sandbox that has no living handle, and removes it.
 func (d *Driver) discard(r record) error {
-	ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	if err := killMarked(ctx, d.state.marker(r.Name)); err != nil {
 		return err

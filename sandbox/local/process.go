@@ -143,13 +143,13 @@ func signalPidfd(fd int) error {
 	return nil
 }
 
-// killPatience is how long the kernel may take to end killed processes.
-const killPatience = 20 * time.Second
+// killTimeout is how long the kernel may take to end killed processes.
+const killTimeout = 20 * time.Second
 
 // waitPidfd waits until a killed process is gone. It gives up after
-// killPatience: a process stuck in the kernel cannot be waited for.
+// killTimeout: a process stuck in the kernel cannot be waited for.
 func waitPidfd(ctx context.Context, fd int) error {
-	end := time.Now().Add(killPatience)
+	end := time.Now().Add(killTimeout)
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50) //nolint:gosec // a descriptor
 		if n > 0 {

@@ -72,7 +72,7 @@ func (b *box) takeOver(ctx context.Context) error {
 		return err
 	}
 	h := newHelper(conn)
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	_, err = h.ask(ctx, request{Op: opHello, Hello: &hello{Protocol: helperProtocol, Marker: b.marker()}}, nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Patience is how long a writer may block before its output is dropped.
-const Patience = 2 * time.Second
+// WriteTimeout is how long a writer may block before its output is dropped.
+const WriteTimeout = 2 * time.Second
 
 // Budget is what all feeds of a command may pass on together.
 type Budget struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// backupPatience is how long one piece of a backup may take to be received: a
+// backupTimeout is how long one piece of a backup may take to be received: a
 // reader that stops holds old pages of the database, which then grows.
-const backupPatience = 30 * time.Second
+const backupTimeout = 30 * time.Second
 
 func (a API) backupOperation(api huma.API) huma.Operation {
 	o := a.operation(api, huma.Operation{
@@ -55,7 +55,7 @@ type patientWriter struct {
 }
 
 func (w patientWriter) Write(p []byte) (int, error) {
-	if err := w.ctl.SetWriteDeadline(time.Now().Add(backupPatience)); err != nil {
+	if err := w.ctl.SetWriteDeadline(time.Now().Add(backupTimeout)); err != nil {
 		return 0, err
 	}
 	return w.Writer.Write(p)

@@ -146,7 +146,7 @@ func (m *Machine) Spawn(ctx context.Context, j Job) (*exec.Cmd, *Process, error)
 
 // readPID reads the pid that the entry tells, and takes a handle of the process.
 func readPID(r *os.File, nsenter int) (*Process, error) {
-	if err := r.SetReadDeadline(time.Now().Add(startPatience)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(startTimeout)); err != nil {
 		return nil, err
 	}
 	line := make([]byte, 32)

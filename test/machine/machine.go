@@ -90,8 +90,8 @@ func Supported() error {
 	return nil
 }
 
-// startPatience is how long the first process may take to be there.
-const startPatience = 30 * time.Second
+// startTimeout is how long the first process may take to be there.
+const startTimeout = 30 * time.Second
 
 // Start starts a machine.
 func Start(o Options) (*Machine, error) {
@@ -147,7 +147,7 @@ func (m *Machine) boot() error {
 	}
 	m.keeper = c
 	_, _ = infoW.Close(), saidW.Close()
-	deadline := time.Now().Add(startPatience)
+	deadline := time.Now().Add(startTimeout)
 	_, _ = info.SetReadDeadline(deadline), said.SetReadDeadline(deadline)
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "up\n" {
 		return fmt.Errorf("bubblewrap says %q (%w)", line, err)
