@@ -55,9 +55,9 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, s
 				break
 			}
 			read += n
-			size += len(ran.Stdout)
 			for event := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
 				out = append(out, shortened(parse(event), event)...)
+				size += min(len(event), mostText)
 			}
 		}
 		return out, read, nil
