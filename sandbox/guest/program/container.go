@@ -159,6 +159,9 @@ func (f *first) accept() {
 func receiveCall(conn int) (kind byte, verb string, files []int) {
 	buf, rights := make([]byte, 64), make([]byte, syscall.CmsgSpace(4*protocol.CallFiles))
 	n, rightsLen, _, _, err := syscall.Recvmsg(conn, buf, rights, syscall.MSG_CMSG_CLOEXEC)
+	for err == syscall.EINTR { // a child ended; with a time limit the kernel does not go on by itself
+		n, rightsLen, _, _, err = syscall.Recvmsg(conn, buf, rights, syscall.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil || n < 1 {
 		return 0, "", nil
 	}
