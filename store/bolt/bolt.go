@@ -16,7 +16,6 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"os"
 	"path/filepath"
 	"sync"
@@ -41,8 +40,7 @@ type Store struct {
 
 	writer   writer
 	watchers watchers
-	steps    [1024]sync.Mutex // one writer at a time per transcript: the lock of its name's hash
-	seed     maphash.Seed
+	steps    namedLocks // one writer at a time per transcript
 
 	closing  sync.Once
 	closeErr error
@@ -101,7 +99,7 @@ func open(cfg Config, steps []migration) (_ *Store, err error) {
 func newStore(cfg Config, db *bbolt.DB) *Store {
 	return &Store{
 		cfg: cfg, dir: filepath.Dir(cfg.Path), db: db,
-		writer: writer{turn: make(chan struct{}, 1)}, seed: maphash.MakeSeed(),
+		writer: writer{turn: make(chan struct{}, 1)}, steps: namedLocks{held: map[string]chan struct{}{}},
 	}
 }
 

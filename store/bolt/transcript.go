@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,9 +52,7 @@ func (s *Store) step(ctx context.Context, id solve.ID, n int, token uint64, line
 		return fmt.Errorf("no token: %w", solve.ErrLeaseLost)
 	}
 	g := segment{id: id, n: n, token: token}
-	lock := &s.steps[maphash.Bytes(s.seed, runKey(id, n).num(token))%uint64(len(s.steps))]
-	lock.Lock()
-	defer lock.Unlock()
+	defer s.steps.lock(string(runKey(id, n).num(token)))()
 	old, err := read(ctx, s, func(t *tx) (uint64, error) {
 		r, err := t.ownRun(id, n, token, at)
 		g.attempt = r.Attempt
@@ -155,4 +153,34 @@ func (s *Store) Transcript(ctx context.Context, id solve.ID, n int) ([]byte, err
 		return nil, fmt.Errorf("read transcript of run %d of solve %s: %w", n, id, err)
 	}
 	return out, nil
+}
+
+// namedLocks lets one caller at a time into what a name stands for.
+type namedLocks struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // closed when it is free
+}
+
+// lock returns the function that unlocks. It waits at a channel: a mutex would stop the
+// clock of tests in simulated time.
+func (l *namedLocks) lock(name string) func() {
+	mine := make(chan struct{})
+	for {
+		l.mu.Lock()
+		other, taken := l.held[name]
+		if !taken {
+			l.held[name] = mine
+		}
+		l.mu.Unlock()
+		if !taken {
+			break
+		}
+		<-other
+	}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.held, name)
+		close(mine)
+	}
 }
