@@ -239,7 +239,6 @@ func TestDeletedComment(t *testing.T) {
 				}
 				w.hub.Disturb(githubsim.Disturbance{Kind: githubsim.DisturbDrop, Event: "issue_comment", Action: "deleted", Count: -1})
 			}
-			w.cfg.GitHub.Write.Timeout, w.cfg.GitHub.Write.Lease, w.cfg.GitHub.Write.ListLag = 2*time.Second, 5*time.Second, time.Second
 			full := w.repo.FullName()
 			srv, stop := w.serve()
 			// The solve lives until its pull request can be opened.
