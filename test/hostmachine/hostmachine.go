@@ -176,7 +176,9 @@ func (m *Machine) Put(ctx context.Context, path string, r io.Reader, mode fs.Fil
 		data, err = io.ReadAll(r)
 	}
 	if err == nil {
+		syscall.ForkLock.RLock() // a process that starts now would hold the file open, and nothing could execute it: "text file busy"
 		err = os.WriteFile(to, bytes.ReplaceAll(data, []byte(inside), []byte(m.dir)), mode)
+		syscall.ForkLock.RUnlock()
 	}
 	if err == nil {
 		err = os.Chmod(to, mode)
