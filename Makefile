@@ -13,7 +13,7 @@ FUZZTARGETS ?= all
 comma := ,
 # A test that would skip for want of one of these fails instead.
 export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
-# The end-to-end tests wait most of the time: they begin first, beside all others.
+# The end-to-end tests wait most of the time: they begin first, beside two other packages at a time.
 FIRST = $(if $(filter ./...,$(PKGS)),./test/e2e)
 # Tests start a container engine of their own, which takes root.
 ENGINE = $(if $(filter 0,$(shell id -u)),dockerd)
@@ -39,7 +39,7 @@ short: ## run the tests that take a minute in all, and need nothing but Go, git 
 .PHONY: test
 test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
 	@scripts/deps chromium npm python3-venv $(ENGINE)
-	$(GO) test -timeout 25m -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
+	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
 
 .PHONY: test-long
 test-long: ## the same with the tests that take long; `make check` runs them
