@@ -64,7 +64,7 @@ func (c *Client) Do(ctx context.Context, k Call) (http.Header, error) {
 	err := Retry(ctx, func() (err error) {
 		header, err = c.once(ctx, k)
 		if err != nil && vague {
-			return &doubtful{err}
+			return Doubt(err)
 		}
 		vague = err != nil && Transient(err) && !Undone(err)
 		return err

@@ -62,6 +62,9 @@ func (l *Lost) Unwrap() error { return l.Cause }
 // have been carried out whatever this one was told.
 type doubtful struct{ cause error }
 
+// Doubt makes an error one that [Undone] refuses, for those who repeat a request themselves.
+func Doubt(err error) error { return &doubtful{err} }
+
 // Error implements error.
 func (d *doubtful) Error() string { return d.cause.Error() }
 

@@ -174,13 +174,18 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 	}
 	for try := 1; ; try++ {
 		m, err := p.create(ctx, body)
-		if err == nil && m.ID == "" {
+		switch {
+		case err == nil && m.ID != "":
+			return m, nil
+		case err == nil:
 			err = &cloud.Lost{Cause: errors.New("the answer names no sandbox")}
+		case try > 1: // the first one may be there, whatever this one was told
+			err = cloud.Doubt(err)
 		}
-		if err != nil && base != nil && cloud.NotOffered(err) {
+		if base != nil && cloud.NotOffered(err) {
 			return m, fmt.Errorf("base %s: %w: %w", base.Name, sandbox.ErrGone, err)
 		}
-		if err == nil || cloud.Undone(err) || try == 2 || ctx.Err() != nil {
+		if cloud.Undone(err) || try > 1 || ctx.Err() != nil {
 			return m, p.config.explainCreate(err)
 		}
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -190,7 +195,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 		}
 		cancel()
 		if failed != nil || guest.Pause(ctx, p.control.Retry.Broken.First) != nil {
-			return m, errors.Join(err, failed)
+			return m, cloud.Doubt(errors.Join(err, failed))
 		}
 	}
 }

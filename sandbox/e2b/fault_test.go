@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -246,6 +247,39 @@ func TestCreateGoesWrong(t *testing.T) {
 		in.Remove()
 		left(t, s)
 	}
+}
+
+// TestLostMachineIsNotForgotten: where the answer to a new machine was lost, no later refusal
+// says that there is none: its note stays until it is found.
+func TestLostMachineIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	dir, lists := t.TempDir(), 0
+	d := driverOn(t, configFor(t, s), bookIn(t, dir), roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && r.URL.Path == "/v2/sandboxes" {
+			if lists++; lists == 1 { // it is not listed yet
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("[]"))}, nil
+			}
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	}))
+	lost := s.Inject(e2bsim.Fault{On: e2bsim.CallCreate, Kind: e2bsim.FaultLost})
+	s.Inject(e2bsim.Fault{On: e2bsim.CallCreate, Kind: e2bsim.FaultStatus, Status: 403, Nth: 2})
+	if _, err := d.Open(t.Context(), sandbox.Spec{Name: "a"}); !errors.Is(err, sandbox.ErrSetting) {
+		t.Errorf("the second try is refused: %v, want ErrSetting", err)
+	}
+	left(t, s)
+	lost.Remove()
+	s.Inject(e2bsim.Fault{On: e2bsim.CallCreate, Kind: e2bsim.FaultLost})
+	refused := s.Inject(e2bsim.Fault{On: e2bsim.CallList, Kind: e2bsim.FaultStatus, Status: 403, Count: -1})
+	if _, err := d.Open(t.Context(), sandbox.Spec{Name: "b"}); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("the look for it is refused: %v, want ErrUnavailable", err)
+	}
+	if n := noteOf(t, d, "b"); n.Key == "" {
+		t.Error("nobody can look for it any more")
+	}
+	refused.Remove()
+	sweepAll(t, d, s)
 }
 
 // TestKeyRevoked: what runs goes on, what is new is refused with the setting, and
