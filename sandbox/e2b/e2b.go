@@ -182,11 +182,14 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 		case try > 1: // the first one may be there, whatever this one was told
 			err = cloud.Doubt(err)
 		}
-		if base != nil && cloud.NotOffered(err) {
-			return m, fmt.Errorf("base %s: %w: %w", base.Name, sandbox.ErrGone, err)
+		switch {
+		case base == nil:
+			err = p.config.explainCreate(err)
+		case cloud.NotOffered(err):
+			err = fmt.Errorf("base %s: %w: %w", base.Name, sandbox.ErrGone, err)
 		}
 		if cloud.Undone(err) || try > 1 || ctx.Err() != nil {
-			return m, p.config.explainCreate(err)
+			return m, err
 		}
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		ids, failed := p.Find(clean, &n)

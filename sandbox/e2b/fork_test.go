@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -204,6 +205,17 @@ func TestUnusedParentEnds(t *testing.T) {
 	}
 	if got := shell(t, open(t, d, sandbox.Spec{Name: "a", From: base}), "cat /workspace/repo/f"); got != "base" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestRefusedCopyOfABase: what the service refuses about a snapshot is no fault of the template.
+func TestRefusedCopyOfABase(t *testing.T) {
+	t.Parallel()
+	d, s := setup(t)
+	base, _ := freeze(t, d, sandbox.Spec{Name: "base"})
+	s.Inject(e2bsim.Fault{On: e2bsim.CallCreate, Kind: e2bsim.FaultStatus, Status: 400, Message: "the template is being moved"})
+	if _, err := d.Open(t.Context(), sandbox.Spec{Name: "a", From: base}); err == nil || strings.Contains(err.Error(), "sandbox.e2b.template") {
+		t.Errorf("open: %v, which sends people to the template", err)
 	}
 }
 
