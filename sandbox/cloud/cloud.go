@@ -170,9 +170,7 @@ func (d *Driver) newest(name string) *handle {
 
 // forget ends a handle and what it does by itself.
 func (d *Driver) forget(h *handle, cause error) {
-	h.stop()
-	<-h.stopped
-	h.box.End(cause)
+	h.end(cause)
 	h.done = true
 	d.mu.Lock()
 	defer d.mu.Unlock()

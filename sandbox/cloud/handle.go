@@ -82,6 +82,13 @@ func (h *handle) Halt(ctx context.Context) error { return h.box.Halt(ctx) }
 // Place tells the service's own id, and the cost.
 func (h *handle) Place() sandbox.Place { return h.place }
 
+// end ends what the handle does, and what keeps the sandbox alive. It may be called twice.
+func (h *handle) end(cause error) {
+	h.stop()
+	<-h.stopped
+	h.box.End(cause)
+}
+
 // note reads the sandbox's note, whose name is locked; sandbox.ErrGone unless this
 // handle still owns it.
 func (h *handle) note() (Note, error) {
@@ -126,9 +133,10 @@ func (h *handle) restrict(ctx context.Context, to sandbox.Network) error {
 }
 
 // Close ends what runs and deletes the sandbox, unless another handle owns it by
-// now. After an error its note says that nobody wants it, and Sweep deletes it.
+// now. After an error its note says that nobody wants it, and Sweep deletes it; it is
+// not kept alive any more.
 func (h *handle) Close(ctx context.Context) error {
-	h.box.End(nil)
+	h.end(nil)
 	ctx, cancel := cleaning(ctx)
 	defer cancel()
 	return h.driver.step(ctx, "close", h.Name(), func() error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
+	"github.com/yudai-dev/yudai/sandbox/guest"
 	"github.com/yudai-dev/yudai/sandbox/records"
 	"github.com/yudai-dev/yudai/sandbox/sandboxtest"
 	"github.com/yudai-dev/yudai/test/e2bsim"
@@ -328,6 +329,43 @@ func TestKeptAlive(t *testing.T) {
 	n.Until = time.Now().Add(-time.Second)
 	if err := d.p.KeepAlive(t.Context(), n, nil); !errors.Is(err, sandbox.ErrGone) {
 		t.Error("it is extended beyond its time to live")
+	}
+}
+
+// heart is the provider with a KeepAlive that lasts until it is ended.
+type heart struct {
+	*provider
+	beats, ended chan struct{}
+}
+
+func (heart) Interval(cloud.Note) time.Duration { return time.Millisecond }
+
+func (h heart) KeepAlive(ctx context.Context, _ cloud.Note, _ *guest.Handle) error {
+	close(h.beats)
+	<-ctx.Done()
+	close(h.ended)
+	return ctx.Err()
+}
+
+// TestFailedCloseKeepsNothingAlive: a sandbox that could not be deleted ends with its lease.
+func TestFailedCloseKeepsNothingAlive(t *testing.T) {
+	t.Parallel()
+	d, s := setup(t)
+	h := heart{d.p, make(chan struct{}), make(chan struct{})}
+	sb, err := cloud.New(h, d.p.journal, cloud.Options{}, zerolog.Nop()).Open(t.Context(), sandbox.Spec{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.beats
+	in := s.Inject(e2bsim.Fault{On: e2bsim.CallKill, Kind: e2bsim.FaultStatus, Status: 403, Count: -1})
+	if err := sb.Close(t.Context()); !errors.Is(err, sandbox.ErrSetting) {
+		t.Errorf("close: %v, want ErrSetting", err)
+	}
+	in.Remove()
+	select {
+	case <-h.ended:
+	default:
+		t.Error("it is kept alive")
 	}
 }
 
