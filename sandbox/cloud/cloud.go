@@ -49,7 +49,7 @@ type Provider interface {
 	Interval(n Note) time.Duration
 
 	// Snapshot freezes a machine and returns the snapshot's id. It sets n.Freezing and
-	// calls save before the first call, and clears it where nothing unwanted is left.
+	// calls save before the first call, and clears it where it knows that nothing unwanted is left.
 	Snapshot(ctx context.Context, m guest.Remote, n *Note, save func() error) (id string, err error)
 	// HasSnapshot reports whether the snapshot of a base can be used. Where the service
 	// does not answer, the note counts.

@@ -32,8 +32,8 @@ func (c checkpoint) lost() bool { return c.State == "FAILED" || c.State == "DELE
 const freezing = "checkpoint"
 
 // Snapshot makes a checkpoint that can be restored, of files that are all on the
-// disk. What an attempt leaves that failed cannot be deleted while the sandbox runs:
-// its note says so until the end.
+// disk. What an attempt leaves that failed, or whose answer was lost, cannot be deleted
+// while the sandbox runs: its note says so until Parent has looked.
 func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, save func() error) (string, error) {
 	if !p.freezes() {
 		return "", notOffered()
@@ -57,13 +57,7 @@ func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, 
 	if err != nil {
 		return "", p.noCheckpoint(ctx, *n, err)
 	}
-	if err := p.awaitDurable(ctx, id); err != nil {
-		return "", err
-	}
-	if len(before) == 0 {
-		n.Freezing = ""
-	}
-	return id, nil
+	return id, p.awaitDurable(ctx, id)
 }
 
 // notOffered says that there are no checkpoints.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,38 @@ func TestFreezeFails(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCheckpointListedLate: a checkpoint whose answer is lost, and which the service lists only
+// after another was asked for, goes with the sandbox.
+func TestCheckpointListedLate(t *testing.T) {
+	t.Parallel()
+	s, d := setup(t, primesim.Options{})
+	sb := open(t, d, sandbox.Spec{})
+	lists := 0
+	d.Through(func(next http.RoundTripper) http.RoundTripper {
+		return through(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/checkpoints") {
+				if lists++; lists <= 2 {
+					return handler(func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, `[]`) }).RoundTrip(r)
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	lost := s.Inject(primesim.Fault{Kind: primesim.FaultLost, On: primesim.CallCheckpoint})
+	if _, err := d.Freeze(t.Context(), sb); err != nil || lost.Hits() != 1 {
+		t.Errorf("freeze: %v after %d lost answers", err, lost.Hits())
+	}
+	if ids := s.Stored(); len(ids) != 1 {
+		t.Errorf("stored: %q, want the base's alone", ids)
+	}
+}
+
+// through is a transport that sees every request.
+type through func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f through) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // dropCheckpoints deletes the checkpoint of a base behind the driver's back: another
 // driver with a copy of its notes thaws it.
