@@ -156,8 +156,8 @@ func (d *Driver) step(ctx context.Context, what, name string, do func() error) e
 	return nil
 }
 
-// cleaning is a context for removing what is not wanted, whatever happened to ctx.
-func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
+// Cleaning is a context for removing what is not wanted, whatever happened to ctx.
+func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 }
 

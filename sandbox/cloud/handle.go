@@ -137,7 +137,7 @@ func (h *handle) restrict(ctx context.Context, to sandbox.Network) error {
 // not kept alive any more.
 func (h *handle) Close(ctx context.Context) error {
 	h.end(nil)
-	ctx, cancel := cleaning(ctx)
+	ctx, cancel := Cleaning(ctx)
 	defer cancel()
 	return h.driver.step(ctx, "close", h.Name(), func() error {
 		n, err := h.note()

@@ -57,7 +57,7 @@ func (d *Driver) open(ctx context.Context, s sandbox.Spec) (*handle, error) {
 	if err == nil {
 		return h, nil
 	}
-	clean, cancel := cleaning(ctx)
+	clean, cancel := Cleaning(ctx)
 	defer cancel()
 	if e := d.erase(clean, n); e != nil {
 		d.log.Warn().Str(logkey.SandboxID, s.Name).Err(e).Msg("half an open sandbox is left, it will be swept")

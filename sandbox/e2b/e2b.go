@@ -191,7 +191,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 		if cloud.Undone(err) || try > 1 || ctx.Err() != nil {
 			return m, err
 		}
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		clean, cancel := cloud.Cleaning(ctx)
 		ids, failed := p.Find(clean, &n)
 		for _, e := range p.Remove(clean, ids) {
 			failed = errors.Join(failed, e)

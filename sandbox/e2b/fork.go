@@ -3,6 +3,7 @@ package e2b
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -129,13 +130,13 @@ func dismiss(all []*waiter) {
 	}
 }
 
-// forkAll makes one call for all who wait and notes what came of it before the call
-// counts as over. Its context is no caller's: others wait for it.
+// forkAll makes one call for all who wait, and notes what came of it and removes what is
+// left over while the base's name is locked. Its context is no caller's: others wait for it.
 func (p *provider) forkAll(base cloud.Note, all []*waiter) {
-	defer dismiss(all)
 	release, ok := p.journal.TryLock(base.Name) // what a fork makes is called like the base until it is noted
 	if !ok {
-		return // it is being removed
+		dismiss(all) // it is being removed
+		return
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(context.Background(), p.control.Retry.Slow)
@@ -145,20 +146,24 @@ func (p *provider) forkAll(base cloud.Note, all []*waiter) {
 		life = min(life, w.note.Life(life))
 	}
 	answers, err := p.forkMachine(ctx, base.ID, len(all), life)
-	if err != nil {
-		p.log.Warn().Err(err).Str(logkey.SandboxID, base.Name).Msg("fork failed, making copies of the snapshot")
-	}
-	var left error
+	var over []string
 	for i, a := range answers {
 		if a.Sandbox != nil && a.Sandbox.ID != "" && (i >= len(all) || !p.give(all[i], *a.Sandbox)) {
-			left = errors.Join(left, p.remove(ctx, a.Sandbox.ID))
+			over = append(over, a.Sandbox.ID)
 		}
 	}
+	dismiss(all)
+	clean, cancel := cloud.Cleaning(ctx)
+	defer cancel()
 	if err != nil {
-		left = errors.Join(left, p.removeStrayForks(ctx, base))
+		p.log.Warn().Err(err).Str(logkey.SandboxID, base.Name).Msg("fork failed, making copies of the snapshot")
+		over, err = p.strayForks(clean, base)
 	}
-	if left != nil {
-		p.log.Warn().Err(left).Str(logkey.SandboxID, base.Name).Msg("forks left over, they will be swept")
+	for _, id := range over {
+		err = errors.Join(err, p.remove(clean, id))
+	}
+	if err != nil {
+		p.log.Warn().Err(err).Str(logkey.SandboxID, base.Name).Msg("forks left over, they will be swept")
 	}
 }
 
@@ -173,27 +178,16 @@ func (p *provider) give(w *waiter, m machine) bool {
 	return true
 }
 
-// removeStrayForks ends what a fork made whose answer was lost. Forks carry their
-// parent's metadata.
-func (p *provider) removeStrayForks(ctx context.Context, base cloud.Note) error {
+// strayForks are what a fork made whose answer was lost. Forks carry their parent's metadata.
+func (p *provider) strayForks(ctx context.Context, base cloud.Note) ([]string, error) {
 	ids, err := p.Find(ctx, &base)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	notes, err := p.journal.All()
-	if err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, n := range notes {
-		known[n.ID] = true
-	}
-	for _, id := range ids {
-		if !known[id] {
-			err = errors.Join(err, p.remove(ctx, id))
-		}
-	}
-	return err
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return err != nil || slices.ContainsFunc(notes, func(n cloud.Note) bool { return n.ID == id })
+	}), err
 }
 
 // stopForking ends what is done with a parent, and waits for it.

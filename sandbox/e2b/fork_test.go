@@ -1,8 +1,10 @@
 package e2b
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -188,6 +190,44 @@ func TestForkFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForkWithoutAnswer: a fork that used up its time is cleaned up after, and nobody waits for that.
+func TestForkWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	waiters := []*waiter{{note: &cloud.Note{}, got: make(chan machine, 1)}, {note: &cloud.Note{}, got: make(chan machine, 1)}}
+	d := driverOn(t, configFor(t, s), bookIn(t, t.TempDir()), roundTrip(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/fork") {
+			res, err := http.DefaultTransport.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+			if err != nil {
+				return nil, err
+			}
+			_ = res.Body.Close()
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		if r.Method == http.MethodDelete {
+			for _, w := range waiters {
+				select {
+				case <-w.got:
+				default:
+					t.Error("somebody still waits")
+				}
+			}
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	}))
+	sb := open(t, d, sandbox.Spec{Name: "base"})
+	d.p.control.Retry.Slow = 100 * time.Millisecond
+	d.p.forkAll(noteOf(t, d, "base"), waiters)
+	if ids := s.Billed(); len(ids) != 1 || s.Calls()[e2bsim.CallFork] != 1 {
+		t.Errorf("%q run, want the parent alone", ids)
+	}
+	if err := sb.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	left(t, s)
 }
 
 // TestUnusedParentEnds: a parent that nobody was forked from is ended after a

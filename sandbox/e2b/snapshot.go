@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
@@ -41,7 +40,7 @@ func (p *provider) Snapshot(ctx context.Context, m guest.Remote, n *cloud.Note, 
 
 // notFrozen cleans up after a snapshot that was not made, or perhaps was, and says why.
 func (p *provider) notFrozen(ctx context.Context, n *cloud.Note, save func() error, err error) error {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	clean, cancel := cloud.Cleaning(ctx)
 	defer cancel()
 	cleaned := error(nil)
 	if !cloud.Undone(err) {
