@@ -44,11 +44,12 @@ func (c Config) fix(r *cloud.Refusal) (text string, kind error) {
 	return "Prime refuses", sandbox.ErrUnavailable
 }
 
-// isQuota reports whether a refusal is about how many sandboxes there may be.
+// isQuota reports whether a new sandbox is refused because of how many there may be. What
+// is said of requests is about their rate.
 func isQuota(r *cloud.Refusal) bool {
 	known := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests}
-	return slices.Contains(known, r.Status) &&
-		r.Says("quota", "concurren", "limit reached", "maximum number", "too many sandboxes")
+	return slices.Contains(known, r.Status) && strings.HasPrefix(r.Call, http.MethodPost) && strings.HasSuffix(r.Call, "/sandbox") &&
+		r.Says("quota", "concurren", "limit reached", "maximum number", "too many sandboxes") && !r.Says("rate limit", "requests")
 }
 
 // invalid names the setting that a refused request came from.

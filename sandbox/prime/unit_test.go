@@ -192,6 +192,7 @@ func TestThrottled(t *testing.T) {
 	}{
 		{`{"detail":"Rate limit exceeded"}`, "", 85 * time.Second, 110 * time.Second},
 		{`{"detail":"Rate limit exceeded"}`, "50", 200 * time.Second, 250 * time.Second},
+		{`{"detail":"Too many concurrent requests: limit reached"}`, "", 85 * time.Second, 110 * time.Second},
 		{`{"detail":"Maximum number of concurrent sandboxes reached (8)"}`, "", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -209,7 +210,18 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// statuses answers how sandboxes are, as time goes by.
+// TestQuotaOfSandboxes: nothing but a new sandbox can be one too many.
+func TestQuotaOfSandboxes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := alone(t, io.Discard, func(w http.ResponseWriter, _ *http.Request) { answer(w, 429, `{"detail":"Quota exceeded"}`) })
+		began := time.Now()
+		if err := d.Restrict(t.Context(), "id", []string{}); err == nil || time.Since(began) < 85*time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
 // TestTokens: asked for once however many need it, and again a minute before its end.
 func TestTokens(t *testing.T) {
 	t.Parallel()

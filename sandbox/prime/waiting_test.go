@@ -17,6 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
+// statuses answers how sandboxes are, as time goes by.
 type statuses struct {
 	began          time.Time
 	building, busy time.Duration // how long
