@@ -24,7 +24,7 @@ type Wire interface {
 	File(ctx context.Context, method, path string, data []byte) (*http.Response, error)
 	// Idle is how long a file may not move.
 	Idle() time.Duration
-	// Renew is called after a 401. It reports whether there is a new token to try.
+	// Renew is called where the token was refused. It reports whether there is a new one to try.
 	Renew(ctx context.Context) bool
 	// Backoff tells how an error is waited for, nil for not at all.
 	Backoff(ctx context.Context, err error) *Backoff
@@ -74,11 +74,16 @@ func (m Machine) Run(ctx context.Context, p guest.Process, out func(stderr bool,
 // authorized does something, once more where the token was refused and there is a new one.
 func (m Machine) authorized(ctx context.Context, do func() error) error {
 	err := do()
-	var r *Refusal
-	if errors.As(err, &r) && r.Origin != Control && (r.Status == http.StatusUnauthorized || r.Code == "unauthenticated") && m.Wire.Renew(ctx) {
+	if TokenRefused(err) && m.Wire.Renew(ctx) {
 		return do()
 	}
 	return err
+}
+
+// TokenRefused reports whether a machine does not accept the token that it was sent.
+func TokenRefused(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Origin != Control && (r.Status == http.StatusUnauthorized || r.Code == "unauthenticated")
 }
 
 // Upload writes a file. A large one goes in parts, which are joined inside.

@@ -35,12 +35,10 @@ func (a access) fresh() bool {
 
 // access returns the way to the sandbox. Many who need a new token ask once.
 func (m *machine) access(ctx context.Context) (access, error) {
-	select {
-	case m.renewing <- struct{}{}:
-	case <-ctx.Done():
+	if m.renewing.Acquire(ctx, 1) != nil {
 		return access{}, context.Cause(ctx)
 	}
-	defer func() { <-m.renewing }()
+	defer m.renewing.Release(1)
 	if m.current.fresh() {
 		return m.current, nil
 	}
@@ -55,12 +53,18 @@ func (m *machine) access(ctx context.Context) (access, error) {
 	return a, err
 }
 
-// Renew forgets the token: the next request asks for a new one.
-func (m *machine) Renew(context.Context) bool {
-	m.renewing <- struct{}{}
-	m.current = access{}
-	<-m.renewing
-	return true
+// Renew reports that the next request asks for a new token, if nobody has one yet.
+func (m *machine) Renew(context.Context) bool { return true }
+
+// forget forgets the token of a request if it was refused, and no newer one.
+func (m *machine) forget(ctx context.Context, used access, err error) {
+	if !cloud.TokenRefused(err) || m.renewing.Acquire(ctx, 1) != nil {
+		return
+	}
+	defer m.renewing.Release(1)
+	if m.current.Token == used.Token {
+		m.current = access{}
+	}
 }
 
 // send sends a request and returns an answer that is a success, with its body open.

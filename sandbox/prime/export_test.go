@@ -131,8 +131,10 @@ func (d *TestDriver) Restrict(ctx context.Context, id string, allow []string) er
 	return d.p.Restrict(ctx, cloud.Note{Record: records.Record{ID: id}, Detail: cloud.Detail{Allow: allow}})
 }
 
-// Run runs a program in a sandbox of that id.
-func (d *TestDriver) Run(ctx context.Context, id string, argv ...string) (int, error) {
+// Runner gives what runs a program in a sandbox of that id.
+func (d *TestDriver) Runner(id string) func(ctx context.Context, argv ...string) (int, error) {
 	m := cloud.Machine{Wire: d.p.machine(noteOf(id))}
-	return m.Run(ctx, guest.Process{Argv: argv}, func(bool, []byte) {})
+	return func(ctx context.Context, argv ...string) (int, error) {
+		return m.Run(ctx, guest.Process{Argv: argv}, func(bool, []byte) {})
+	}
 }

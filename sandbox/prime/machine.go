@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -30,14 +31,14 @@ type machine struct {
 	id       string
 	user     string // whom commands run as, once it is known; "" is root
 
-	renewing chan struct{} // held by who reads or replaces current
+	renewing *semaphore.Weighted // held by who reads or replaces current
 	current  access
 }
 
 var _ cloud.Wire = (*machine)(nil)
 
 func (p *provider) machine(n cloud.Note) *machine {
-	return &machine{provider: p, id: n.ID, user: n.User, renewing: make(chan struct{}, 1)}
+	return &machine{provider: p, id: n.ID, user: n.User, renewing: semaphore.NewWeighted(1)}
 }
 
 // fromFiles is the origin of what the gateway refuses about files.
@@ -72,6 +73,7 @@ func (m *machine) Start(ctx context.Context, p guest.Process, out func(stderr bo
 		}
 		return e.GetEnd() != nil
 	})
+	m.forget(ctx, a, err)
 	if err == nil && code < 0 {
 		err = fmt.Errorf("%w: the launcher was killed", guest.ErrCut)
 	}
@@ -121,6 +123,7 @@ func (m *machine) File(ctx context.Context, method, file string, data []byte) (*
 		req.Header.Set("Content-Type", kind)
 	}
 	res, err := a.send(m.provider.files, fromFiles, req)
+	m.forget(ctx, a, err)
 	switch {
 	case err == nil && method == http.MethodPost:
 		if err = readUpload(ctx, res.Body, int64(len(data))); err != nil {

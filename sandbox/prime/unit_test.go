@@ -265,6 +265,50 @@ func TestTokens(t *testing.T) {
 	})
 }
 
+// TestRefusedTokenIsReplacedOnce: who hears late that a token is refused uses the one that
+// another has got since.
+func TestRefusedTokenIsReplacedOnce(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked, renewed, late := 0, make(chan struct{}), make(chan struct{})
+	first := true
+	d := alone(t, io.Discard, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/auth"):
+			asked++
+			answer(w, 200, fmt.Sprintf(`{"token":"t%d","gateway_url":"http://g.invalid/","user_ns":"u","job_id":"j"}`, asked))
+		case r.Header.Get("Authorization") != "Bearer t1":
+			w.Header().Set("Content-Type", "application/connect+proto")
+			_, _ = w.Write(unhex(t, "00000000060a040a02082a00000000170a151a13080610011a0d6578697420737461747573203302000000027b7d"))
+		default:
+			if first {
+				first = false
+				close(late)
+				mu.Unlock()
+				<-renewed
+				mu.Lock()
+			}
+			answer(w, 401, `{"detail":"expired"}`)
+		}
+	})
+	run := d.Runner("id")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := run(t.Context(), "/bin/true")
+		ended <- err
+	}()
+	<-late
+	if _, err := run(t.Context(), "/bin/true"); err != nil {
+		t.Error(err)
+	}
+	close(renewed)
+	if err := <-ended; err != nil || asked != 2 {
+		t.Errorf("%v, %d tokens were asked for", err, asked)
+	}
+}
+
 // TestListPages: both spellings of a page's end, and what filters let through.
 func TestListPages(t *testing.T) {
 	t.Parallel()
@@ -358,7 +402,7 @@ func TestStreamEnds(t *testing.T) {
 			}
 		})
 		d.Hurry()
-		code, err := d.Run(t.Context(), "id", "/bin/true")
+		code, err := d.Runner("id")(t.Context(), "/bin/true")
 		if !errors.Is(err, want) || err == nil && code != 3 {
 			t.Errorf("%s: %d, %v, want %v", frames, code, err, want)
 		}
