@@ -242,8 +242,8 @@ func (p *provider) Find(ctx context.Context, n *cloud.Note) ([]string, error) {
 		n.ID = o.ID
 		return []string{o.ID}, nil
 	case cloud.Undone(err) && !cloud.Unsent(err) &&
-		!cloud.HasStatus(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests):
-		return nil, nil // it is refused now, and so it was then
+		!cloud.HasStatus(err, http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusTooManyRequests):
+		return nil, nil // it is refused now for what it asks, and so it was then
 	}
 	return nil, err
 }

@@ -164,6 +164,32 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestRefusedNow: that the account may make nothing now does not say that nothing was made then.
+func TestRefusedNow(t *testing.T) {
+	t.Parallel()
+	for status, kept := range map[int]bool{401: true, 402: true, 403: true, 429: true, 422: false} {
+		posts := 0
+		d := alone(t, io.Discard, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				answer(w, 200, `{"sandboxes":[]}`)
+				return
+			}
+			if posts++; posts <= 3 {
+				answer(w, 502, "")
+				return
+			}
+			answer(w, status, `{}`)
+		})
+		d.Hurry()
+		if _, err := d.Open(t.Context(), sandbox.Spec{Name: "a"}); !errors.Is(err, sandbox.ErrUnavailable) {
+			t.Errorf("open: %v, want ErrUnavailable", err)
+		}
+		if _, err := d.Journal().Read("a"); kept != (err == nil) {
+			t.Errorf("%d to the look for it: its note: %v", status, err)
+		}
+	}
+}
+
 // TestLimits: what the service does not offer is refused before it is asked.
 func TestLimits(t *testing.T) {
 	t.Parallel()
