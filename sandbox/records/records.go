@@ -124,8 +124,8 @@ func (b *Book) Delete(name string) error {
 	return nil
 }
 
-// All reads every record, in the order of their names. A file that cannot be
-// read as one is left out: it may just be written.
+// All reads every record, in the order of their names. A file that is gone by now, or
+// that holds no record, is left out.
 func (b *Book) All() ([]Record, error) {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
@@ -137,8 +137,13 @@ func (b *Book) All() ([]Record, error) {
 		if !ok {
 			continue
 		}
-		if r, err := b.Get(name); err == nil {
+		r, err := b.Get(name)
+		var unread *fs.PathError // what is read and is no record has another error
+		switch {
+		case err == nil:
 			all = append(all, r)
+		case errors.As(err, &unread) && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
 		}
 	}
 	return all, nil

@@ -43,6 +43,12 @@ func TestRecordsComeBack(t *testing.T) {
 	if diff := cmp.Diff([]records.Record{{Name: "a"}, want}, all); err != nil || diff != "" {
 		t.Errorf("%v, (-want +got)\n%s", err, diff)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "e2b", "unreadable.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := book(t, dir, "e2b").All(); err == nil {
+		t.Errorf("a record that cannot be read counts as none: %v", all)
+	}
 	if all, err := book(t, dir, "prime").All(); err != nil || len(all) > 0 {
 		t.Errorf("another driver's records: %v, %v", all, err)
 	}
