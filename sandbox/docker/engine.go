@@ -257,7 +257,7 @@ func runOnce(ctx context.Context, sb sandbox.Sandbox, argv ...string) (string, e
 
 // Check runs a command in a real sandbox.
 func (d *Driver) Check(ctx context.Context) error {
-	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + token()})
+	sb, err := d.Open(ctx, sandbox.Spec{Name: "check-" + token(), TTL: probeTime})
 	if err == nil {
 		_, err = runOnce(ctx, sb, "/bin/bash", "-c", "git --version")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +42,33 @@ func (f first) Write(p []byte) (int, error) {
 		close(f)
 	}
 	return len(p), nil
+}
+
+// TestCheckHasATimeToLive: what doctor opens ends by itself, wherever doctor dies.
+func TestCheckHasATimeToLive(t *testing.T) {
+	t.Parallel()
+	book := newBook(t)
+	d := driver(t, config(t), book)
+	made := make(client.Filters).Add("type", "container").Add("event", "create").Add("label", "yudai.deployment="+book.Deployment())
+	began := strconv.FormatInt(time.Now().Unix(), 10)
+	if err := d.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	events := api(t, engine).Events(t.Context(), client.EventsListOptions{Since: began, Filters: made})
+	for {
+		select {
+		case e := <-events.Messages:
+			if !strings.HasPrefix(e.Actor.Attributes["yudai.name"], "check-") {
+				continue
+			}
+			if e.Actor.Attributes["yudai.deadline"] == "" {
+				t.Error("it would run for ever")
+			}
+			return
+		case err := <-events.Err:
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestKilledContainerIsGone: whoever ends a container from outside, its command ends with

@@ -369,6 +369,21 @@ func TestFailedCloseKeepsNothingAlive(t *testing.T) {
 	}
 }
 
+// TestCheckHasATimeToLive: what doctor opens is not kept alive for ever, wherever doctor is stopped.
+func TestCheckHasATimeToLive(t *testing.T) {
+	t.Parallel()
+	d, s := setup(t)
+	in := s.Inject(e2bsim.Fault{On: e2bsim.CallKill, Kind: e2bsim.FaultStatus, Status: 403, Count: -1})
+	if err := d.Check(t.Context()); err == nil {
+		t.Error("check does not tell that its sandbox is left")
+	}
+	in.Remove()
+	all, err := d.p.journal.All()
+	if err != nil || len(all) != 1 || time.Until(all[0].Until) < 10*time.Minute || time.Until(all[0].Until) > 15*time.Minute {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 // TestAttachAfterDeath: the next process finds the sandbox by its record, paused
 // or not, and one that was never ready is ended.
 func TestAttachAfterDeath(t *testing.T) {

@@ -85,7 +85,8 @@ func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
 
 func (p *provider) driver() *cloud.Driver {
 	return cloud.New(p, p.journal, cloud.Options{
-		Origin: fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
+		Origin:   fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
+		CheckTTL: 15 * time.Minute,
 	}, p.log)
 }
 
