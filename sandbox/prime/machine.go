@@ -163,8 +163,11 @@ func readUpload(ctx context.Context, body io.Reader, sent int64) error {
 	return nil
 }
 
-// Backoff tells which refusals of the gateway pass.
+// Backoff tells which refusals of the gateway pass. The client of the control plane has
+// waited for its own.
 func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
+	var r *cloud.Refusal
+	control := errors.As(err, &r) && r.Origin == cloud.Control
 	switch s := cloud.StatusOf(err); {
 	case cloud.Explained(err) || isGone(err) || outOfSpace(err):
 		return nil
@@ -173,6 +176,8 @@ func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
 			return nil
 		}
 		return &m.provider.timing.conflict
+	case control && s != http.StatusRequestTimeout:
+		return nil
 	case s == http.StatusTooManyRequests:
 		return &m.provider.timing.throttled
 	case cloud.Transient(err) || s == http.StatusRequestTimeout:

@@ -236,6 +236,27 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
+// TestThrottledWayIn: what the control plane refuses on the way to a sandbox is waited for once.
+func TestThrottledWayIn(t *testing.T) {
+	t.Parallel()
+	for status, most := range map[int]int{429: 5, 503: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			d := alone(t, io.Discard, func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/auth") {
+					asked++
+					answer(w, status, `{"detail":"Rate limit exceeded"}`)
+					return
+				}
+				answer(w, 200, `{"status":"RUNNING"}`)
+			})
+			if _, err := d.Runner("id")(t.Context(), "/bin/true"); err == nil || asked != most {
+				t.Errorf("%d: asked %d times, %v", status, asked, err)
+			}
+		})
+	}
+}
+
 // TestQuotaOfSandboxes: nothing but a new sandbox can be one too many.
 func TestQuotaOfSandboxes(t *testing.T) {
 	t.Parallel()
