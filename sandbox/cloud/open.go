@@ -102,13 +102,8 @@ func (d *Driver) create(ctx context.Context, s sandbox.Spec, n, base *Note) (*ha
 		return nil, d.provider.Explain(err)
 	}
 	in, err := guest.Open(ctx, m, guestOptions(*n))
-	switch {
-	case errors.Is(err, sandbox.ErrSetting):
-		return nil, fmt.Errorf("%s: %w", d.options.Origin, err)
-	case errors.Is(err, guest.ErrCut):
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, d.guestError(err)
 	}
 	n.Stage = Ready
 	if err := d.journal.Write(*n); err != nil {
@@ -172,7 +167,18 @@ func (d *Driver) takeOver(ctx context.Context, m guest.Remote, n Note) (*handle,
 	}
 	in, err := guest.Attach(ctx, m, guestOptions(n))
 	if err != nil {
-		return nil, err
+		return nil, d.guestError(err)
 	}
 	return d.newHandle(in, m, n), nil
+}
+
+// guestError is the contract's error where package guest could not begin.
+func (d *Driver) guestError(err error) error {
+	switch {
+	case errors.Is(err, sandbox.ErrSetting):
+		return fmt.Errorf("%s: %w", d.options.Origin, err)
+	case errors.Is(err, guest.ErrCut):
+		return fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
+	}
+	return err
 }

@@ -422,6 +422,21 @@ func TestAttachAfterDeath(t *testing.T) {
 	left(t, s)
 }
 
+// TestAttachIsCutOff: a sandbox that lives and cannot be reached is unavailable, not gone.
+func TestAttachIsCutOff(t *testing.T) {
+	t.Parallel()
+	d, s := setup(t)
+	open(t, d, sandbox.Spec{Name: "a"})
+	cut := s.Inject(e2bsim.Fault{On: e2bsim.CallStart, Kind: e2bsim.FaultCut, Count: -1})
+	if _, err := d.Attach(t.Context(), "a"); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("attach: %v, want ErrUnavailable", err)
+	}
+	cut.Remove()
+	if _, err := d.Attach(t.Context(), "a"); err != nil {
+		t.Errorf("attach again: %v", err)
+	}
+}
+
 // TestForeignSandboxesAreLeftAlone: others use the same account.
 func TestForeignSandboxesAreLeftAlone(t *testing.T) {
 	t.Parallel()
