@@ -20,6 +20,7 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
@@ -39,7 +40,7 @@ type Driver struct {
 
 	egress egress.Options // of every proxy, but for the allow-list
 
-	knowing sync.Mutex // held while the engine is asked what it can do
+	knowing *semaphore.Weighted // held while the engine is asked what it can do
 	known   *facts
 	asked   time.Time // when Traits asked last
 	probing sync.Map  // names of the sandboxes that show it
@@ -80,7 +81,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
 	}
 	return &Driver{
 		config: c, book: book, deployment: book.Deployment(), log: log.With().Str(logkey.Driver, "docker").Logger(), api: api,
-		egress: egress.Options{AllowPrivate: private}, live: make(map[string]*handle),
+		egress: egress.Options{AllowPrivate: private}, live: make(map[string]*handle), knowing: semaphore.NewWeighted(1),
 	}, nil
 }
 

@@ -34,8 +34,10 @@ type facts struct {
 // know returns what the engine can do, and what is to be read-only in an image: a base has it
 // in a label. The first time it shows itself in a real container.
 func (d *Driver) know(ctx context.Context, image imageFacts) (_ *facts, readonly []string, err error) {
-	d.knowing.Lock()
-	defer d.knowing.Unlock()
+	if d.knowing.Acquire(ctx, 1) != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	defer d.knowing.Release(1)
 	label, base := image.labels[labelReadonly]
 	if d.known == nil || !base && d.known.image != image.id {
 		f, err := d.learn(ctx, image)
@@ -154,20 +156,22 @@ const (
 
 // facts are what is known of the engine. It is asked if that is nothing yet.
 func (d *Driver) facts() (*facts, error) {
-	d.knowing.Lock()
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	if err := d.knowing.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("the engine does not tell what it can do: %w", err)
+	}
 	f, wait := d.known, time.Since(d.asked) <= askAgain
 	if f == nil && !wait {
 		d.asked = time.Now()
 	}
-	d.knowing.Unlock()
+	d.knowing.Release(1)
 	if f != nil {
 		return f, nil
 	}
 	if wait {
 		return nil, errors.New("the engine could not be asked what it can do")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	defer cancel()
 	image, err := d.source(ctx, "")
 	if err == nil {
 		f, _, err = d.know(ctx, image)
