@@ -13,10 +13,14 @@ import (
 // not help, something must end. The other kind says when to come again.
 func isFull(r *cloud.Refusal) bool { return r.After == 0 }
 
-// isUnchanged reports an answer that promises that nothing was changed.
+// isUnchanged reports an answer that promises that nothing was changed. A 503 without the
+// service's own word may be a proxy's, which knows nothing of that.
 func isUnchanged(r *cloud.Refusal) bool {
-	return r.Status == http.StatusServiceUnavailable || r.Status == http.StatusGatewayTimeout && r.Code == "sandbox_placement_timeout"
+	return r.Code == noCapacity || r.Code == "sandbox_placement_timeout"
 }
+
+// noCapacity is the service's word where no node has room for a sandbox.
+const noCapacity = "sandbox_capacity_unavailable"
 
 // Explain turns an error of the control plane into one of the contract's, with the
 // setting to change.
@@ -33,7 +37,7 @@ func (c Config) explain(err error) error {
 			return "as many sandboxes as the plan allows are running: end some, or lower solver.caps", sandbox.ErrCapacity
 		case r.Status == http.StatusTooManyRequests:
 			return "too many requests for longer than a minute", sandbox.ErrCapacity
-		case r.Status == http.StatusServiceUnavailable && r.Code == "sandbox_capacity_unavailable":
+		case r.Code == noCapacity:
 			return "E2B has no capacity now", sandbox.ErrCapacity
 		}
 		return "", nil

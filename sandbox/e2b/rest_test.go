@@ -89,7 +89,7 @@ func TestRetries(t *testing.T) {
 	}
 	full := answer{status: 429, body: `{"code":429,"message":"you have reached the maximum number of concurrent sandboxes"}`}
 	page := answer{status: 502, header: map[string]string{"Content-Type": "text/html"}, body: "<html>Bad gateway " + testKey + "</html>"}
-	busy := answer{status: 503, body: `{"code":503,"message":"node is busy"}`}
+	busy := answer{status: 503, body: `{"code":503,"error_code":"sandbox_capacity_unavailable","message":"node is busy"}`}
 	for _, c := range []struct {
 		name    string
 		answers []answer
@@ -107,6 +107,7 @@ func TestRetries(t *testing.T) {
 		{"pages of a proxy", []answer{page}, false, 0, sandbox.ErrUnavailable, 5 * time.Second, 20 * time.Second},
 		{"a page, then an answer", []answer{page, {status: 200, body: made}}, false, 2, nil, 0, 2 * time.Second},
 		{"what makes something is not repeated", []answer{page}, true, 1, sandbox.ErrUnavailable, 0, 0},
+		{"nor after a proxy's 503", []answer{{status: 503, body: "<html>upstream gone</html>"}}, true, 1, sandbox.ErrUnavailable, 0, 0},
 		{"nor after a lost answer", []answer{lost}, true, 1, sandbox.ErrUnavailable, 0, 0},
 		{"but where nothing was sent", []answer{refused, {status: 200, body: made}}, true, 2, nil, 0, 2 * time.Second},
 		{"reading is repeated", []answer{lost, {status: 200, body: made}}, false, 2, nil, 0, 2 * time.Second},
