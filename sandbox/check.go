@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"net"
 	"path"
 	"regexp"
 	"strings"
@@ -16,8 +17,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Check refuses a bad name, a socket that is no absolute directory, and negative limits
-// with ErrLimit.
+// Check refuses a bad name, a bad network, and negative limits with ErrLimit.
 func (s Spec) Check() error {
 	if err := CheckName(s.Name); err != nil {
 		return err
@@ -25,8 +25,20 @@ func (s Spec) Check() error {
 	if l := s.Limits; l.Memory < 0 || l.CPUs < 0 || l.Processes < 0 || l.Disk < 0 {
 		return fmt.Errorf("%w: a limit is negative", ErrLimit)
 	}
-	if d := s.Network.Socket; d != "" && (!path.IsAbs(d) || strings.Contains(d, "\x00")) {
+	return s.Network.Check()
+}
+
+// Check refuses a socket that is no absolute directory, and what is not the name of a host:
+// an address would open more than a name does, and a port is nobody's to choose.
+func (n Network) Check() error {
+	if d := n.Socket; d != "" && (!path.IsAbs(d) || strings.Contains(d, "\x00")) {
 		return fmt.Errorf("the directory of the network's socket %q is not absolute", d)
+	}
+	for _, h := range n.Allow {
+		name := strings.TrimPrefix(h, "*.")
+		if name == "" || strings.ContainsAny(name, "*/: \t\n") || net.ParseIP(name) != nil {
+			return fmt.Errorf("network allow-list: %q is not a host name like proxy.golang.org or *.example.org", h)
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package cloud
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -91,8 +90,7 @@ func IsURL(s string) bool {
 		u.RawQuery == "" && u.Fragment == "" && len(s) < 1000
 }
 
-// hosts is the allow-list of a network, sorted, never nil. An address there would open
-// more than a name does.
+// hosts is the allow-list of a network, sorted, never nil.
 func (d *Driver) hosts(n sandbox.Network) ([]string, error) {
 	if n.Socket != "" {
 		return nil, fmt.Errorf("%w: no socket of this machine can be shown in a sandbox of a provider (%s): allow a public name that leads here",
@@ -101,11 +99,8 @@ func (d *Driver) hosts(n sandbox.Network) ([]string, error) {
 	if most := d.options.MostHosts; most > 0 && len(n.Allow) > most {
 		return nil, fmt.Errorf("%w: %d hosts: %s takes at most %d", sandbox.ErrLimit, len(n.Allow), d.Traits().Name, most)
 	}
-	for _, h := range n.Allow {
-		name := strings.TrimPrefix(h, "*.")
-		if name == "" || strings.ContainsAny(name, "*/: \t\n") || net.ParseIP(name) != nil {
-			return nil, fmt.Errorf("network allow-list: %q is not a host name like proxy.golang.org or *.example.org", h)
-		}
+	if err := n.Check(); err != nil {
+		return nil, err
 	}
 	all := slices.Sorted(slices.Values(n.Allow))
 	return append([]string{}, slices.Compact(all)...), nil

@@ -202,7 +202,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}
-	_, err := d.Open(t.Context(), sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: make([]string, 257)}})
+	_, err := d.Open(t.Context(), sandbox.Spec{Name: "a", Network: sandbox.Network{Allow: slices.Repeat([]string{"a.example"}, 257)}})
 	if !errors.Is(err, sandbox.ErrLimit) || !strings.Contains(err.Error(), "256") {
 		t.Errorf("too many hosts: %v", err)
 	}
