@@ -142,9 +142,6 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 	if err := spec.Check(); err != nil {
 		return record{}, err
 	}
-	if err := egress.CheckAllow(spec.Network.Allow); err != nil {
-		return record{}, err
-	}
 	r := record{
 		Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), ID: rand.Text(), Owner: rand.Text(), Boot: d.state.boot,
 		Limits: d.config.Limits.Fill(spec.Limits), Allow: spec.Network.Allow, Socket: spec.Network.Socket,
