@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +43,13 @@ func (n Network) Check() error {
 		}
 	}
 	return nil
+}
+
+// Explained reports whether an error is one of the contract's already.
+func Explained(err error) bool {
+	return slices.ContainsFunc([]error{
+		ErrUnavailable, ErrCapacity, ErrSetting, ErrGone, ErrLimit, ErrPath, ErrDisk, errors.ErrUnsupported,
+	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // CheckPath refuses what is not an absolute path below /workspace or /tmp, with ErrPath.

@@ -103,7 +103,7 @@ func Explain(err error, service, address string, fix func(*Refusal) (text string
 	var r *Refusal
 	var l *Lost
 	switch {
-	case err == nil || errors.Is(err, context.Canceled) || Explained(err):
+	case err == nil || errors.Is(err, context.Canceled) || sandbox.Explained(err):
 	case errors.As(err, &l):
 		return fmt.Errorf("%w: %s does not answer at %s: %w", sandbox.ErrUnavailable, service, address, err)
 	case errors.As(err, &r):
@@ -115,14 +115,6 @@ func Explain(err error, service, address string, fix func(*Refusal) (text string
 		}
 	}
 	return err
-}
-
-// Explained reports whether an error is the contract's already.
-func Explained(err error) bool {
-	return slices.ContainsFunc([]error{
-		sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting, sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrDisk,
-		errors.ErrUnsupported,
-	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // Unsent reports whether a request certainly did not reach the service.

@@ -299,10 +299,7 @@ func (d *Driver) explain(err error) error {
 	return err
 }
 
-// known reports whether an error is one of the contract already.
+// known reports whether an error is the caller's end, or one of the contract already.
 func known(err error) bool {
-	return slices.ContainsFunc([]error{
-		context.Canceled, context.DeadlineExceeded, sandbox.ErrUnavailable, sandbox.ErrCapacity, sandbox.ErrSetting,
-		sandbox.ErrGone, sandbox.ErrLimit, sandbox.ErrPath, sandbox.ErrDisk,
-	}, func(e error) bool { return errors.Is(err, e) })
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || sandbox.Explained(err)
 }

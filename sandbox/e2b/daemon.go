@@ -163,7 +163,7 @@ func (d *daemon) Explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
+	case errors.Is(err, fs.ErrNotExist) || sandbox.Explained(err):
 		return err
 	case !errors.As(err, &r) || errors.Is(err, guest.ErrCut):
 		return d.look(ctx, err)

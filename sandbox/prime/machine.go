@@ -169,7 +169,7 @@ func (m *machine) Backoff(ctx context.Context, err error) *cloud.Backoff {
 	var r *cloud.Refusal
 	control := errors.As(err, &r) && r.Origin == cloud.Control
 	switch s := cloud.StatusOf(err); {
-	case cloud.Explained(err) || isGone(err) || outOfSpace(err):
+	case sandbox.Explained(err) || isGone(err) || outOfSpace(err):
 		return nil
 	case s == http.StatusConflict:
 		if _, ended := m.provider.hasEnded(ctx, m.id); ended {
@@ -192,7 +192,7 @@ func (m *machine) Explain(ctx context.Context, err error) error {
 	var r *cloud.Refusal
 	refused := errors.As(err, &r) && !errors.Is(err, guest.ErrCut)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || cloud.Explained(err):
+	case errors.Is(err, fs.ErrNotExist) || sandbox.Explained(err):
 		return err
 	case isGone(err):
 		if n, ended := m.provider.hasEnded(ctx, m.id); ended && n.Status != "" {
