@@ -6,11 +6,11 @@ import (
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
-// retryPolicy says how long Prime is asked: of servers that fail, of both kinds of 429, and of slow calls.
+// retryPolicy says how long Prime is asked: of servers that fail, and of both kinds of 429.
 func retryPolicy() cloud.RetryPolicy {
 	const s = time.Second
 	return cloud.RetryPolicy{
-		Request: 30 * s, Slow: 30 * s, Broken: cloud.Backoff{First: s / 2, Most: 2 * s, Tries: 3},
+		Request: 30 * s, Broken: cloud.Backoff{First: s / 2, Most: 2 * s, Tries: 3},
 		Limited: cloud.Backoff{First: 6 * s, Most: 45 * s, Total: 5 * time.Minute, Tries: 5}, Full: cloud.Backoff{Tries: 1},
 	}
 }
