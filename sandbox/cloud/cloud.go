@@ -150,10 +150,15 @@ func (d *Driver) step(ctx context.Context, what, name string, do func() error) e
 		defer release()
 		err = do()
 	}
-	if err != nil {
-		return fmt.Errorf("%s sandbox %s: %w", what, name, err)
+	switch {
+	case err == nil:
+		return nil
+	case what == "thaw":
+		name = "base " + name
+	default:
+		name = "sandbox " + name
 	}
-	return nil
+	return fmt.Errorf("%s %s: %w", what, name, err)
 }
 
 // Cleaning is a context for removing what is not wanted, whatever happened to ctx.

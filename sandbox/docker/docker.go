@@ -1,5 +1,5 @@
 // Package docker gives sandboxes by a container engine, through its API: one
-// container for each, whose first process only waits.
+// container for each, whose first process is the guest program.
 //
 // The image's directories are mounted read-only over themselves, all but
 // /workspace and /tmp, so that the container's own layer holds what commands
