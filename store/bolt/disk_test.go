@@ -72,7 +72,8 @@ func ballast(t testing.TB, dir string) (free func()) {
 
 // TestDiskFillsAndIsFreed writes everything a store writes while its disk is
 // full: each write is refused with the reason, nothing of it is kept, nothing
-// that was acknowledged is lost, and with room again all goes on.
+// that was acknowledged is lost, a heartbeat is not refused for the delivery beside it,
+// and with room again all goes on.
 func TestDiskFillsAndIsFreed(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 48<<20)
@@ -135,6 +136,13 @@ func TestDiskFillsAndIsFreed(t *testing.T) {
 			if refused[what] == 0 {
 				t.Errorf("no %s was refused", what)
 			}
+		}
+		both := f.Gathered(
+			func() error { return writes["delivery"](fmt.Sprint("beside", round)) },
+			func() error { return writes["heartbeat"]("") },
+		)
+		if !errors.Is(both[0], syscall.ENOSPC) || both[1] != nil {
+			t.Errorf("in one batch on a full disk: delivery %v, heartbeat %v", both[0], both[1])
 		}
 		checkWhole(t, f.Store, r, kept, steps)
 		free()

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
@@ -45,6 +46,25 @@ func (s *Store) Together(fns ...func(put func(k, v string)) error) []error {
 	for _, j := range batch {
 		errs = append(errs, j.err)
 	}
+	return errs
+}
+
+// Gathered runs writes as callers that come while another one commits: one batch has all of them.
+func (s *Store) Gathered(writes ...func() error) []error {
+	full := make(chan struct{})
+	w := &s.writer
+	w.turn <- struct{}{}
+	w.mu.Lock()
+	w.full, w.want = full, len(writes)
+	w.mu.Unlock()
+	var group sync.WaitGroup
+	errs := make([]error, len(writes))
+	for i, write := range writes {
+		group.Go(func() { errs[i] = write() })
+	}
+	<-full
+	<-w.turn
+	group.Wait()
 	return errs
 }
 

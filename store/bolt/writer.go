@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -148,18 +149,25 @@ func (w *writer) gather(delay time.Duration) []*job {
 
 // commit runs the jobs in one transaction. A job that fails before its first
 // write is just left out; one that fails later is taken out and the others start again.
+// If the disk has no room for all of them, each is committed alone: a heartbeat fits
+// where a delivery does not.
 func (s *Store) commit(batch []*job) {
 	for len(batch) > 0 {
 		bad, err := s.attempt(batch)
-		if bad < 0 {
+		switch {
+		case bad >= 0:
+			batch = append(append([]*job(nil), batch[:bad]...), batch[bad+1:]...)
+		case len(batch) > 1 && noRoom(err):
 			for _, j := range batch {
-				if err != nil {
-					j.err = err
-				}
+				s.commit([]*job{j})
+			}
+			return
+		default:
+			for _, j := range batch {
+				j.err = cmp.Or(err, j.err)
 			}
 			return
 		}
-		batch = append(append([]*job(nil), batch[:bad]...), batch[bad+1:]...)
 	}
 }
 
