@@ -52,8 +52,8 @@ type Effect struct {
 	Applied uint64      `json:"applied"` // version written
 	Token   uint64      `json:"token"`
 	Node    string      `json:"node,omitempty"`
-	Due     time.Time   `json:"due,omitzero"`
-	Until   time.Time   `json:"until,omitzero"`   // the claim's end
+	Due     time.Time   `json:"due,omitzero"`     // zero: at once
+	Until   time.Time   `json:"until,omitzero"`   // the claim's end; zero: its process is gone
 	SentAt  time.Time   `json:"sent_at,omitzero"` // committed before the call; cleared when the outcome is known
 	Tries   int         `json:"tries"`
 	Error   string      `json:"error,omitempty"`

@@ -5,30 +5,28 @@ import (
 	"time"
 )
 
-// First is the effect as it is stored when it is asked for the first time.
-func (e Effect) First(at time.Time) Effect {
-	e.V, e.State, e.Wanted, e.Applied, e.Token = recordVersion, EffectPending, 1, 0, 0
-	if e.Due.IsZero() {
-		e.Due = at
-	}
+// First is the effect as it is stored when it is asked for the first time. What is due
+// at once has no time: a clock that jumps back does not put it off.
+func (e Effect) First() Effect {
+	e.V, e.State, e.Wanted, e.Applied, e.Token, e.Due = recordVersion, EffectPending, 1, 0, 0, time.Time{}
 	return e
 }
 
 // Again is the effect asked for once more: a newer version of one that is
 // level-triggered and not dead. Any other does not change.
-func (e Effect) Again(at time.Time) (after Effect, changed bool) {
+func (e Effect) Again() (after Effect, changed bool) {
 	if !e.Kind.Level() || e.State == EffectDead {
 		return e, false
 	}
 	e.Wanted++
 	if e.State == EffectApplied {
-		e.State, e.Due = EffectPending, at
+		e.State, e.Due = EffectPending, time.Time{}
 	}
 	return e, true
 }
 
 // NextLook is when somebody has to look at the effect: when it is due, or its claim
-// runs out. false: nobody has to.
+// runs out; the zero time is at once. false: nobody has to.
 func (e Effect) NextLook() (at time.Time, ok bool) {
 	switch e.State {
 	case EffectPending:
@@ -50,6 +48,15 @@ func (e Effect) Claim(node string, now, until time.Time) (Effect, error) {
 	e.Token++
 	e.Tries++
 	return e, nil
+}
+
+// Orphaned ends the claim of a writer whose process is gone, whatever time it had left.
+// SentAt stays, as after [Effect.Claim].
+func (e Effect) Orphaned() Effect {
+	if e.State == EffectSending {
+		e.Until = time.Time{}
+	}
+	return e
 }
 
 // CheckClaim refuses a writer whose claim is not the newest, or whose node is dead.
@@ -78,7 +85,7 @@ func (e Effect) Finish(version uint64, got Receipt, at time.Time) Effect {
 	e.State, e.Applied, e.Receipt, e.Done = EffectApplied, version, got, at
 	e.SentAt, e.Tries, e.Error = time.Time{}, 0, ""
 	if e.Wanted > version {
-		e.State, e.Due = EffectPending, at
+		e.State, e.Due = EffectPending, time.Time{}
 	}
 	return e
 }

@@ -27,7 +27,7 @@ func (s *Store) Admit(ctx context.Context, node string, caps solve.Caps) ([]solv
 			l := &list[i]
 			after, err := solve.Admit(reader{t, now}, l.ID, l.N, node, now)
 			if err == nil {
-				err = t.write(after, now)
+				err = t.write(after)
 			}
 			if err != nil {
 				return nil, err

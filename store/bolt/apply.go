@@ -29,12 +29,11 @@ func (s *Store) RequestCancel(ctx context.Context, id solve.ID, by, why string) 
 // transition writes what a rule returns.
 func (s *Store) transition(ctx context.Context, op string, rule func(reader) (*solve.Transition, error)) (solve.Transition, error) {
 	after, err := write(ctx, s, op, func(t *tx) (solve.Transition, error) {
-		at := s.cfg.Now()
-		after, err := rule(reader{t, at})
+		after, err := rule(reader{t, s.cfg.Now()})
 		if err != nil {
 			return solve.Transition{}, err
 		}
-		return *after, t.write(after, at)
+		return *after, t.write(after)
 	})
 	if err == nil && s.cfg.Ended != nil && after.Solve.State.Final() && len(after.Entries) > 0 {
 		runs, _ := s.Runs(ctx, after.Solve.ID) // who reads them next is told why they cannot be read

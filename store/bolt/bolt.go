@@ -9,8 +9,8 @@
 // so that no cost grows with the number of finished solves or queued runs.
 //
 // The file is locked by the process that has it open. A node therefore cannot
-// outlive the process that opened the file: Open ends the leases of all nodes
-// it finds, and each boot needs a node name of its own.
+// outlive the process that opened the file: Open ends the leases and claims of
+// all nodes it finds, and each boot needs a node name of its own.
 package bolt
 
 import (

@@ -40,7 +40,7 @@ func trusted(token uint64) uint64 {
 }
 
 // write stores everything that follows from an event.
-func (t *tx) write(all *solve.Transition, at time.Time) error {
+func (t *tx) write(all *solve.Transition) error {
 	s := &all.Solve
 	if s.State.Final() && len(all.Entries) == 0 {
 		return nil // it ended before
@@ -60,7 +60,7 @@ func (t *tx) write(all *solve.Transition, at time.Time) error {
 		t.put(sequences, []byte(s.ID), key(nil).num(s.Seq))
 	}
 	for _, e := range all.Effects {
-		if err := t.want(e, at); err != nil {
+		if err := t.want(e); err != nil {
 			return err
 		}
 	}

@@ -41,9 +41,9 @@ func dueKey(e solve.Effect) key {
 
 // want queues an effect. One that is known is asked for again if it is
 // level-triggered and not dead, and left alone otherwise.
-func (t *tx) want(e solve.Effect, at time.Time) error {
+func (t *tx) want(e solve.Effect) error {
 	if t.get(effects, []byte(e.Key)) == nil {
-		e = e.First(at)
+		e = e.First()
 		t.doubt(&e)
 		order, err := t.nextOrder()
 		if err != nil {
@@ -56,7 +56,7 @@ func (t *tx) want(e solve.Effect, at time.Time) error {
 		return err
 	}
 	r, changed := old, false
-	if r.Effect, changed = old.Again(at); !changed {
+	if r.Effect, changed = old.Again(); !changed {
 		return nil
 	}
 	if old.State == solve.EffectApplied { // it joins the queue anew
@@ -105,6 +105,26 @@ func nouns(list []effectRecord) []solve.Effect {
 		out[i] = r.Effect
 	}
 	return out
+}
+
+// changeWaiting lets fn change each effect that somebody has to look at, now or later.
+func (t *tx) changeWaiting(fn func(solve.Effect) solve.Effect) error {
+	var waiting []string
+	for _, k := range t.scan(effectDue, nil) {
+		waiting = append(waiting, string(k))
+	}
+	for _, k := range waiting {
+		old, err := t.effect(k)
+		if err != nil {
+			return err
+		}
+		if after := fn(old.Effect); after != old.Effect {
+			if err := t.putEffect(&old, effectRecord{after, old.Order}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // changeEffect lets fn change an effect at the engine's time.
@@ -198,7 +218,7 @@ func (s *Store) RenewEffect(ctx context.Context, k string) error {
 		if err != nil {
 			return err
 		}
-		return t.want(old.Effect, s.cfg.Now())
+		return t.want(old.Effect)
 	})
 }
 

@@ -98,7 +98,7 @@ func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) e
 		}
 		t.del(asks, []byte(askID))
 		for _, e := range list {
-			if err := t.want(e, s.cfg.Now()); err != nil {
+			if err := t.want(e); err != nil {
 				return err
 			}
 		}

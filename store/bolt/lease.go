@@ -36,13 +36,14 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	})
 }
 
-// endLeases ends the leases of all nodes: the file's lock says that their processes are gone.
+// endLeases ends the leases of all nodes, and their claims of effects: the file's lock
+// says that their processes are gone.
 func (s *Store) endLeases() error {
 	return s.update(context.Background(), "end-leases", func(t *tx) error {
 		for _, node := range t.keys(nodes, nil) {
 			t.set(nodes, node, key(nil).num(0))
 		}
-		return nil
+		return t.changeWaiting(solve.Effect.Orphaned)
 	})
 }
 

@@ -177,6 +177,34 @@ func TestOpenEndsTheLeasesOfTheDeadProcess(t *testing.T) {
 	}
 }
 
+// TestOpenEndsTheClaimsOfTheDeadProcess: what the last boot was writing is due at
+// once, and the next writer knows that the call may have been made.
+func TestOpenEndsTheClaimsOfTheDeadProcess(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	f := newFleet(t, c, 1, 1)
+	due, err := f.DueEffects(f.ctx)
+	if err != nil || len(due) == 0 {
+		t.Fatalf("%d effects are due: %v", len(due), err)
+	}
+	for _, e := range due {
+		claimed, err := f.ClaimEffect(f.ctx, e.Key, fleetNode, time.Hour)
+		f.ok(t, err)
+		f.ok(t, f.SendingEffect(f.ctx, e.Key, claimed.Token))
+	}
+	closeStore(t, f.Store)
+	s := open(t, c)
+	again, err := s.DueEffects(t.Context())
+	if err != nil || len(again) != len(due) {
+		t.Fatalf("%d of %d effects are due after the restart: %v", len(again), len(due), err)
+	}
+	for _, e := range again {
+		if e.SentAt.IsZero() || e.Token != 1 {
+			t.Errorf("the effect lost what was known of its call: %+v", e)
+		}
+	}
+}
+
 // closeIssue ends a solve, so that its issue can have another.
 func closeIssue(t testing.TB, s *bolt.Store, id solve.ID) {
 	t.Helper()

@@ -44,22 +44,10 @@ func (t *tx) wakeRestored(at time.Time) error {
 	for id := range t.scan(asks, nil) {
 		t.put(restored, id, key(nil).time(at))
 	}
-	var waiting []string
-	for _, k := range t.scan(effectDue, nil) {
-		waiting = append(waiting, string(k))
-	}
-	for _, k := range waiting {
-		old, err := t.effect(k)
-		if err != nil {
-			return err
-		}
-		r := old
-		r.SentAt = at
-		if err := t.putEffect(&old, r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.changeWaiting(func(e solve.Effect) solve.Effect {
+		e.SentAt = at
+		return e
+	})
 }
 
 // doubt marks a new effect whose owner came back from a backup: it may have been

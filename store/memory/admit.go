@@ -23,7 +23,7 @@ func (s *Store) Admit(ctx context.Context, node string, caps solve.Caps) (admitt
 			if err != nil {
 				return err
 			}
-			d.write(after, now)
+			d.write(after)
 			admitted = append(admitted, after.Run)
 		}
 	})

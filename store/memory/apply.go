@@ -33,7 +33,7 @@ func (s *Store) transition(
 	at := s.now()
 	err = s.update(ctx, func(d *data) (err error) {
 		if after, err = rule(reader{d, at}); err == nil {
-			d.write(after, at)
+			d.write(after)
 		}
 		return err
 	})

@@ -24,7 +24,7 @@ func (r reader) Unfinished(id solve.ID, _ int) int {
 }
 
 // write stores everything that follows from an event.
-func (d *data) write(all *solve.Transition, at time.Time) {
+func (d *data) write(all *solve.Transition) {
 	s := all.Solve
 	if s.State.Final() && len(all.Entries) == 0 {
 		return // it ended before
@@ -35,7 +35,7 @@ func (d *data) write(all *solve.Transition, at time.Time) {
 	}
 	set(d, d.events, s.ID, append(slices.Clip(d.events[s.ID]), all.Entries...))
 	for _, e := range all.Effects {
-		d.want(e, at)
+		d.want(e)
 	}
 	if s.Pull != nil {
 		set(d, d.latest, issueKey{s.Repo.ID, s.Pull.Number}, s.ID)

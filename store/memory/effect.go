@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // want queues an effect. One that is known is asked for again if it is
 // level-triggered and not dead, and left alone otherwise.
-func (d *data) want(e solve.Effect, at time.Time) {
+func (d *data) want(e solve.Effect) {
 	old, known := d.effects[e.Key]
-	after, changed := e.First(at), true
+	after, changed := e.First(), true
 	if known {
-		after, changed = old.Again(at)
+		after, changed = old.Again()
 	}
 	if !changed {
 		return

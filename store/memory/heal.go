@@ -43,7 +43,7 @@ func (s *Store) RenewEffect(ctx context.Context, k string) error {
 		if err != nil {
 			return err
 		}
-		d.want(e.Effect, s.now())
+		d.want(e.Effect)
 		return nil
 	})
 }

@@ -101,7 +101,6 @@ func (s *Store) Commands(ctx context.Context) (out []solve.Command, err error) {
 
 // Answer removes an ask and queues its effects.
 func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
-	now := s.now()
 	return s.update(ctx, func(d *data) error {
 		if _, known := d.asks[askID]; !known {
 			return nil
@@ -109,7 +108,7 @@ func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) e
 		delete(d.asks, askID)
 		d.changed = true
 		for _, e := range list {
-			d.want(e, now)
+			d.want(e)
 		}
 		return nil
 	})

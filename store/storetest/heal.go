@@ -54,10 +54,10 @@ func renewEffect(t testing.TB, s Store, clock *Clock) {
 	w.write(n1, "a/comment")
 	w.same(solve.EffectApplied, w.effect("a/comment").State)
 	before := w.effect("a/comment")
-	at := w.tick()
+	w.tick()
 	w.ok(s.RenewEffect(w.ctx, "a/comment"))
 	got := w.effect("a/comment")
-	if got.State != solve.EffectPending || got.Wanted != before.Wanted+1 || !got.Due.Equal(at) || got.Receipt != before.Receipt || !got.SentAt.IsZero() {
+	if got.State != solve.EffectPending || got.Wanted != before.Wanted+1 || !got.Due.IsZero() || got.Receipt != before.Receipt || !got.SentAt.IsZero() {
 		t.Errorf("the renewed effect is %+v", got)
 	}
 	w.same(1, len(w.due()))
