@@ -20,7 +20,7 @@ type Config struct {
 
 	// Now is the clock where a method has no time of its own; nil is time.Now.
 	Now func() time.Time `yaml:"-"`
-	// Ended is told of every solve that ended, once, with its runs; nil is nobody.
+	// Ended is told of every solve that ended, with its runs, once at most: after a crash nobody is told. nil is nobody.
 	Ended func(s solve.Solve, runs []solve.Run) `yaml:"-"`
 }
 

@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -50,6 +51,33 @@ func TestOneFailedWriteDoesNotTouchTheOthers(t *testing.T) {
 	}
 	if !slices.Equal(ids, []string{"a", "c", "e"}) {
 		t.Errorf("kept %v, want a, c and e", ids)
+	}
+}
+
+// TestEndIsToldWithItsRuns also if the caller gives up while the change is being stored.
+func TestEndIsToldWithItsRuns(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	armed, told := false, 0
+	c := config(t)
+	c.Now = func() time.Time {
+		if armed {
+			cancel()
+		}
+		return time.Now()
+	}
+	c.Ended = func(s solve.Solve, runs []solve.Run) {
+		told++
+		if s.State != solve.StateFailed || len(runs) != 11 {
+			t.Errorf("the solve is %s and has %d runs", s.State, len(runs))
+		}
+	}
+	f := newFleet(t, c, 1, 2)
+	armed = true
+	_, _, err := f.Apply(ctx, solve.Change{Solve: f.runs[0].Solve, Event: solve.Aborted{}})
+	if err != nil || told != 1 || ctx.Err() == nil {
+		t.Errorf("told %d times: %v", told, err)
 	}
 }
 
