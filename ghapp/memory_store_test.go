@@ -12,11 +12,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// memStore is a store in memory with the effects' rules of a real one.
+// memStore is a store in memory: a test puts solves into any state. What happens to effects is up to the rules of solve.
 type memStore struct {
 	mu       sync.Mutex
 	effects  map[string]solve.Effect
-	order    map[string]int
+	order    map[string]int // when it came to be wanted
+	wanted   int
 	solves   map[solve.ID]solve.Solve
 	runs     map[solve.ID][]solve.Run
 	watchers map[chan struct{}]bool
@@ -51,20 +52,18 @@ func (m *memStore) want(effects ...solve.Effect) {
 	defer m.mu.Unlock()
 	for _, e := range effects {
 		old, known := m.effects[e.Key]
+		after, changed := e.First(), true
 		if known {
-			if !e.Kind.Level() || old.State == solve.EffectDead {
-				continue
-			}
-			e = old
-			e.Wanted++
-			if e.State == solve.EffectApplied {
-				e.State, e.Due = solve.EffectPending, time.Now()
-			}
-		} else {
-			e.State, e.Wanted, e.Due = solve.EffectPending, 1, time.Now()
-			m.order[e.Key] = len(m.order)
+			after, changed = old.Again()
 		}
-		m.effects[e.Key] = e
+		if !changed {
+			continue
+		}
+		if !known || old.State == solve.EffectApplied {
+			m.wanted++
+			m.order[e.Key] = m.wanted
+		}
+		m.effects[e.Key] = after
 	}
 	m.hint()
 }
@@ -98,7 +97,7 @@ func (m *memStore) DueEffects(_ context.Context) ([]solve.Effect, error) {
 	}
 	var due []place
 	for key, e := range m.effects {
-		if e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now) {
+		if at, ok := e.NextLook(); ok && !at.After(now) {
 			due = append(due, place{e.Repo.Installation, e.Priority, m.order[key], key})
 		}
 	}
@@ -116,31 +115,31 @@ func (m *memStore) ClaimEffect(_ context.Context, key, node string, ttl time.Dur
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.effects[key]
-	if !(e.State == solve.EffectPending && !e.Due.After(now) || e.State == solve.EffectSending && !e.Until.After(now)) {
-		return solve.Effect{}, fmt.Errorf("claim %s: %w", key, solve.ErrLeaseLost)
+	e, err := m.effects[key].Claim(node, now, now.Add(ttl))
+	if err == nil {
+		m.effects[key] = e
 	}
-	e.State, e.Node, e.Until = solve.EffectSending, node, now.Add(ttl)
-	e.Token++
-	e.Tries++
-	m.effects[key] = e
-	return e, nil
+	return e, err
 }
 
-func (m *memStore) change(key string, token uint64, fn func(e *solve.Effect)) error {
+// change lets the holder of a claim change its effect. Every node lives.
+func (m *memStore) change(key string, token uint64, fn func(e solve.Effect, now time.Time) (solve.Effect, error)) error {
 	e := m.effects[key]
-	if e.State != solve.EffectSending || e.Token != token {
-		return fmt.Errorf("effect %s token %d: %w", key, token, solve.ErrLeaseLost)
+	if err := e.CheckClaim(token, func(string) bool { return true }); err != nil {
+		return err
 	}
-	fn(&e)
-	m.effects[key] = e
+	after, err := fn(e, time.Now())
+	if err != nil {
+		return err
+	}
+	m.effects[key] = after
 	m.hint()
 	return nil
 }
 
 func (m *memStore) SendingEffect(_ context.Context, key string, token uint64) error {
 	m.mu.Lock()
-	err := m.change(key, token, func(e *solve.Effect) { e.SentAt = time.Now() })
+	err := m.change(key, token, solve.Effect.Sending)
 	then, e := m.sending, m.effects[key]
 	m.mu.Unlock()
 	if err == nil && then != nil {
@@ -157,36 +156,26 @@ func (m *memStore) FinishEffect(_ context.Context, key string, token, version ui
 			return err
 		}
 	}
-	return m.change(key, token, func(e *solve.Effect) {
-		e.Node, e.Until, e.SentAt, e.Tries, e.Error = "", time.Time{}, time.Time{}, 0, ""
-		e.Applied, e.Receipt, e.Done, e.State = version, r, time.Now(), solve.EffectApplied
-		if e.Wanted > version {
-			e.State, e.Due = solve.EffectPending, time.Now()
-		}
-	})
+	return m.change(key, token, func(e solve.Effect, now time.Time) (solve.Effect, error) { return e.Finish(version, r, now), nil })
 }
 
 func (m *memStore) RetryEffect(_ context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.retries++
-	return m.change(key, token, func(e *solve.Effect) {
-		e.Node, e.Until, e.State, e.Due, e.Error = "", time.Time{}, solve.EffectPending, time.Now().Add(wait), reason
+	return m.change(key, token, func(e solve.Effect, now time.Time) (solve.Effect, error) {
+		e = e.Retry(now.Add(wait), reason, unknown)
 		if m.retrying != nil {
-			m.retrying(*e)
+			m.retrying(e)
 		}
-		if !unknown {
-			e.SentAt = time.Time{}
-		}
+		return e, nil
 	})
 }
 
 func (m *memStore) KillEffect(_ context.Context, key string, token uint64, reason string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.change(key, token, func(e *solve.Effect) {
-		e.Node, e.Until, e.SentAt, e.State, e.Error, e.Done = "", time.Time{}, time.Time{}, solve.EffectDead, reason, time.Now()
-	})
+	return m.change(key, token, func(e solve.Effect, now time.Time) (solve.Effect, error) { return e.Kill(reason, now), nil })
 }
 
 func (m *memStore) Effect(_ context.Context, key string) (solve.Effect, error) {
