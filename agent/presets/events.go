@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	// mostBatch is how many bytes of events are read at once, mostEvent how many of one
-	// event: a longer one is left out.
+	// mostBatch is how many bytes are read at once, and about how many the messages made of
+	// them may take; mostEvent is how many one event may have: a longer one is left out.
 	mostBatch = 16 << 20
 	mostEvent = 4 << 20
+	// messageSize is about what a message takes beside its texts.
+	messageSize = 512
 	// mostText is the longest text of a message, mostRaw the longest event that is kept
 	// as it came.
 	mostText = 256 << 10
@@ -35,7 +37,7 @@ tail -n "+$1" "$2" | head -n "$((lines - $1 + 1))" | cut -b "-$3"
 `
 
 // collector reads the events that a program has printed since and makes messages of
-// them, of a batch or two at once. read is the number of lines that were read.
+// them, until they take a batch. read is the number of lines that were read.
 func collector(parse func(event []byte) []agent.Message) func(context.Context, sandbox.Sandbox, int) ([]agent.Message, int, error) {
 	return func(ctx context.Context, box sandbox.Sandbox, read int) ([]agent.Message, int, error) {
 		var out []agent.Message
@@ -50,18 +52,39 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, s
 			case ran.TimedOut:
 				return nil, 0, fmt.Errorf("read events: no answer within %s", readTime)
 			}
-			n := bytes.Count(ran.Stdout, []byte("\n"))
-			if n == 0 {
+			whole := ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]
+			if len(whole) == 0 {
 				break
 			}
-			read += n
-			for event := range eventsOf(ran.Stdout[:bytes.LastIndexByte(ran.Stdout, '\n')+1]) {
-				out = append(out, shortened(parse(event), event)...)
-				size += min(len(event), mostText)
+			for line := range bytes.Lines(whole) {
+				read++
+				for event := range eventsOf(line) {
+					messages := shortened(parse(event), event)
+					out = append(out, messages...)
+					size += sizeOf(messages) + min(len(event), mostRaw)
+				}
+				if size >= mostBatch {
+					break
+				}
 			}
 		}
 		return out, read, nil
 	}
+}
+
+// sizeOf is about how many bytes messages take.
+func sizeOf(messages []agent.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += messageSize + len(m.Content)
+		for _, c := range m.ToolCalls {
+			n += messageSize + len(c.Arguments)
+		}
+		if thought, ok := m.Extra[reasoning].(string); ok {
+			n += len(thought)
+		}
+	}
+	return n
 }
 
 // shortened cuts the messages of an event. The first one gets the event itself, as far as it is short.
@@ -99,10 +122,13 @@ func eventsOf(output []byte) iter.Seq[[]byte] {
 	}
 }
 
+// reasoning is the key of what a model thought.
+const reasoning = "reasoning"
+
 // thinking adds what a model thought to a message.
 func thinking(m agent.Message, text string) agent.Message {
 	if text != "" {
-		m.Extra = map[string]any{"reasoning": cut(text)}
+		m.Extra = map[string]any{reasoning: cut(text)}
 	}
 	return m
 }

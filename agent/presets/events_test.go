@@ -196,7 +196,7 @@ func TestManyEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := size(messages); all > 36<<20 {
+		if all := size(messages); all > 21<<20 {
 			t.Fatalf("%d bytes at once", all)
 		}
 		if next == at {
@@ -206,6 +206,27 @@ func TestManyEvents(t *testing.T) {
 	}
 	if n != events {
 		t.Errorf("%d of %d events", n, events)
+	}
+}
+
+// TestEventOfManyTexts: the texts of one event that has many count, each of them.
+func TestEventOfManyTexts(t *testing.T) {
+	t.Parallel()
+	const events, blocks, long = 10, 15, 256 << 10
+	p := byName(t, "claude-code")
+	text := strings.Repeat("x", long)
+	for kind, block := range map[string]string{
+		"texts": `{"type":"text","text":"` + text + `"}`, "calls": `{"type":"tool_use","input":"` + text + `"}`,
+	} {
+		role := map[string]string{"texts": "user", "calls": "assistant"}[kind]
+		event := `{"type":"` + role + `","message":{"content":[` + strings.Repeat(block+",", blocks-1) + block + "]}}\n"
+		messages, at, err := p.Collect(t.Context(), printed(t, strings.Repeat(event, events), ""), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := size(messages); all > 21<<20 || at == 0 || at == events {
+			t.Errorf("%s: %d of %d events, %d bytes at once", kind, at, events, all)
+		}
 	}
 }
 
