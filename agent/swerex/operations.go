@@ -55,11 +55,11 @@ func (s *Server) execute(c command) (executed, error) {
 func (s *Server) readFile(r readFile) (fileRead, error) {
 	f, err := s.box.Get(s.life, replacePaths(r.Path))
 	if err != nil {
-		return fileRead{}, fileError(r.Path, err)
+		return fileRead{}, s.fileError(r.Path, readDenied, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, mostFile+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fileRead{}, fileError(r.Path, err)
+		return fileRead{}, s.fileError(r.Path, readDenied, err)
 	}
 	switch {
 	case len(data) > mostFile:
@@ -75,11 +75,17 @@ func (s *Server) writeFile(w writeFile) (nothing, error) {
 }
 
 func (s *Server) put(path string, data []byte) error {
-	return fileError(path, agent.File{Path: replacePaths(path), Data: data}.Put(s.life, s.box))
+	return s.fileError(path, writeDenied, agent.File{Path: replacePaths(path), Data: data}.Put(s.life, s.box))
 }
 
+// Whether the user of commands may not read the file $1, or not put one there: that is a rename in its directory.
+const (
+	readDenied  = `[ -e "$1" ] && ! [ -r "$1" ]`
+	writeDenied = `d=$(dirname -- "$1"); [ -d "$d" ] && ! { [ -w "$d" ] && [ -x "$d" ]; }`
+)
+
 // fileError turns an error about a file into an exception if the sandbox works.
-func fileError(path string, err error) error {
+func (s *Server) fileError(path, denied string, err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -107,6 +107,7 @@ const (
 	classExists    = "swerex.exceptions.SessionExistsError"
 	classNoSession = "swerex.exceptions.SessionDoesNotExistError"
 	classNotFound  = "builtins.FileNotFoundError"
+	classDenied    = "builtins.PermissionError"
 )
 
 func raise(class, format string, args ...any) *exception {

@@ -1,10 +1,6 @@
 package swerex_test
 
 import (
-	"archive/zip"
-	"bytes"
-	"mime/multipart"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -165,69 +161,4 @@ func TestPaths(t *testing.T) {
 	if out, _, _ = post(t, url+"/read_file", object{"path": "/workspace/keep/other"}); out["content"] != string(script) {
 		t.Errorf("a file elsewhere was changed: %v", out)
 	}
-}
-
-func TestUploadedArchive(t *testing.T) {
-	t.Parallel()
-	url, _ := started(t)
-	archive := func(names ...string) []byte {
-		var b bytes.Buffer
-		w := zip.NewWriter(&b)
-		for _, name := range names {
-			f, err := w.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.Write([]byte("in " + name))
-		}
-		w.Close()
-		return b.Bytes()
-	}
-	if class := upload(t, url, "/workspace/keep/box", "true", archive("dir/sub/", "dir/f", "g")); class != "" {
-		t.Error(class)
-	}
-	out, _, _ := post(t, url+"/execute", object{"command": "find . | sort; cat dir/f", "shell": true, "cwd": "/workspace/keep/box"})
-	if out["stdout"] != ".\n./dir\n./dir/f\n./dir/sub\n./g\nin dir/f" {
-		t.Errorf("%q", out["stdout"])
-	}
-	for _, data := range [][]byte{[]byte("no zip"), archive("../up")} {
-		if class := upload(t, url, "/workspace/keep/bad", "true", data); class != "swerex.exceptions.SwerexException" {
-			t.Error(class)
-		}
-	}
-	if status, _ := form(t, url, map[string]string{"target_path": "/tmp/x"}); status != 422 {
-		t.Error(status)
-	}
-}
-
-// upload returns the class of the exception, "" if there is none.
-func upload(t *testing.T, url, target, unzip string, data []byte) string {
-	t.Helper()
-	status, out := form(t, url, map[string]string{"target_path": target, "unzip": unzip, "file": string(data)})
-	if status == http.StatusOK {
-		return ""
-	}
-	e, _ := out["swerexception"].(object)
-	class, _ := e["class_path"].(string)
-	return class
-}
-
-func form(t *testing.T, url string, fields map[string]string) (int, object) {
-	t.Helper()
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	for name, value := range fields {
-		p, err := w.CreateFormField(name)
-		if name == "file" {
-			p, err = w.CreateFormFile(name, "f")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Write([]byte(value))
-	}
-	w.Close()
-	header := key()
-	header["Content-Type"] = w.FormDataContentType()
-	return ask(t, http.MethodPost, url+"/upload", &b, header)
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,24 +112,6 @@ func TestBadRequests(t *testing.T) {
 	}
 	if err := s.Failure(); err != nil {
 		t.Errorf("a bad request is taken for a failure of the sandbox: %v", err)
-	}
-}
-
-// A pipe where a file is wanted keeps nobody waiting, and is no fault of the sandbox.
-func TestPipeForAFile(t *testing.T) {
-	t.Parallel()
-	m := agenttest.Machine(t)
-	s, url := serve(t, m)
-	if err := syscall.Mkfifo(m.Host("/workspace/repo/pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(20*time.Second, func() { t.Error("it waits"); s.Close(context.Background()) })
-	defer late.Stop()
-	if _, class, _ := post(t, url+"/read_file", object{"path": "/workspace/repo/pipe"}); class != "swerex.exceptions.SwerexException" {
-		t.Error(class)
-	}
-	if err := s.Failure(); err != nil {
-		t.Error(err)
 	}
 }
 
