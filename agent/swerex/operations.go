@@ -93,8 +93,16 @@ func (s *Server) fileError(path, denied string, err error) error {
 		return raise(classNotFound, "[Errno 2] No such file or directory: '%s'", path)
 	case errors.Is(err, sandbox.ErrPath):
 		return raise(classAny, "%v", err)
+	case s.holds(denied, path):
+		return raise(classDenied, "[Errno 13] Permission denied: '%s'", path)
 	}
 	return fmt.Errorf("file %s: %w", path, err)
+}
+
+// holds asks the sandbox whether a condition of bash is true of a path.
+func (s *Server) holds(condition, path string) bool {
+	ran, err := s.box.Exec(s.life, sandbox.Command{Argv: []string{"bash", "-c", condition, "bash", replacePaths(path)}, Timeout: margin})
+	return err == nil && !ran.TimedOut && ran.ExitCode == 0
 }
 
 // upload writes a file, or a directory that comes as a zip archive.
@@ -120,16 +128,25 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 // unpackScript unpacks the archive that is its input in the directory $1.
 const unpackScript = `mkdir -p -- "$1" && exec tar -x -f - -C "$1"`
 
+// What an archive may hold at most: bytes, and files and directories.
+const (
+	mostUnpacked = 4 * mostBody
+	mostFiles    = 20_000
+)
+
 // unpack writes the files of a zip archive below a directory.
 func (s *Server) unpack(target string, data []byte) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return raise(classAny, "the upload is no zip archive: %v", err)
 	}
+	if len(archive.File) > mostFiles {
+		return raise(classAny, "the upload has more than %d files", mostFiles)
+	}
 	var out bytes.Buffer
-	w := tar.NewWriter(&out)
+	w, left := tar.NewWriter(&out), int64(mostUnpacked)
 	for _, f := range archive.File {
-		if err := repack(w, target, f); err != nil {
+		if err := repack(w, target, f, &left); err != nil {
 			return raise(classAny, "upload %s: %v", f.Name, err)
 		}
 	}
@@ -148,8 +165,9 @@ func (s *Server) unpack(target string, data []byte) error {
 	return nil
 }
 
-// repack adds one file of the archive. Its mode is an ordinary one, as in Python.
-func repack(w *tar.Writer, target string, f *zip.File) error {
+// repack adds one file of the archive. Its mode is an ordinary one, as in Python. left is
+// how many bytes the rest of the archive may have.
+func repack(w *tar.Writer, target string, f *zip.File, left *int64) error {
 	if strings.HasSuffix(f.Name, "/") {
 		return w.WriteHeader(&tar.Header{Name: f.Name, Mode: 0o755, Typeflag: tar.TypeDir, ModTime: time.Now()})
 	}
@@ -157,9 +175,12 @@ func repack(w *tar.Writer, target string, f *zip.File) error {
 	if err != nil {
 		return err
 	}
-	data, err := io.ReadAll(in)
+	data, err := io.ReadAll(io.LimitReader(in, *left+1))
 	if err = errors.Join(err, in.Close()); err != nil {
 		return err
+	}
+	if *left -= int64(len(data)); *left < 0 {
+		return fmt.Errorf("the archive has more than %d bytes", mostUnpacked)
 	}
 	data = replaceContent(target, data)
 	if err := w.WriteHeader(&tar.Header{Name: f.Name, Mode: 0o644, Size: int64(len(data)), ModTime: time.Now()}); err != nil {

@@ -4,16 +4,20 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent/agenttest"
+	"github.com/yudai-dev/yudai/agent/swerex"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/test/localtest"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // A pipe where a file is wanted keeps nobody waiting, and is no fault of the sandbox.
@@ -78,6 +82,28 @@ func TestUploadedArchive(t *testing.T) {
 	}
 	if status, _ := form(t, url, map[string]string{"target_path": "/tmp/x"}); status != 422 {
 		t.Error(status)
+	}
+}
+
+// An archive that becomes too much is refused before it is unpacked.
+func TestHostileArchive(t *testing.T) {
+	t.Parallel()
+	require.Long(t)
+	s := swerex.New(silent{}, token)
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	names := make([]string, 20_001)
+	for i := range names {
+		names[i] = fmt.Sprint("f", i)
+	}
+	for want, data := range map[string][]byte{
+		"more than 268435456 bytes": archive(t, make([]byte, 100<<20), "a", "b", "c"),
+		"more than 20000 files":     archive(t, nil, names...),
+	} {
+		status, out := form(t, web.URL, map[string]string{"target_path": "/workspace/keep/x", "unzip": "true", "file": string(data)})
+		if status != 511 || !strings.Contains(fmt.Sprint(out), want) {
+			t.Errorf("%d %v, want %q", status, out, want)
+		}
 	}
 }
 
