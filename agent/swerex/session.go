@@ -1,6 +1,7 @@
 package swerex
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,9 +24,11 @@ type session struct {
 const (
 	// longestWait is how long one call waits at most.
 	longestWait = time.Minute
-	// shortestInterrupt is the least time that an interrupt gets.
+	// shortestInterrupt is the least time that an interrupt gets, and what it gets if its client names none.
 	shortestInterrupt = 200 * time.Millisecond
-	forever           = 100 * 365 * 24 * time.Hour
+	// startupSeconds is how long the files of a new shell may take if its client does not say.
+	startupSeconds = 10.0
+	forever        = 100 * 365 * 24 * time.Hour
 	// interrupted is the exit code of a command that an interrupt ended.
 	interrupted = 130
 )
@@ -65,7 +68,7 @@ func (s *Server) createSession(r createSession) (sessionOpened, error) {
 	if len(source) == 0 {
 		return sessionOpened{SessionType: bash}, nil
 	}
-	out, err := one.run(action{Command: strings.Join(source, " ; "), Timeout: r.StartupTimeout})
+	out, err := one.run(action{Command: strings.Join(source, " ; "), Timeout: cmp.Or(r.StartupTimeout, new(startupSeconds))})
 	return sessionOpened{Output: out.Output, SessionType: bash}, err
 }
 
@@ -197,7 +200,10 @@ func (one *session) interrupt(a action) (observation, error) {
 		if number == 0 {
 			return o, nil
 		}
-		c, patience := call{verb: "interrupt", number: number}, max(duration(a.Timeout), shortestInterrupt)
+		c, patience := call{verb: "interrupt", number: number}, shortestInterrupt
+		if a.Timeout != nil {
+			patience = max(duration(a.Timeout), shortestInterrupt)
+		}
 		if try >= retries {
 			c.verb, patience = "kill", time.Second
 		}

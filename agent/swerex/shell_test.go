@@ -118,6 +118,25 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	}
 }
 
+// An interrupt without a time gets a short one: a command that heeds none is killed after it.
+func TestInterruptWithoutATime(t *testing.T) {
+	t.Parallel()
+	url, place := started(t)
+	done := make(chan string)
+	go func() {
+		_, class, _ := inShell(t, url, "trap '' INT; touch begun; sleep 300", object{"timeout": nil})
+		done <- class
+	}()
+	await(t, place("/workspace/repo/begun"))
+	out, class, message := post(t, url+"/run_in_session", object{"action_type": "bash_interrupt", "timeout": nil, "n_retry": 1})
+	if class != "" || out["exit_code"] != 0.0 {
+		t.Error(class, message, out)
+	}
+	if class := <-done; class != "" {
+		t.Error(class)
+	}
+}
+
 // SWE-agent starts no interactive programs: a client that does is told that there are none.
 func TestInteractiveIsRefused(t *testing.T) {
 	t.Parallel()
