@@ -11,7 +11,6 @@ package swerex
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -131,6 +130,3 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	return nil
 }
-
-// errLost says that the server of the shells does not answer.
-var errLost = errors.New("the shells of the sandbox are lost")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed" // the scripts
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -94,6 +95,9 @@ const (
 	stateOver    = "over" // an interrupt saw the end
 	stateSyntax  = "syntax"
 )
+
+// errLost says that the server of the shells does not answer.
+var errLost = errors.New("the shells of the sandbox are lost")
 
 // called is the answer to a call.
 type called struct {
