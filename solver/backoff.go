@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -58,7 +59,7 @@ func (s *slot) release() {
 // nobody's way. It ends early with ctx.
 func (s *slot) backOff(ctx context.Context, d time.Duration) {
 	s.release()
-	if !fault.Wait(ctx, d) {
+	if clock.Sleep(ctx, d) != nil {
 		return
 	}
 	select {

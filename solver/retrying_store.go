@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -37,7 +38,7 @@ func retry[T any](ctx context.Context, limit time.Duration, what string, call fu
 			return v, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, what).Msg("store does not answer yet")
-		if !fault.Wait(ctx, storePause) {
+		if clock.Sleep(ctx, storePause) != nil {
 			return v, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/clock"
 )
 
 // errLost says that the program is gone without an exit status.
@@ -124,15 +125,8 @@ func (r *run) setInterval(news bool) {
 // pause keeps a time between polls that do not wait by themselves: the program can make
 // them return at once.
 func (r *run) pause(ctx context.Context, before time.Time, least time.Duration) {
-	left := least - time.Since(before)
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if left := least - time.Since(before); left > 0 {
+		_ = clock.Sleep(ctx, left) // the loop sees that ctx ended
 	}
 }
 

@@ -23,18 +23,6 @@ func Stopping(ctx context.Context) bool {
 	return ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrStopping)
 }
 
-// Wait waits; false means that ctx ended first.
-func Wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // Refusal is a reason to say no that the asker can mend.
 type Refusal struct {
 	Text   string // people see it

@@ -48,11 +48,11 @@ func TestWhatFollows(t *testing.T) {
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancelCause(t.Context())
-	if fault.Stopping(ctx) || !fault.Wait(ctx, 0) {
+	if fault.Stopping(ctx) {
 		t.Error("the context has not ended")
 	}
 	stop(fault.ErrStopping)
-	if !fault.Stopping(ctx) || fault.Wait(ctx, time.Hour) {
+	if !fault.Stopping(ctx) {
 		t.Error("the context has ended with the process")
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -6,10 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 // closeTime bounds the removal of what is not needed any more.
@@ -46,7 +46,7 @@ func deleteBase(ctx context.Context, forker sandbox.Forker, name string) error {
 	const tries, pause = 20, 100 * time.Millisecond
 	for i := 1; ; i++ {
 		err := forker.Thaw(ctx, name)
-		if err == nil || i == tries || !fault.Wait(ctx, pause) {
+		if err == nil || i == tries || clock.Sleep(ctx, pause) != nil {
 			return err
 		}
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/solver/fault"
 )
 
 const (
@@ -40,8 +40,8 @@ func (r *Recorder) Open(ctx context.Context, d sandbox.Driver, spec sandbox.Spec
 			return sb, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.SandboxID, spec.Name).Dur(logkey.Duration, wait).Msg("sandbox waits for capacity")
-		if !fault.Wait(ctx, wait) {
-			return nil, context.Cause(ctx)
+		if err := clock.Sleep(ctx, wait); err != nil {
+			return nil, err
 		}
 	}
 }
