@@ -13,7 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// ErrBudget says that a purse is empty: the run's or the solve's.
+// ErrBudget says that a budget is used up: the run's or the solve's.
 var ErrBudget = errors.New("budget used up")
 
 // Exit statuses of a run, as in mini-SWE-agent's trajectory files, and ours.
@@ -24,7 +24,7 @@ const (
 	ExitFormat    = "RepeatedFormatError" // the model does not answer in the format
 	ExitEdits     = "EditLimit"           // max edits reached
 	ExitOutput    = "OutputLimit"         // bytes of command output of the run
-	ExitBudget    = "BudgetExceeded"      // the solve's purse
+	ExitBudget    = "BudgetExceeded"      // the solve's budget
 	ExitCancelled = "Cancelled"
 )
 
@@ -102,7 +102,7 @@ type Job struct {
 	// context outlasts the run's by half a minute.
 	Save func(ctx context.Context, lines []byte, p solve.Progress) error
 	// CheckBudget asks the solve's budget for leave to make a call, and AddCost tells it the cost.
-	// CheckBudget returns ErrBudget when the purse is empty.
+	// CheckBudget returns ErrBudget when nothing of it is left.
 	CheckBudget func() error
 	AddCost     func(solve.Money)
 }

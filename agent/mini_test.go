@@ -269,7 +269,7 @@ func TestOutputLimit(t *testing.T) {
 	}
 }
 
-func TestPurse(t *testing.T) {
+func TestBudget(t *testing.T) {
 	t.Parallel()
 	m := replies(costing(1, call(agent.ModeTools, "a")))
 	b := setup(agent.ModeTools, m)
@@ -288,7 +288,7 @@ func TestPurse(t *testing.T) {
 	}
 }
 
-func TestPurseThatCannotBeAsked(t *testing.T) {
+func TestBudgetThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("store closed")
 	m := replies()

@@ -16,7 +16,9 @@ import (
 type Mirror struct {
 	dir   string
 	locks *locks
-	known atomic.Value // the commit that Has found last: commits do not leave a mirror
+	// known is the commit that Has found last. One that no ref holds is gone if the mirror is
+	// made anew meanwhile: then the next command that needs it fails.
+	known atomic.Value
 }
 
 // git runs a plumbing command on the mirror.

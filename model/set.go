@@ -118,7 +118,7 @@ func (s *Set) Temperature(name string) solve.TemperatureRule {
 }
 
 // Metered says whether the calls of a model have a price. Where they have none,
-// its money is not metered: no money limit and no purse can stop it.
+// its money is not metered: no money limit and no budget can stop it.
 func (s *Set) Metered(name string) bool {
 	e, err := s.entry(name)
 	if err != nil {

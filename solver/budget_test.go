@@ -50,7 +50,7 @@ func TestBudgetIsShared(t *testing.T) {
 	})
 }
 
-// TestBudgetOfTheRequest narrows the purse.
+// TestBudgetOfTheRequest narrows what a solve may cost.
 func TestBudgetOfTheRequest(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.play("dear", many(30, dear(call, "write good"))...)

@@ -100,7 +100,7 @@ func TestClosedDoors(t *testing.T) {
 			want    string
 			trouble bool
 		}{
-			{fmt.Errorf("purse: %w", agent.ErrBudget), 401, "money of this solve", true},
+			{fmt.Errorf("budget: %w", agent.ErrBudget), 401, "money of this solve", true},
 			{fmt.Errorf("run: %w", agent.ErrLimit), 401, "limit of this run", true},
 			{agent.ErrRunOver, 401, "has ended", false},
 			{errors.New("disk full"), 503, "try again", false},
