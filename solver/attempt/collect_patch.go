@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -62,9 +61,10 @@ func lastDuties(ctx context.Context) (last context.Context, done func()) {
 // candidate stores the patch and describes it; nil where the agent changed nothing. A patch
 // that is too large is refused and not stored. err is what collecting it came to.
 func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve.Candidate, error) {
+	large, tooLarge := errors.AsType[tree.TooLarge](err)
 	switch {
-	case errors.Is(err, tree.ErrTooLarge):
-		return &solve.Candidate{Refused: strings.TrimPrefix(err.Error(), "collect the patch: ") + " (solver.patch.max_kib)"}, nil
+	case tooLarge:
+		return &solve.Candidate{Refused: large.Error() + " (solver.patch.max_kib)"}, nil
 	case err != nil || len(diff) == 0:
 		return nil, err
 	}

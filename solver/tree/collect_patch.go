@@ -66,20 +66,21 @@ const bigFile = 64 << 20
 // CollectPatch returns the difference between the work tree and the base commit as a git
 // patch: what the agent committed, changed and added, whatever the state of its own
 // repository. A renamed symlink appears as a new one, with its mode and target. An unchanged
-// tree gives an empty patch. More than maxBytes is ErrTooLarge. Nothing else may use the work
+// tree gives an empty patch. More than maxBytes is [TooLarge]. Nothing else may use the work
 // tree afterwards.
 func CollectPatch(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
 	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
 	var f *failure
 	if errors.As(err, &f) && f.code == 4 {
-		return nil, fmt.Errorf("collect the patch: %w: a new or changed file has more than %d MiB", ErrTooLarge, max(bigFile, maxBytes)>>20)
+		limit := fmt.Sprintf("a new or changed file has more than %d MiB", max(bigFile, maxBytes)>>20)
+		return nil, fmt.Errorf("collect the patch: %w", TooLarge{limit})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("collect the patch: %w", err)
 	}
 	patch, res, err := script{text: diffScript, max: maxBytes + 1}.run(ctx, sb)
 	if res.Truncated || int64(len(patch)) > maxBytes {
-		return nil, fmt.Errorf("collect the patch: %w: the patch has more than %d KiB", ErrTooLarge, maxBytes>>10)
+		return nil, fmt.Errorf("collect the patch: %w", TooLarge{fmt.Sprintf("the patch has more than %d KiB", maxBytes>>10)})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("collect the patch: %w", err)

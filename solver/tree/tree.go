@@ -27,11 +27,15 @@ import (
 var (
 	// ErrPatch says that a patch does not apply to the base, with git's reason.
 	ErrPatch = errors.New("patch does not apply")
-	// ErrTooLarge says that the changes of the work tree exceed the limit; the text names it.
-	ErrTooLarge = errors.New("changes are too large")
 	// ErrKeep says that the git directory in sandbox.KeepDir cannot be used.
 	ErrKeep = errors.New("the kept git directory is damaged")
 )
+
+// TooLarge says that the changes of the work tree exceed a limit, which the text names.
+type TooLarge struct{ limit string }
+
+// Error is for people, too.
+func (e TooLarge) Error() string { return "changes are too large: " + e.limit }
 
 // commandTime bounds one of our commands in the sandbox.
 const commandTime = 5 * time.Minute
