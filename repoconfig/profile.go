@@ -154,7 +154,7 @@ func (o Operator) CheckProfile(name string, p Profile, report func(key, problem 
 	names("agents", "agent", p.Agents, o.Agents)
 	for i, t := range p.Temps {
 		if !(t >= 0 && t <= solve.MaxTemp) { // true for NaN
-			report(fmt.Sprintf("%s.temps.%d", at, i), "is not a temperature: they go from 0 to 2")
+			report(fmt.Sprintf("%s.temps.%d", at, i), fmt.Sprintf("is not a temperature: they go from 0 to %g", solve.MaxTemp))
 		}
 	}
 	for i, e := range p.Edits {
@@ -195,17 +195,18 @@ func (o Operator) checkBounds(at string, p Profile, report func(key, problem str
 	if limit.Parallel > 0 && p.Parallel > limit.Parallel {
 		report(at+".parallel", fmt.Sprintf("is %d, but at most %d are allowed", p.Parallel, limit.Parallel))
 	}
+	const mostUSD = float64(solve.MaxBudget) / 1e6
 	switch money := dollars(p.SolveUSD); {
-	case !(p.SolveUSD >= 0 && p.SolveUSD <= maxUSD): // true for NaN
-		report(at+".solve_usd", fmt.Sprintf("must be 0 to %d US dollars; 0 is the limit of every solve", maxUSD))
+	case !(p.SolveUSD >= 0 && p.SolveUSD <= mostUSD): // true for NaN
+		report(at+".solve_usd", fmt.Sprintf("must be 0 to %g US dollars; 0 is the limit of every solve", mostUSD))
 	case p.SolveUSD > 0 && money == 0:
 		report(at+".solve_usd", "is less than a millionth of a dollar")
 	case limit.SolveMoney > 0 && money > limit.SolveMoney:
 		report(at+".solve_usd", fmt.Sprintf("is %s, but at most %s is allowed", money, limit.SolveMoney))
 	}
 	switch {
-	case p.SolveTime < 0 || p.SolveTime > 0 && p.SolveTime < time.Minute:
-		report(at+".solve_time", "must be at least 1m")
+	case p.SolveTime != 0 && (p.SolveTime < solve.MinTimeBudget || p.SolveTime > solve.MaxTimeBudget):
+		report(at+".solve_time", fmt.Sprintf("must be %s to %s", FormatTime(solve.MinTimeBudget), FormatTime(solve.MaxTimeBudget)))
 	case limit.SolveTime > 0 && p.SolveTime > limit.SolveTime:
 		report(at+".solve_time", fmt.Sprintf("is %s, but at most %s is allowed", FormatTime(p.SolveTime), FormatTime(limit.SolveTime)))
 	}

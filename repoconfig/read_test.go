@@ -113,6 +113,25 @@ func TestAnEmptyFileChangesNothing(t *testing.T) {
 	}
 }
 
+// TestProfileWithinWhatACommandMayAsk: where the operator sets no limit, a profile has those of a command.
+func TestProfileWithinWhatACommandMayAsk(t *testing.T) {
+	t.Parallel()
+	free := operator()
+	free.Limits = solve.Limits{}
+	for values, want := range map[string]string{
+		"solve_usd: 1000, solve_time: 24h": "",
+		"solve_time: 1m":                   "",
+		"solve_usd: 1000.01":               "profiles.x.solve_usd: must be 0 to 1000 US dollars; 0 is the limit of every solve",
+		"solve_time: 24h1s":                "profiles.x.solve_time: must be 1m to 24h",
+		"solve_time: 59s":                  "profiles.x.solve_time: must be 1m to 24h",
+	} {
+		_, got := read(t, "profiles: {x: {"+values+"}}", free)
+		if _, problem, _ := strings.Cut(got, " "); problem != want {
+			t.Errorf("%s: %q, want %q", values, problem, want)
+		}
+	}
+}
+
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	_, got := read(t, `tests:
