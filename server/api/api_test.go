@@ -41,7 +41,7 @@ func (s *shelf) Create(_ context.Context, n solve.Solve) (solve.Solve, bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, old := range s.solves {
-		if old.Trigger.Key == n.Trigger.Key || (old.Repo.ID == n.Repo.ID && old.Issue.Number == n.Issue.Number) {
+		if old.Trigger.Key == n.Trigger.Key || !old.State.Final() && old.Repo.ID == n.Repo.ID && old.Issue.Number == n.Issue.Number {
 			return old, false, nil
 		}
 	}
