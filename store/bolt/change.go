@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
@@ -52,7 +53,7 @@ func (t *tx) write(all *solve.Transition) error {
 	}
 	for _, e := range all.Entries {
 		k := key(nil).text(string(e.Solve)).num(e.Seq)
-		if err := t.putRecord(events, k, "event", entryRecord{V: recordVersion, Entry: e}); err != nil {
+		if err := t.putRecord(events, k, fmt.Sprintf("event %d of solve %s", e.Seq, e.Solve), entryRecord{V: recordVersion, Entry: e}); err != nil {
 			return err
 		}
 	}

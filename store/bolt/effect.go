@@ -96,10 +96,10 @@ func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
 		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
 			cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Order, b.Order))
 	})
-	return nouns(list), err
+	return effectsOf(list), err
 }
 
-func nouns(list []effectRecord) []solve.Effect {
+func effectsOf(list []effectRecord) []solve.Effect {
 	out := make([]solve.Effect, len(list))
 	for i, r := range list {
 		out[i] = r.Effect
@@ -129,7 +129,7 @@ func (t *tx) changeWaiting(fn func(solve.Effect) solve.Effect) error {
 
 // changeEffect lets fn change an effect at the engine's time.
 func (s *Store) changeEffect(
-	ctx context.Context, op, k string, fn func(read reader, e solve.Effect) (solve.Effect, error),
+	ctx context.Context, op, k string, fn func(r reader, e solve.Effect) (solve.Effect, error),
 ) (solve.Effect, error) {
 	return write(ctx, s, op, func(t *tx) (solve.Effect, error) {
 		old, err := t.effect(k)
@@ -146,11 +146,11 @@ func (s *Store) changeEffect(
 
 // ClaimEffect gives a due effect to the node for the time ttl.
 func (s *Store) ClaimEffect(ctx context.Context, k, node string, ttl time.Duration) (solve.Effect, error) {
-	return s.changeEffect(ctx, "claim-effect", k, func(read reader, e solve.Effect) (solve.Effect, error) {
-		if err := read.mustLive(node, read.at); err != nil {
+	return s.changeEffect(ctx, "claim-effect", k, func(r reader, e solve.Effect) (solve.Effect, error) {
+		if err := r.mustLive(node, r.at); err != nil {
 			return e, err
 		}
-		return e.Claim(node, read.at, read.at.Add(ttl))
+		return e.Claim(node, r.at, r.at.Add(ttl))
 	})
 }
 
@@ -158,11 +158,11 @@ func (s *Store) ClaimEffect(ctx context.Context, k, node string, ttl time.Durati
 func (s *Store) changeClaimed(
 	ctx context.Context, op, k string, token uint64, fn func(e solve.Effect, now time.Time) (solve.Effect, error),
 ) error {
-	_, err := s.changeEffect(ctx, op, k, func(read reader, e solve.Effect) (solve.Effect, error) {
-		if err := e.CheckClaim(token, read.Alive); err != nil {
+	_, err := s.changeEffect(ctx, op, k, func(r reader, e solve.Effect) (solve.Effect, error) {
+		if err := e.CheckClaim(token, r.Alive); err != nil {
 			return e, err
 		}
-		return fn(e, read.at)
+		return fn(e, r.at)
 	})
 	return err
 }
@@ -236,7 +236,7 @@ func (s *Store) SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, 
 // effectsWith are the effects whose keys begin with the prefix.
 func (s *Store) effectsWith(ctx context.Context, prefix string) ([]solve.Effect, error) {
 	list, err := read(ctx, s, func(t *tx) ([]effectRecord, error) {
-		return decodeAll[effectRecord](t, "effect "+prefix, effects, []byte(prefix))
+		return decodeAll[effectRecord](t, func(k []byte) string { return "effect " + string(k) }, effects, []byte(prefix))
 	})
-	return nouns(list), err
+	return effectsOf(list), err
 }

@@ -108,5 +108,10 @@ func (t *tx) working() (all int, bySolve map[solve.ID]int) {
 	return all, bySolve
 }
 
+// runName is what errors call the run of a key.
+func runName(k []byte) string {
+	return fmt.Sprintf("run %d of solve %s", binary.BigEndian.Uint32(k[len(k)-4:]), solveOf(k))
+}
+
 // solveOf is the solve of a run's key.
 func solveOf(k []byte) solve.ID { return solve.ID(k[:len(k)-5]) }

@@ -26,7 +26,7 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (b
 		return false, err
 	}
 	k, at := guidKey(d.GUID), key(nil).time(d.Received)
-	return write(ctx, s, "accept", func(t *tx) (bool, error) {
+	accepted, err := write(ctx, s, "accept", func(t *tx) (bool, error) {
 		if t.get(deliveries, k) != nil {
 			return false, nil
 		}
@@ -38,9 +38,18 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (b
 		}
 		return true, err
 	})
+	return accepted, named(err, "delivery", d.GUID)
 }
 
-// Create stores a queued solve, or returns the one that stands for the same wish.
+// named says which record an error is about.
+func named(err error, what, id string) error {
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, id, err)
+	}
+	return nil
+}
+
+// Create stores a queued solve, or returns the one that stands for the same intent.
 func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, created bool, err error) {
 	if err := solve.CheckNew(n); err != nil {
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
@@ -50,7 +59,7 @@ func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, 
 		stored, created, err = t.insert(n)
 		return stored, err
 	})
-	return stored, created && err == nil, err
+	return stored, created && err == nil, named(err, "solve", string(n.ID))
 }
 
 // insert stores a new solve, unless its trigger key is known or the issue has a
@@ -82,7 +91,9 @@ func (t *tx) insert(s solve.Solve) (stored solve.Solve, created bool, err error)
 
 // Commands returns the unanswered asks, oldest first.
 func (s *Store) Commands(ctx context.Context) (out []solve.Command, err error) {
-	list, err := read(ctx, s, func(t *tx) ([]askRecord, error) { return decodeAll[askRecord](t, "ask", asks, nil) })
+	list, err := read(ctx, s, func(t *tx) ([]askRecord, error) {
+		return decodeAll[askRecord](t, func(k []byte) string { return "ask " + string(k) }, asks, nil)
+	})
 	for _, r := range list {
 		out = append(out, r.Command)
 	}
@@ -92,7 +103,7 @@ func (s *Store) Commands(ctx context.Context) (out []solve.Command, err error) {
 
 // Answer removes an ask and queues its effects.
 func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) error {
-	return s.update(ctx, "answer", func(t *tx) error {
+	err := s.update(ctx, "answer", func(t *tx) error {
 		if t.get(asks, []byte(askID)) == nil {
 			return nil
 		}
@@ -104,4 +115,5 @@ func (s *Store) Answer(ctx context.Context, askID string, list []solve.Effect) e
 		}
 		return nil
 	})
+	return named(err, "ask", askID)
 }

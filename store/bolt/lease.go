@@ -93,7 +93,7 @@ func (s *Store) Rescue(ctx context.Context, node string) ([]solve.Run, error) {
 			if t.mustLive(string(v[:len(v)-1]), now) == nil {
 				continue
 			}
-			r, err := decode[solve.Run]("run of solve "+string(solveOf(k)), t.get(runs, k))
+			r, err := decode[solve.Run](runName(k), t.get(runs, k))
 			if err != nil {
 				return nil, err
 			}

@@ -147,6 +147,32 @@ func TestNewerRecordIsRefused(t *testing.T) {
 	}
 }
 
+// TestDamagedRecordIsNamed: of many records that are read at once, the error names the one.
+func TestDamagedRecordIsNamed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, config(t), 1, 2)
+	id := f.runs[0].Solve
+	_, err := f.Accept(f.ctx, solve.Delivery{GUID: "guid"}, solve.Intent{Command: &solve.Command{Kind: solve.CommandHelp}})
+	f.ok(t, err)
+	reads := map[string]struct {
+		read func() error
+		word string
+	}{
+		"runs":    {func() error { _, err := f.Runs(f.ctx, id); return err }, "run 1 of solve " + string(id)},
+		"events":  {func() error { _, err := f.Events(f.ctx, id, 0); return err }, "event 1 of solve " + string(id)},
+		"effects": {func() error { _, err := f.SolveEffects(f.ctx, id); return err }, "effect " + string(id) + "/check"},
+		"asks":    {func() error { _, err := f.Commands(f.ctx); return err }, "ask guid"},
+	}
+	for bucket, c := range reads {
+		err := f.DB().Update(func(b *bbolt.Tx) error {
+			k, _ := b.Bucket([]byte(bucket)).Cursor().First()
+			return b.Bucket([]byte(bucket)).Put(bytes.Clone(k), []byte("damage"))
+		})
+		f.ok(t, err)
+		mustFail(t, c.read(), c.word)
+	}
+}
+
 func TestDamagedFileIsAnError(t *testing.T) {
 	t.Parallel()
 	c := config(t)

@@ -36,8 +36,8 @@ func (s *Store) Events(ctx context.Context, id solve.ID, after uint64) ([]solve.
 			return nil, err
 		}
 		prefix := key(nil).text(string(id))
-		for _, v := range t.scanFrom(events, prefix, key(nil).text(string(id)).num(after+1)) {
-			r, err := decode[entryRecord]("event of solve "+string(id), v)
+		for k, v := range t.scanFrom(events, prefix, key(nil).text(string(id)).num(after+1)) {
+			r, err := decode[entryRecord](fmt.Sprintf("event %d of solve %s", num(k[len(prefix):]), id), v)
 			if err != nil {
 				return nil, err
 			}

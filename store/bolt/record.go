@@ -53,11 +53,11 @@ func decode[T any](what string, data []byte) (T, error) {
 	return record, nil
 }
 
-// decodeAll reads the records whose keys begin with the prefix.
-func decodeAll[T any](t *tx, what string, b bucket, prefix []byte) ([]T, error) {
+// decodeAll reads the records whose keys begin with the prefix. name makes words of a key, for errors.
+func decodeAll[T any](t *tx, name func(k []byte) string, b bucket, prefix []byte) ([]T, error) {
 	var out []T
-	for _, v := range t.scan(b, prefix) {
-		one, err := decode[T](what, v)
+	for k, v := range t.scan(b, prefix) {
+		one, err := decode[T](name(k), v)
 		if err != nil {
 			return nil, err
 		}
@@ -117,19 +117,21 @@ func encodeSolve(s solve.Solve) ([]byte, error) {
 }
 
 func (t *tx) oneRun(id solve.ID, n int) (solve.Run, error) {
-	data := t.get(runs, runKey(id, n))
+	k := runKey(id, n)
+	data := t.get(runs, k)
 	if data == nil {
 		return solve.Run{}, fmt.Errorf("run %d of solve %q: %w", n, id, solve.ErrNotFound)
 	}
-	return decode[solve.Run]("run of solve "+string(id), data)
+	return decode[solve.Run](runName(k), data)
 }
 
 func (t *tx) runsOf(id solve.ID) ([]solve.Run, error) {
-	return decodeAll[solve.Run](t, "run of solve "+string(id), runs, key(nil).text(string(id)))
+	return decodeAll[solve.Run](t, runName, runs, key(nil).text(string(id)))
 }
 
 // putRun writes a run and its index entries.
 func (t *tx) putRun(r solve.Run) error {
 	t.indexRun(r)
-	return t.putRecord(runs, runKey(r.Solve, r.N), fmt.Sprintf("run %d of solve %s", r.N, r.Solve), r)
+	k := runKey(r.Solve, r.N)
+	return t.putRecord(runs, k, runName(k), r)
 }

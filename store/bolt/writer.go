@@ -35,7 +35,7 @@ type writer struct {
 
 // job is one caller's write.
 type job struct {
-	op   string // the operation's name, for failpoints
+	op   string // the operation's name, for failpoints and, with spaces for its hyphens, before its errors
 	fn   func(*tx) error
 	err  error
 	did  bool // it changed something
