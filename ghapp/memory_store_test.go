@@ -90,25 +90,16 @@ func (m *memStore) DueEffects(_ context.Context) ([]solve.Effect, error) {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	type place struct {
-		installation    int64
-		priority, order int
-		key             string
-	}
-	var due []place
-	for key, e := range m.effects {
+	var due []solve.Effect
+	for _, e := range m.effects {
 		if at, ok := e.NextLook(); ok && !at.After(now) {
-			due = append(due, place{e.Repo.Installation, e.Priority, m.order[key], key})
+			due = append(due, e)
 		}
 	}
-	slices.SortFunc(due, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.installation, b.installation), cmp.Compare(a.priority, b.priority), cmp.Compare(a.order, b.order))
+	slices.SortFunc(due, func(a, b solve.Effect) int {
+		return cmp.Or(solve.CompareDue(a, b), cmp.Compare(m.order[a.Key], m.order[b.Key]))
 	})
-	out := make([]solve.Effect, len(due))
-	for i, p := range due {
-		out[i] = m.effects[p.key]
-	}
-	return out, nil
+	return due, nil
 }
 
 func (m *memStore) ClaimEffect(_ context.Context, key, node string, ttl time.Duration) (solve.Effect, error) {

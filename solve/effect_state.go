@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -36,6 +37,12 @@ func (e Effect) NextLook() (at time.Time, ok bool) {
 	default:
 		return time.Time{}, false
 	}
+}
+
+// CompareDue orders due effects by installation and priority. Among equals the one that
+// has been wanted for longer is first, which only the store knows.
+func CompareDue(a, b Effect) int {
+	return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation), cmp.Compare(a.Priority, b.Priority))
 }
 
 // Claim gives a due effect to a node. SentAt and Error stay, so that the writer

@@ -93,8 +93,7 @@ func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
 		return list, nil
 	})
 	slices.SortFunc(list, func(a, b effectRecord) int {
-		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
-			cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(solve.CompareDue(a.Effect, b.Effect), cmp.Compare(a.Order, b.Order))
 	})
 	return effectsOf(list), err
 }

@@ -41,8 +41,7 @@ func (s *Store) DueEffects(ctx context.Context) ([]solve.Effect, error) {
 		return nil
 	})
 	slices.SortFunc(list, func(a, b effect) int {
-		return cmp.Or(cmp.Compare(a.Repo.Installation, b.Repo.Installation),
-			cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.order, b.order))
+		return cmp.Or(solve.CompareDue(a.Effect, b.Effect), cmp.Compare(a.order, b.order))
 	})
 	out := make([]solve.Effect, len(list))
 	for i, e := range list {
