@@ -21,8 +21,8 @@ func TestLifecycleDocument(t *testing.T) {
 	b.WriteString("# Lifecycle\n\n[Solve](#solve) · [Run](#run)\n\n" +
 		"`go test ./solve -update` writes this page from the transition table in `solve/state_machine.go` and the comments in\n" +
 		"`solve/state.go`. Do not edit it by hand. An arrow is named after its event.\n\n" +
-		"A state changes only by these steps: the store engines ask the table, and no other code\n" +
-		"assigns a state. The store keeps the event with the new state.\n")
+		"A state changes only by these steps: `solve.Apply` and what follows from it ask the table. The store keeps\n" +
+		"the new state with its event, and no other code changes it.\n")
 	chapter(&b, "Solve", solve.States(), solve.SolveSteps(), meaning, "State")
 	chapter(&b, "Run", solve.RunStates(), solve.RunSteps(), meaning, "RunState")
 	golden(t, "../docs/lifecycle.md", b.String())

@@ -3,9 +3,9 @@
 //
 // All writes pass one combining writer: callers that write at the same time
 // share a transaction and its fsync, and one that fails does not touch the
-// others. Everything that changes a state goes through one type, change: it
-// asks the transition table, writes the records, appends the event, queues the
-// effects and keeps the indexes, in one transaction. Indexes are plain buckets,
+// others. What follows from an event is up to the rules of package solve: an
+// operation loads what they ask for and stores what they return (records, events,
+// effects) with its indexes, in one transaction. Indexes are plain buckets,
 // so that no cost grows with the number of finished solves or queued runs.
 //
 // The file is locked by the process that has it open. A node therefore cannot

@@ -46,18 +46,18 @@ func (d *data) grant(from solve.Delivery, w solve.Intent) error {
 	return err
 }
 
-// Create stores a queued solve, or returns the one that stands for the same wish.
-func (s *Store) Create(ctx context.Context, wish solve.Solve) (stored solve.Solve, created bool, err error) {
-	if err := solve.CheckNew(wish); err != nil {
+// Create stores a queued solve, or returns the one that stands for the same intent.
+func (s *Store) Create(ctx context.Context, n solve.Solve) (stored solve.Solve, created bool, err error) {
+	if err := solve.CheckNew(n); err != nil {
 		return solve.Solve{}, false, fmt.Errorf("create solve: %w", err)
 	}
-	wish.Created = s.at(wish.Created)
+	n.Created = s.at(n.Created)
 	err = s.update(ctx, func(d *data) error {
-		stored, created, err = d.insert(wish)
+		stored, created, err = d.insert(n)
 		return err
 	})
 	if err != nil {
-		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", wish.ID, err)
+		return solve.Solve{}, false, fmt.Errorf("create solve %s: %w", n.ID, err)
 	}
 	return stored, created, nil
 }

@@ -4,7 +4,7 @@
 // It is the reference that other engines are compared with, so it is written to
 // be read: no index, no cache, no batch. Every question is answered by looking
 // at all records, and every write works on a copy that replaces the data when it
-// succeeded. It shares no code with another engine.
+// succeeded. It shares no code with another engine but the rules of package solve.
 package memory
 
 import (

@@ -14,14 +14,14 @@ import (
 //
 // A lease is live while its node's heartbeat has not run out. A token only
 // grows. A write with an old token, or from a node whose heartbeat has run out,
-// returns solve.ErrLeaseLost and changes nothing. Leases, the order of claims and
-// what is due go by the engine's clock, never by a caller's.
+// returns solve.ErrLeaseLost and changes nothing. Leases and what is due go by the
+// engine's clock, never by a caller's. Claims go by Created, which a caller may set.
 type Store interface {
 	// Intake.
 
 	// Accept stores a delivery and what follows from it in one group-committed
 	// transaction, durable when it returns. accepted is false, and nothing
-	// changes, if the GUID is known. A wish for a solve whose trigger key is
+	// changes, if the GUID is known. An intent of a solve whose trigger key is
 	// known changes nothing but the delivery; if the issue has a live solve, an
 	// ask of kind running is stored instead.
 	Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error)
@@ -82,7 +82,7 @@ type Store interface {
 	// of the solve). It appends the event, queues the effects of solve.EffectsOf,
 	// and, when a run's change leaves no run of the solve unfinished, applies
 	// EventRunsEnded to the solve (state running) in the same transaction.
-	// When a run ends, or goes back into the queue, solve.Solve.Turn is asked in the same
+	// When a run ends, or goes back into the queue, solve.Solve.CurrentWave is asked in the same
 	// transaction: if the solve has enough, its queued runs are cancelled (NotNeeded is set); else, if
 	// its wave is over, Solve.Wave is the next one and EventWave is logged, unless the solve's cancel
 	// was asked for or its deadline has passed. The first wave begins with the runs, without an event.
