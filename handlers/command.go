@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -165,19 +166,19 @@ func unknownVerb(word string) string {
 
 // request reads the arguments of a solve.
 func request(args []argument) (r solve.Request, problem string) {
-	seen := map[string]bool{}
+	keys, seen := argKeys(), map[string]bool{}
 	for _, a := range args {
-		example := examples()[a.key]
+		at := slices.IndexFunc(keys, func(k argKey) bool { return k.name == a.key })
 		switch {
-		case example == "":
+		case at < 0:
 			return r, "I do not know the argument " + code(a.key) + "." + didYouMean(meant(a.key))
 		case seen[a.key]:
 			return r, fmt.Sprintf("`%s` is given twice: give it once, with commas between its values.", a.key)
 		case strings.TrimSpace(a.value) == "":
-			return r, fmt.Sprintf("`%s` has no value; write it as %s.", a.key, code(a.key+"="+example))
+			return r, fmt.Sprintf("`%s` has no value; write it as %s.", a.key, code(a.key+"="+keys[at].example))
 		}
 		seen[a.key] = true
-		if bad, wanted := set(&r, a.key, a.value); wanted != "" {
+		if bad, wanted := keys[at].read(&r, a.value); wanted != "" {
 			return r, fmt.Sprintf("%s is not a value for `%s`, which takes %s.", code(bad), a.key, wanted)
 		}
 	}
@@ -187,10 +188,10 @@ func request(args []argument) (r solve.Request, problem string) {
 // meant is the key that an unknown one was most likely meant as: a near one, or one
 // that it holds, as in max_edits or temperature.
 func meant(key string) string {
-	if near := spelling.Nearest(key, keys()); near != "" {
+	if near := spelling.Nearest(key, keyNames()); near != "" {
 		return near
 	}
-	for _, k := range keys() {
+	for _, k := range keyNames() {
 		if strings.Contains(key, strings.TrimSuffix(k, "s")) {
 			return k
 		}

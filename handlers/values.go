@@ -10,48 +10,43 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// keys in the order of the usage text.
-func keys() []string {
-	return []string{"models", "temps", "edits", "strategies", "agents", "repeat", "parallel", "budget", "base", "profile", "sandbox", "stop"}
+// argKey is a key of a command's arguments. read reads its value into a request; it
+// returns the offending text and what would have been right, "" if the value was read.
+type argKey struct {
+	name, example string
+	read          func(r *solve.Request, value string) (bad, wanted string)
 }
 
-// examples are values of the keys.
-func examples() map[string]string {
-	return map[string]string{
-		"models": "a,b", "temps": "0.2,0.8", "edits": "5,20", "strategies": "a,b", "agents": "a,b", "repeat": "2", "parallel": "4",
-		"budget": "$5,20m", "base": "main", "profile": "cheap", "sandbox": "docker", "stop": "first_green",
+// argKeys are all keys, in the order of the usage text.
+func argKeys() []argKey {
+	return []argKey{
+		{"models", "a,b", func(r *solve.Request, v string) (string, string) { return readNames(&r.Models, v) }},
+		{"temps", "0.2,0.8", readTemps},
+		{"edits", "5,20", readEdits},
+		{"strategies", "a,b", func(r *solve.Request, v string) (string, string) { return readNames(&r.Strategies, v) }},
+		{"agents", "a,b", func(r *solve.Request, v string) (string, string) { return readNames(&r.Agents, v) }},
+		{"repeat", "2", func(r *solve.Request, v string) (string, string) { return readNumber(&r.Repeat, v) }},
+		{"parallel", "4", func(r *solve.Request, v string) (string, string) { return readNumber(&r.Parallel, v) }},
+		{"budget", "$5,20m", readBudget},
+		{"base", "main", func(r *solve.Request, v string) (string, string) { return readWord(&r.Base, v) }},
+		{"profile", "cheap", func(r *solve.Request, v string) (string, string) { return readWord(&r.Profile, v) }},
+		{"sandbox", "docker", func(r *solve.Request, v string) (string, string) { return readWord(&r.Sandbox, v) }},
+		{"stop", "first_green", func(r *solve.Request, v string) (string, string) {
+			return readWord(&r.Stop, solve.StopRule(strings.ToLower(v)))
+		}},
 	}
 }
 
-// set reads the value of one key into a request. It returns the offending text and what
-// would have been right; wanted is "" if the value was read.
-func set(r *solve.Request, key, value string) (bad, wanted string) {
-	switch key {
-	case "models":
-		return readNames(&r.Models, value)
-	case "strategies":
-		return readNames(&r.Strategies, value)
-	case "agents":
-		return readNames(&r.Agents, value)
-	case "temps":
-		return readTemps(r, value)
-	case "edits":
-		return readEdits(r, value)
-	case "repeat":
-		return readNumber(&r.Repeat, value)
-	case "parallel":
-		return readNumber(&r.Parallel, value)
-	case "budget":
-		return readBudget(r, value)
-	case "base":
-		r.Base = value
-	case "profile":
-		r.Profile = value
-	case "sandbox":
-		r.Sandbox = value
-	case "stop":
-		r.Stop = solve.StopRule(strings.ToLower(value))
+// keyNames are their names.
+func keyNames() (names []string) {
+	for _, k := range argKeys() {
+		names = append(names, k.name)
 	}
+	return names
+}
+
+func readWord[T ~string](field *T, value T) (string, string) {
+	*field = value
 	return "", ""
 }
 
