@@ -73,7 +73,8 @@ func serve(kind, policy string, body []byte) http.Handler {
 // operationsOf lists the operations in the order of their paths.
 func operationsOf(doc *huma.OpenAPI) (out []*huma.Operation) {
 	for _, p := range slices.Sorted(maps.Keys(doc.Paths)) {
-		for _, o := range []*huma.Operation{doc.Paths[p].Get, doc.Paths[p].Post} {
+		at := doc.Paths[p]
+		for _, o := range []*huma.Operation{at.Get, at.Head, at.Post, at.Put, at.Patch, at.Delete, at.Options, at.Trace} {
 			if o != nil {
 				out = append(out, o)
 			}
@@ -129,8 +130,11 @@ func typeText(s *huma.Schema) string {
 func describeField(s *huma.Schema) string {
 	parts := []string{s.Description}
 	if len(s.Enum) > 0 {
-		words := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Enum), " ", ", "), "[]")
-		parts = append(parts, "One of "+words+".")
+		var words []string
+		for _, v := range s.Enum {
+			words = append(words, fmt.Sprint(v))
+		}
+		parts = append(parts, "One of "+strings.Join(words, ", ")+".")
 	}
 	if s.Minimum != nil && s.Maximum != nil {
 		parts = append(parts, fmt.Sprintf("From %.0f to %.0f.", *s.Minimum, *s.Maximum))
