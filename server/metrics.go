@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/palantir/go-githubapp/githubapp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,7 +78,7 @@ type metricsLog struct{ log zerolog.Logger }
 
 // Println implements promhttp.Logger.
 func (l metricsLog) Println(v ...any) {
-	l.log.Error().Str(logkey.Error, fmt.Sprint(v...)).Msg("metrics not read")
+	l.log.Error().Str(logkey.Error, strings.TrimSpace(fmt.Sprintln(v...))).Msg("metrics not read")
 }
 
 // publicMetrics is the handler for the public listener; nil if they are off or have
