@@ -36,7 +36,7 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 	for _, m := range cfg.Models.Models {
 		d.SecretFiles = append(d.SecretFiles, m.APIKeyFile)
 	}
-	names, have := slices.Clone(cfg.Solver.Defaults.Agents), cfg.agents()
+	names, have := slices.Clone(cfg.Solver.Defaults.Agents), cfg.agents(nil)
 	if len(cfg.SWEAgent.Command) > 0 {
 		names = append(names, "swe-agent")
 	}

@@ -116,9 +116,11 @@ func (c Config) programs() []command.Program {
 	return all
 }
 
-// agents are all that this configuration has, by the name used in agents=.
-func (c Config) agents() map[string]agent.Agent {
-	all := map[string]agent.Agent{"mini": agent.NewMini(c.Agent), "swe-agent": sweagent.New(c.SWEAgent, c.Agents.Patience)}
+// agents are all that this configuration has, by the name used in agents=. queried is told of the native one's calls.
+func (c Config) agents(queried func(model string, used solve.Usage, err error)) map[string]agent.Agent {
+	mini := agent.NewMini(c.Agent)
+	mini.Queried = queried
+	all := map[string]agent.Agent{"mini": mini, "swe-agent": sweagent.New(c.SWEAgent, c.Agents.Patience)}
 	for _, p := range c.programs() {
 		all[p.Name] = command.New(p, c.Agents)
 	}
@@ -127,7 +129,7 @@ func (c Config) agents() map[string]agent.Agent {
 
 // agentNames are their names: the built-in ones in their order, then the others.
 func (c Config) agentNames() []string {
-	have := c.agents()
+	have := c.agents(nil)
 	var names []string
 	for _, name := range slices.Concat(command.Builtin(), slices.Sorted(maps.Keys(have))) {
 		if _, ok := have[name]; ok && !slices.Contains(names, name) {

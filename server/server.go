@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
@@ -148,13 +147,9 @@ func (s *Server) newEngine(models *model.Set, node string) error {
 	if err := mirrors.Sweep(time.Now()); err != nil {
 		return err
 	}
-	mini := agent.NewMini(s.cfg.Agent)
-	mini.Queried = s.metrics.queried
-	agents := s.cfg.agents()
-	agents["mini"] = mini
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
 		Store: s.store, Hub: hub{s.app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: agents, Models: models, Gateway: s.gateway, Node: node, Log: s.log,
+		Agents: s.cfg.agents(s.metrics.queried), Models: models, Gateway: s.gateway, Node: node, Log: s.log,
 	})
 	return nil
 }
