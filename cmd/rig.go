@@ -156,6 +156,9 @@ func (r *rig) follow(ctx context.Context, repoID int64, issue int, p *progress) 
 
 // close stops yudai, then the emulator.
 func (r *rig) close() (err error) {
+	if r.log == nil {
+		return nil // nothing was opened
+	}
 	r.stop()
 	if r.hub != nil {
 		err = r.hub.Close()
