@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -33,7 +35,7 @@ func (f *firstProcess) Run(ctx context.Context, p guest.Process, out func(stderr
 	if p.Root {
 		kind = protocol.CallServe
 	}
-	c, err := f.call(kind, p.Argv[1], p.Argv[2:], nil)
+	c, err := f.call(ctx, kind, p.Argv[1], p.Argv[2:], nil)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +52,7 @@ func (f *firstProcess) Run(ctx context.Context, p guest.Process, out func(stderr
 			break
 		}
 	}
-	code, err := c.exitCode()
+	code, err := c.exitCode(ctx)
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -66,7 +68,7 @@ func (f *firstProcess) Upload(ctx context.Context, path string, r io.Reader) err
 	if err != nil {
 		return fmt.Errorf("upload %s: %w", path, err)
 	}
-	c, err := f.call(protocol.CallStart, protocol.VerbWrite, []string{"file=" + path}, in)
+	c, err := f.call(ctx, protocol.CallStart, protocol.VerbWrite, []string{"file=" + path}, in)
 	_ = in.Close()
 	if err != nil {
 		_ = feed.Close()
@@ -83,7 +85,7 @@ func (f *firstProcess) Upload(ctx context.Context, path string, r io.Reader) err
 		broken <- own.err
 		_ = feed.Close()
 	}()
-	_, err = c.wait()
+	err = c.wait(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -111,24 +113,25 @@ func (o *ownError) Read(p []byte) (int, error) {
 }
 
 // Download reads what a program prints.
-func (f *firstProcess) Download(_ context.Context, path string) (io.ReadCloser, error) {
-	c, err := f.call(protocol.CallStart, protocol.VerbRead, []string{"file=" + path}, nil)
+func (f *firstProcess) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	c, err := f.call(ctx, protocol.CallStart, protocol.VerbRead, []string{"file=" + path}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("download %s: %w", path, err)
 	}
-	return &download{c}, nil
+	return &download{c, sync.OnceValue(func() error { return cmp.Or(c.wait(ctx), io.EOF) })}, nil
 }
 
 // download is an open file.
-type download struct{ call *call }
+type download struct {
+	call *call
+	end  func() error // what is read after the last byte
+}
 
 // Read reads on. The file was not read to its end where the program failed.
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.call.out.Read(p)
 	if errors.Is(err, io.EOF) {
-		if _, failed := d.call.wait(); failed != nil {
-			err = failed
-		}
+		err = d.end()
 	}
 	return n, err
 }
@@ -148,7 +151,7 @@ type call struct {
 }
 
 // call makes a call. A nil input is empty.
-func (f *firstProcess) call(kind byte, verb string, items []string, in *os.File) (_ *call, err error) {
+func (f *firstProcess) call(ctx context.Context, kind byte, verb string, items []string, in *os.File) (_ *call, err error) {
 	var mine []*os.File
 	open := func(file *os.File, e error) *os.File {
 		mine = append(mine, file)
@@ -179,7 +182,7 @@ func (f *firstProcess) call(kind byte, verb string, items []string, in *os.File)
 		}
 	}
 	if err != nil {
-		return nil, f.cut(err)
+		return nil, f.cut(ctx, err)
 	}
 	return &call{from: f, conn: conn, out: out, stderr: stderr}, nil
 }
@@ -191,15 +194,15 @@ func (c *call) close() {
 }
 
 // wait returns when the program has ended, with an error if it failed.
-func (c *call) wait() (int, error) {
-	code, err := c.exitCode()
+func (c *call) wait(ctx context.Context) error {
+	code, err := c.exitCode(ctx)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit %d: %s", code, strings.TrimSpace(c.errors()))
 	}
-	return code, err
+	return err
 }
 
-func (c *call) exitCode() (int, error) {
+func (c *call) exitCode(ctx context.Context) (int, error) {
 	buf := make([]byte, 16)
 	n, err := c.conn.Read(buf)
 	if err == nil {
@@ -208,7 +211,7 @@ func (c *call) exitCode() (int, error) {
 			return code, nil
 		}
 	}
-	return 0, c.from.cut(err)
+	return 0, c.from.cut(ctx, err)
 }
 
 // errors is the beginning of what the program wrote to its standard error.
@@ -217,13 +220,16 @@ func (c *call) errors() string {
 	return string(text)
 }
 
-// cut is the error of a call that nobody answered: errHelper when all inside is gone.
-func (f *firstProcess) cut(err error) error {
+// cut is the error of a call that nobody answered: errHelper when all inside is gone. It does
+// not wait for that where the caller has left.
+func (f *firstProcess) cut(ctx context.Context, err error) error {
 	late := time.NewTimer(endTimeout)
 	defer late.Stop()
 	select {
 	case <-f.left:
 		return fmt.Errorf("%w: %w", errHelper, err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-late.C:
 		return fmt.Errorf("%w: %w", guest.ErrCut, err)
 	}
