@@ -181,7 +181,9 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 	failpoint.Hit("sandbox", "open", "named")
 	b, err := d.adopt(ctx, r, dir, (*box).start)
 	if err != nil {
-		return nil, errors.Join(err, d.discard(r))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+		defer cancel()
+		return nil, errors.Join(err, d.discard(ctx, r.Name, r))
 	}
 	return b, nil
 }
@@ -211,15 +213,14 @@ func (d *Driver) forget(b *box) {
 	}
 }
 
-// discard ends everything of a sandbox that has no living handle, and removes it.
-func (d *Driver) discard(r record) error {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	if err := killMarked(ctx, d.state.marker(r.Name)); err != nil {
+// discard ends everything of a sandbox that has no living handle, and removes it. Of one
+// that is broken the record may be empty.
+func (d *Driver) discard(ctx context.Context, name string, r record) error {
+	if err := killMarked(ctx, d.state.marker(name)); err != nil {
 		return err
 	}
 	d.dropGroup(r)
-	return d.state.remove(d.state.sandbox(r.Name))
+	return d.state.remove(d.state.sandbox(name))
 }
 
 // groupName is the control group of one sandbox, unique on the machine.

@@ -99,11 +99,7 @@ func (d *Driver) sweepOne(ctx context.Context, f found) error {
 	if b != nil {
 		return b.Close(ctx)
 	}
-	if err := killMarked(ctx, d.state.marker(f.info.Name)); err != nil {
-		return err
-	}
-	d.dropGroup(f.record)
-	return d.state.remove(d.state.sandbox(f.info.Name))
+	return d.discard(ctx, f.info.Name, f.record)
 }
 
 // sweepHalves removes what a crash left half made or half removed.
