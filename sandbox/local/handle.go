@@ -187,16 +187,8 @@ func (b *box) Halt(ctx context.Context) error {
 	return b.lost(g.Halt(ctx))
 }
 
-// owned returns ErrGone if another owner has attached to the sandbox since, or
-// it was removed. A late loser must neither mount the files a second time nor
-// remove what is now another's.
-func (b *box) owned() error {
-	r, err := b.driver.state.read(b.dir)
-	if err != nil || r.Owner != b.record.Owner {
-		return fmt.Errorf("sandbox %s has another owner: %w", b.record.Name, sandbox.ErrGone)
-	}
-	return nil
-}
+// owned returns ErrGone if the sandbox is not this handle's any more.
+func (b *box) owned() error { return b.driver.owned(b.record) }
 
 // lost says of an error of a helper that left us whether another owner has it now.
 func (b *box) lost(err error) error {

@@ -155,8 +155,8 @@ func (d *Driver) newRecord(spec sandbox.Spec) (record, error) {
 	return r, checkSocket(r.Socket)
 }
 
-// create lays out the directory, shows it under its name and proves that
-// commands can run.
+// create lays out the directory, shows it under its name and proves that commands can run.
+// Who attaches meanwhile waits for that: the lock of a directory goes with it.
 func (d *Driver) create(ctx context.Context, r record, copied string) (*box, error) {
 	if _, err := os.Lstat(d.state.base(r.Name)); err == nil {
 		return nil, errors.New("name is in use by a base")
@@ -165,6 +165,11 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 	if err != nil {
 		return nil, err
 	}
+	release, err := lockDir(ctx, making) // it stays locked under its name
+	if err != nil {
+		return nil, errors.Join(err, removeTree(making))
+	}
+	defer release()
 	if copied != "" {
 		if err := d.copyBase(ctx, making, &r); err != nil {
 			return nil, errors.Join(err, removeTree(making))
@@ -181,11 +186,31 @@ func (d *Driver) create(ctx context.Context, r record, copied string) (*box, err
 	failpoint.Hit("sandbox", "open", "named")
 	b, err := d.adopt(ctx, r, dir, (*box).start)
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
-		defer cancel()
-		return nil, errors.Join(err, d.discard(ctx, r.Name, r))
+		return nil, errors.Join(err, d.abandon(ctx, r))
 	}
 	return b, nil
+}
+
+// abandon removes a sandbox that could not begin, unless it was swept meanwhile: then its
+// name may be another's.
+func (d *Driver) abandon(ctx context.Context, r record) error {
+	if d.owned(r) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	defer cancel()
+	return d.discard(ctx, r.Name, r)
+}
+
+// owned returns ErrGone if another owner has attached to the sandbox since, or
+// it was removed. A late loser must neither mount the files a second time nor
+// remove what is now another's.
+func (d *Driver) owned(r record) error {
+	now, err := d.state.read(d.state.sandbox(r.Name))
+	if err != nil || now.Owner != r.Owner {
+		return fmt.Errorf("sandbox %s has another owner: %w", r.Name, sandbox.ErrGone)
+	}
+	return nil
 }
 
 // adopt makes the handle of an existing directory, whose inside is started or taken over.

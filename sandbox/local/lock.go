@@ -12,7 +12,7 @@ import (
 )
 
 // lockDir keeps every other process and handle from changing who owns a sandbox, until
-// release is called: whoever holds the lock writes the record, and takes the stage over
+// release is called: whoever holds the lock writes the record, and takes the helper over
 // or ends it, as one step. It ends with the process. fs.ErrNotExist if there is no
 // such sandbox any more.
 func lockDir(ctx context.Context, dir string) (release func(), err error) {

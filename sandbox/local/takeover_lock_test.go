@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -71,5 +72,64 @@ func TestLaunchOneTakesOverAtATime(t *testing.T) {
 	}
 	if err := sb.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAttachWaitsForOpen attaches as soon as a sandbox has its name. Both the one that opens
+// it and the next owner come to their end, and the sandbox is the next owner's.
+func TestAttachWaitsForOpen(t *testing.T) {
+	t.Parallel()
+	b := opened(t)
+	other, err := New(b.driver.config, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.facts()
+	dir := other.state.sandbox("contested")
+	attached := make(chan sandbox.Sandbox)
+	go func() {
+		defer close(attached)
+		for tick := time.NewTicker(time.Millisecond); ; <-tick.C {
+			if _, err := os.Lstat(dir); err == nil {
+				break
+			}
+		}
+		sb, err := other.Attach(t.Context(), "contested")
+		if err != nil {
+			t.Errorf("attach: %v", err)
+			return
+		}
+		attached <- sb
+	}()
+	if _, err := b.driver.Open(t.Context(), sandbox.Spec{Name: "contested"}); err != nil {
+		t.Errorf("open: %v", err)
+	}
+	sb := <-attached
+	if sb == nil {
+		return
+	}
+	if res, err := sb.Exec(t.Context(), sandbox.Command{Shell: "true"}); err != nil || res.ExitCode != 0 {
+		t.Errorf("the next owner: %+v, %v", res, err)
+	}
+}
+
+// TestOpenLeavesWhatIsAnothers: a sandbox that could not begin takes nobody's with it, who
+// has its name by now.
+func TestOpenLeavesWhatIsAnothers(t *testing.T) {
+	t.Parallel()
+	b := opened(t)
+	late := b.record
+	late.Owner = "DEAD"
+	if err := b.driver.abandon(t.Context(), late); err != nil {
+		t.Error(err)
+	}
+	if res, err := b.Exec(t.Context(), sandbox.Command{Shell: "true"}); err != nil || res.ExitCode != 0 {
+		t.Errorf("the owner: %+v, %v", res, err)
+	}
+	if err := b.driver.abandon(t.Context(), b.record); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(b.dir); !os.IsNotExist(err) {
+		t.Errorf("its own is still there: %v", err)
 	}
 }
