@@ -259,7 +259,7 @@ func (p *helperProcess) welcome(conn *net.UnixConn) {
 	if err == nil && r.Op == opHello && r.Hello != nil {
 		_ = conn.SetReadDeadline(time.Time{})
 		err = p.handOver(conn, *r.Hello)
-		sendAnswer(conn, answer{ID: r.ID}, err)
+		sendAnswer(conn, answer{ID: r.ID, Number: int64(p.child)}, err)
 		if err == nil {
 			p.serve(conn)
 			return

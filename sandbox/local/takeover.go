@@ -74,7 +74,10 @@ func (b *box) takeOver(ctx context.Context) error {
 	h := newHelper(conn)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	_, err = h.ask(ctx, request{Op: opHello, Hello: &hello{Protocol: helperProtocol, Marker: b.marker()}}, nil)
+	a, err := h.ask(ctx, request{Op: opHello, Hello: &hello{Protocol: helperProtocol, Marker: b.marker()}}, nil)
+	if err == nil {
+		err = b.limit(a) // the old owner may have died before it did
+	}
 	if err != nil {
 		h.close()
 		return fmt.Errorf("take over the helper: %w", err)
@@ -131,8 +134,17 @@ func (b *box) start(ctx context.Context) error {
 	return b.enter(ctx, h, guest.Open)
 }
 
+// limit puts the first process inside, of which a helper told, into the control group.
+func (b *box) limit(a answer) error {
+	if b.group == nil || a.Number == 0 { // a helper of an older yudai does not tell
+		return nil
+	}
+	return b.group.add(int(a.Number))
+}
+
 // startHelper starts a helper, and prepares the first process inside with its limits. It
-// runs when something is written to the gate.
+// runs when something is written to the gate, and also when the gate is closed: after an
+// error it is ended first.
 func (b *box) startHelper(ctx context.Context) (h *helper, gate *os.File, err error) {
 	var files []*os.File
 	defer func() { closeAll(files...) }()
@@ -146,13 +158,13 @@ func (b *box) startHelper(ctx context.Context) (h *helper, gate *os.File, err er
 	}
 	open(memFile("arguments", args))
 	open(memFile("filter", d.filter))
-	block, gate, e := os.Pipe()
+	block, hold, e := os.Pipe()
 	open(block, e)
 	open(listenIn(b.dir, callsSocket, d.state.uid)) // the helper calls, too, when there is no owner
 	open(listenIn(b.dir, helperSocket, -1))
 	defer func() {
 		if err != nil {
-			closeAll(gate)
+			closeAll(hold)
 		}
 	}()
 	c := setup{Marker: b.marker(), Files: etcFiles(), Etc: d.root.etc, Start: &startup{
@@ -166,10 +178,22 @@ func (b *box) startHelper(ctx context.Context) (h *helper, gate *os.File, err er
 		return nil, nil, err
 	}
 	h, a, err := startHelper(ctx, d.state.uid, c, files)
-	if err == nil && b.group != nil {
-		err = b.group.add(int(a.Number))
+	if err == nil {
+		if err = b.limit(a); err != nil {
+			h.close()
+		}
 	}
-	return h, gate, err
+	if err != nil {
+		return nil, nil, errors.Join(err, b.killInside(ctx))
+	}
+	return h, hold, nil
+}
+
+// killInside ends the processes of the sandbox, also for who has no time left.
+func (b *box) killInside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	defer cancel()
+	return killMarked(ctx, b.driver.state.marker(b.record.Name))
 }
 
 // firstRequest is what the first process inside is asked for.
