@@ -120,8 +120,13 @@ func (b *box) ways() []string {
 	return all
 }
 
+// errStart is the cause seen where the inside does not begin in time.
+var errStart = fmt.Errorf("its inside did not begin within %v: %w", startTimeout, sandbox.ErrUnavailable)
+
 // start starts the helper with everything the sandbox needs.
 func (b *box) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, errStart)
+	defer cancel()
 	h, gate, err := b.startHelper(ctx)
 	if err != nil {
 		return err
