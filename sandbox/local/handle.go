@@ -269,7 +269,7 @@ func (b *box) settle(give func() error) error {
 	if err := b.owned(); err != nil {
 		return err
 	}
-	if err := killMarked(ctx, b.driver.state.marker(b.record.Name)); err != nil {
+	if _, err := killMarked(ctx, b.driver.state.marker(b.record.Name)); err != nil {
 		return err
 	}
 	if b.group != nil {

@@ -241,7 +241,7 @@ func (d *Driver) forget(b *box) {
 // discard ends everything of a sandbox that has no living handle, and removes it. Of one
 // that is broken the record may be empty.
 func (d *Driver) discard(ctx context.Context, name string, r record) error {
-	if err := killMarked(ctx, d.state.marker(name)); err != nil {
+	if _, err := killMarked(ctx, d.state.marker(name)); err != nil {
 		return err
 	}
 	d.dropGroup(r)

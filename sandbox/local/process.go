@@ -48,7 +48,7 @@ func startTime(pid int) string {
 }
 
 // killMarked kills every process started for one sandbox by whatever owner, and returns
-// when they are gone. The first process inside is one of them, and the kernel ends all
+// when they are gone; found reports whether there was any. The first process inside is one of them, and the kernel ends all
 // others of its namespace before it counts as dead.
 //
 // They are found by their first argument: no file of pids to keep true across
@@ -57,7 +57,7 @@ func startTime(pid int) string {
 // All are held before the first is killed: the death of one brings that of others,
 // and a process that is about to end has no arguments any more, while what runs in
 // its namespace still does.
-func killMarked(ctx context.Context, marker string) error {
+func killMarked(ctx context.Context, marker string) (found bool, err error) {
 	for {
 		held, err := holdMarked(marker)
 		if err == nil {
@@ -67,8 +67,9 @@ func killMarked(ctx context.Context, marker string) error {
 			_ = unix.Close(fd)
 		}
 		if err != nil || len(held) == 0 {
-			return err
+			return found, err
 		}
+		found = true
 	}
 }
 

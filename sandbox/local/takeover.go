@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
@@ -56,11 +55,12 @@ func (b *box) join(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if b.record.launches() && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+	found, failed := killMarked(ctx, b.driver.state.marker(b.record.Name))
+	if found && b.record.launches() {
 		b.driver.log.Warn().Str(logkey.SandboxID, b.record.Name).Err(err).Msg("what was launched is lost: its helper cannot be taken over")
 	}
-	if err := killMarked(ctx, b.driver.state.marker(b.record.Name)); err != nil {
-		return err
+	if failed != nil {
+		return failed
 	}
 	return b.start(ctx)
 }
@@ -198,7 +198,8 @@ func (b *box) startHelper(ctx context.Context) (h *helper, gate *os.File, err er
 func (b *box) killInside(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancel()
-	return killMarked(ctx, b.driver.state.marker(b.record.Name))
+	_, err := killMarked(ctx, b.driver.state.marker(b.record.Name))
+	return err
 }
 
 // firstRequest is what the first process inside is asked for.

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
@@ -178,6 +181,40 @@ func TestLaunchHelperOfAnotherVersion(t *testing.T) {
 			}
 			if err := l.Launch(t.Context(), sandbox.Command{Shell: heart}); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLaunchLossIsLogged: what an older yudai launched, whose helper took no calls, ends with
+// a word in the log. Where nothing runs any more there is none.
+func TestLaunchLossIsLogged(t *testing.T) {
+	t.Parallel()
+	setup(t)
+	for name, c := range map[string]struct {
+		program string
+		want    bool
+	}{"it runs": {heart, true}, "it ended": {"", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := config(t)
+			_ = second(t, config.Dir) // sweeps at the end
+			killedOwner(t, config.Dir, c.program)
+			if err := os.Remove(filepath.Join(config.Dir, "sandboxes/resident/helper.sock")); err != nil {
+				t.Fatal(err)
+			}
+			if !c.want {
+				await(t, "no process runs", func() bool { return len(running(config.Dir, "resident")) == 0 })
+			}
+			var said bytes.Buffer
+			d, err := local.New(config, zerolog.New(&said))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, l := attach(t, d, "resident")
+			launched(t, l, false)
+			if got := strings.Contains(said.String(), `"warn"`); got != c.want {
+				t.Errorf("a warning: %v; the log: %s", got, said.String())
 			}
 		})
 	}
