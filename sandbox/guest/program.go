@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
@@ -72,4 +73,11 @@ func (p Program) Data() ([]byte, error) {
 		return nil, fmt.Errorf("unpack the program: its sum is %x, want %s", sum, p.SHA256)
 	}
 	return data, nil
+}
+
+// Matches reports whether a file holds the program.
+func (p Program) Matches(file string) bool {
+	data, err := os.ReadFile(file)
+	sum := sha256.Sum256(data)
+	return err == nil && hex.EncodeToString(sum[:]) == p.SHA256
 }

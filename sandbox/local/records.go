@@ -11,13 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
-	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // The state directory:
@@ -59,6 +59,9 @@ type state struct {
 	dir  string // absolute
 	boot string
 	uid  int // owner of what the sandboxes write; -1: ourselves
+
+	writing sync.Mutex // held while the guest program is looked at
+	sound   bool       // it is what it should be
 }
 
 // openState makes the directories.
@@ -180,31 +183,6 @@ func (s *state) layOut(dir string, r record) error {
 		}
 	}
 	return r.write(dir)
-}
-
-// program is the file of the guest program. It appears by one rename.
-func (s *state) program(p guest.Program) (string, error) {
-	file := filepath.Join(s.dir, filepath.Base(p.Path))
-	if _, err := os.Stat(file); err == nil {
-		return file, nil
-	}
-	data, err := p.Data()
-	if err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(filepath.Join(s.dir, makingDir), selfPrefix()+"*")
-	if err != nil {
-		return "", fmt.Errorf("write the guest program: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(fresh) }()
-	made := filepath.Join(fresh, "program")
-	if err := os.WriteFile(made, data, 0o755); err != nil { //nolint:gosec // everybody inside executes it
-		return "", fmt.Errorf("write the guest program: %w", err)
-	}
-	if err := rename(made, file); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("write the guest program: %w", err)
-	}
-	return file, nil
 }
 
 // rename moves a directory to a name that must be free.

@@ -58,7 +58,7 @@ func (d *Driver) Sweep(ctx context.Context, keep func(sandbox.Info) bool) ([]str
 		names = append(names, f.info.Name)
 		d.log.Info().Str(logkey.SandboxID, f.info.Name).Msg("sandbox swept")
 	}
-	problems = append(problems, d.sweepHalves(), d.sweepGroups())
+	problems = append(problems, d.sweepHalves(), d.sweepGroups(), d.sweepPrograms())
 	return names, errors.Join(problems...)
 }
 
