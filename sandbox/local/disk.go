@@ -79,12 +79,21 @@ func (m *diskMeter) used(ctx context.Context) (int64, error) {
 	return m.size, nil
 }
 
+// renew makes the next look a new walk.
+func (m *diskMeter) renew() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cost = 0
+}
+
 // checkDisk looks at the disk after something that may have written enough: bytes left the
-// file system, it ran for a while, or it ended by the limit of one file.
-func (b *box) checkDisk(ctx context.Context, g *guest.Handle, free int64, took time.Duration, code int) error {
+// file system, it ran for a while, or it ended by the limit of one file. What an earlier look
+// saw is not enough: no other may follow.
+func (b *box) checkDisk(ctx context.Context, g *guest.Handle, disk *diskMeter, free int64, took time.Duration, code int) error {
 	if free-freeSpace(b.dir) < diskNoise && took < diskInterval && code != 128+int(unix.SIGXFSZ) {
 		return nil
 	}
+	disk.renew()
 	return g.CheckDisk(ctx)
 }
 

@@ -94,14 +94,14 @@ func (b *box) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 
 // watched does something inside that may write much, and looks at the disk afterwards.
 func (b *box) watched(ctx context.Context, what string, do func(*guest.Handle) (code int, err error)) error {
-	g, _, err := b.inside(ctx)
+	g, h, err := b.inside(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	free, began := freeSpace(b.dir), time.Now()
 	code, err := do(g)
 	if ctx.Err() == nil && !errors.Is(err, sandbox.ErrGone) && !errors.Is(err, sandbox.ErrDisk) {
-		if full := b.checkDisk(ctx, g, free, time.Since(began), code); full != nil {
+		if full := b.checkDisk(ctx, g, h.disk, free, time.Since(began), code); full != nil {
 			return fmt.Errorf("%s: %w", what, full)
 		}
 	}

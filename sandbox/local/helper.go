@@ -25,6 +25,7 @@ type helper struct {
 	left    chan struct{} // closed when the process is gone, or is another owner's
 	stderr  *tail
 	answers chan answer
+	disk    *diskMeter // of the sandbox whose inside it keeps
 
 	asking sync.Mutex // one request at a time
 	last   uint64

@@ -91,14 +91,14 @@ func (b *box) enter(
 ) error {
 	d := b.driver
 	env := d.root.environment(b.proxy != nil)
-	disk := &diskMeter{limits: b.diskLimits(), dir: b.dir, share: 10, walk: func(ctx context.Context) (int64, error) {
+	h.disk = &diskMeter{limits: b.diskLimits(), dir: b.dir, share: 10, walk: func(ctx context.Context) (int64, error) {
 		a, err := h.ask(ctx, request{Op: opUsage}, nil)
 		return a.Number, err
 	}}
 	g, err := take(ctx, &firstProcess{dir: b.dir, left: h.left}, guest.Options{
 		Name: b.record.Name, Token: strings.ToLower(b.record.Owner), Env: env, Path: env["PATH"],
 		Program: d.program.Path, Ways: b.ways(), Launch: b.record.launches(),
-		Disk: disk.used, DiskLimit: disk.limits.Most, DiskEvery: diskInterval,
+		Disk: h.disk.used, DiskLimit: h.disk.limits.Most, DiskEvery: diskInterval,
 	})
 	if err != nil {
 		h.close()
