@@ -30,6 +30,7 @@ func (b *box) inside(ctx context.Context) (*guest.Handle, *helper, error) {
 		return b.guest, b.helper, nil
 	}
 	b.guest.End(b.helper.gone())
+	b.helper.close()
 	release, err := lockDir(ctx, b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
