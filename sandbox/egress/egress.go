@@ -23,6 +23,14 @@ import (
 	"github.com/yudai-dev/yudai/internal/unixsock"
 )
 
+// Inside a sandbox with an allow-list: where the proxy's directory is shown, its
+// socket in it, and the address at which the forwarder offers it to programs.
+const (
+	DirInside    = "/run/yudai/proxy"
+	SocketInside = DirInside + "/" + unixsock.Name
+	Address      = "127.0.0.1:3128"
+)
+
 // Resolver finds addresses; net.Resolver is one.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
