@@ -3,13 +3,13 @@ package local
 import (
 	"fmt"
 	"math"
-	"net/netip"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/egress"
 )
 
 // Config is the section sandbox.local of config.yml.
@@ -92,8 +92,8 @@ func (c Config) Validate(report func(key, problem string)) {
 		}
 	}
 	for i, p := range c.AllowPrivate {
-		if _, err := netip.ParsePrefix(p); err != nil {
-			report(fmt.Sprintf("allow_private.%d", i), fmt.Sprintf("%q is not an address range like 10.1.0.0/16", p))
+		if _, err := egress.Ranges([]string{p}); err != nil {
+			report(fmt.Sprintf("allow_private.%d", i), err.Error())
 		}
 	}
 	if !(c.USDPerHour >= 0 && c.USDPerHour <= maxUSD) { // true for NaN
