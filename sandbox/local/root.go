@@ -31,7 +31,7 @@ type root struct {
 	usr    []string          // arguments for /usr and the links beside it
 	etc    []string          // the parts of the host's /etc that are shown
 	extra  []bind            // toolchains, and the operator's choice
-	env    map[string]string // the fixed environment
+	env    map[string]string // what package guest does not set for every command
 	goRoot string            // host path, empty if under /usr or absent
 	bundle string            // this machine's certificates, empty if not found
 }
@@ -45,7 +45,7 @@ type bind struct {
 // newRoot looks at the host once.
 func newRoot(c Config) (*root, error) {
 	r := &root{env: map[string]string{
-		"HOME": sandbox.HomeDir, "LANG": "C.UTF-8", "TERM": "dumb", "USER": user, "LOGNAME": user,
+		"LOGNAME": user,
 		// The toolchain must be the one that is here: nothing can be fetched.
 		"GOTOOLCHAIN": "local",
 	}}
