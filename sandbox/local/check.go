@@ -135,7 +135,7 @@ func (d *Driver) Traits() sandbox.Traits {
 	}
 	if !f.grouped {
 		t.Notes = append(t.Notes, fmt.Sprintf(
-			"no control groups (%v): memory and processes are limited per command by weaker means, processor time is not limited", f.group))
+			"no control groups (%v): weaker means limit memory of each process and the number of processes, nothing limits processor time", f.group))
 	}
 	return t
 }

@@ -52,6 +52,9 @@ const (
 
 const noGo = "none"
 
+// leastProcesses is the least of Limits.Processes; ownProcesses come on top.
+const leastProcesses = 4
+
 // maxUSD is far above the price of any machine, for an hour.
 const maxUSD = 1000
 
@@ -99,7 +102,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	if !(c.USDPerHour >= 0 && c.USDPerHour <= maxUSD) { // true for NaN
 		report("usd_per_hour", "must be 0 to 1000 US dollars")
 	}
-	c.Limits.Validate(4, report)
+	c.Limits.Validate(leastProcesses, report)
 }
 
 // splitBind splits an entry of ExtraRO into the host's path and the one inside.

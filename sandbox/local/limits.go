@@ -18,9 +18,11 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// ownProcesses are the processes of ours that count inside a limit: the first
-// process of each command's namespace and, with network, the forwarder's threads.
-const ownProcesses = 24
+// ownProcesses are the threads of ours that count inside a limit: of the first process 4, of
+// the forwarder 4, of the supervisor of what was launched 4, of a command's supervisor 5, of
+// the call that shows the command 4, of one that moves a file 4, and a reserve for machines
+// with many cores. A command beside the first has 9 of the sandbox's own.
+const ownProcesses = 32
 
 // group is the control group of one sandbox: it holds all processes of all its
 // commands together.
@@ -175,12 +177,12 @@ func counter(file, name string) int64 {
 }
 
 // rlimits are the limits that the kernel keeps per process, put on the first
-// process of a command and inherited by all others.
+// process inside and inherited by all others.
 //
 // Without a control group they must stand in for it. RLIMIT_DATA is used for
 // memory, not RLIMIT_AS: language runtimes reserve far more addresses than
 // they use. RLIMIT_NPROC counts per user namespace since Linux 5.14, so it
-// holds for one command's processes and does not count those of the user.
+// holds for one sandbox's processes and does not count others of the user.
 func rlimits(l sandbox.Limits, grouped bool) []rlimit {
 	const files = 65536
 	out := []rlimit{

@@ -1,7 +1,9 @@
 package local
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -65,4 +67,40 @@ func TestTakeOverLimits(t *testing.T) {
 	if err != nil || !strings.Contains(string(status), "\nNSpid:\t"+pid+"\t1\n") {
 		t.Errorf("not the first process: %s, %v", status, err)
 	}
+}
+
+// TestLeastProcesses: the fewest processes that config.yml may allow are enough for a program
+// that was launched, two commands and a file, since ours do not count.
+func TestLeastProcesses(t *testing.T) {
+	t.Parallel()
+	d := opened(t).driver
+	sb, err := d.Open(t.Context(), sandbox.Spec{
+		Name: "least", Launch: true, Network: sandbox.Network{Allow: []string{"allowed.test"}}, Limits: sandbox.Limits{Processes: leastProcesses},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sb.(sandbox.Launcher).Launch(t.Context(), sandbox.Command{Argv: []string{"sleep", "300"}}); err != nil {
+		t.Fatal(err)
+	}
+	up, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = sb.Exec(ctx, sandbox.Command{Shell: "echo up; exec sleep 300", Stdout: w})
+	}()
+	if _, err := up.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := sb.Put(t.Context(), "/tmp/f", strings.NewReader("text"), 0o644); err != nil {
+			t.Error(err)
+		}
+		if out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "cat /tmp/f"}); err != nil || res.ExitCode != 0 || out != "text" {
+			t.Errorf("%q, %+v, %v", out, res, err)
+		}
+	}
+	cancel()
+	<-ended
 }
