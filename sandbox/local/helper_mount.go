@@ -100,8 +100,7 @@ func writeFiles(dir string, files map[string]string) error {
 }
 
 // showEtc adds a part of the host's /etc to ours: small files as copies,
-// directories as mounts. It is done once per sandbox, so that each command
-// needs a single mount for all of /etc.
+// directories as mounts. Bubblewrap needs a single mount for all of it.
 func showEtc(p string) error {
 	target := private + "/" + etcName + strings.TrimPrefix(p, "/etc")
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {

@@ -30,7 +30,9 @@ const (
 )
 
 // helperProtocol changes whenever a helper of one version of yudai cannot serve an owner
-// of another: then nothing that was launched survives the change of version.
+// of another: then nothing that was launched survives the change of version. An
+// incompatible change of package guest/protocol must change it, too: the program inside is as
+// old as the helper.
 const helperProtocol = 2
 
 // request is what the owner sends to a helper.

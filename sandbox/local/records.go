@@ -85,7 +85,8 @@ func openState(dir string, uid int) (*state, error) {
 	return &state{dir: abs, boot: strings.TrimSpace(string(boot)), uid: uid}, nil
 }
 
-// marker starts the argv[0] of the processes of one sandbox; the owner's part follows.
+// marker starts the name by which the processes of one sandbox are found; the sandbox's ID
+// follows.
 func (s *state) marker(name string) string {
 	return "yudai-sandbox:" + s.id() + ":" + name + ":"
 }
