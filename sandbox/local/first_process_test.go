@@ -3,15 +3,21 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
+	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // played serves calls in the place of a first process. Its helper never leaves.
@@ -100,5 +106,72 @@ func TestReadAfterTheEnd(t *testing.T) {
 	}
 	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // readers return it bare
 		t.Errorf("after the end %d, %v", n, err)
+	}
+}
+
+// TestServedCallHoldsNothingUp: while the first process serves a call that takes its time,
+// commands end, and a forwarder that was killed comes back.
+func TestServedCallHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	sb, err := opened(t).driver.Open(t.Context(), sandbox.Spec{Name: "busy", Network: sandbox.Network{Allow: []string{"allowed.test"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		res, err := sb.Exec(t.Context(), sandbox.Command{Stdout: w, Timeout: time.Minute, Shell: `: >/workspace/.yudai/` + neverBegun + `.on; echo up
+until [ -e /tmp/go ]; do sleep 0.05; done
+for p in /proc/[0-9]*; do [ "$(tr '\0' '\n' <$p/cmdline | sed -n 2p)" = forward ] && kill -9 ${p#/proc/} && break; done
+until : 3<>/dev/tcp/127.0.0.1/3128; do sleep 0.05; done 2>/dev/null`})
+		if err == nil && res.ExitCode != 0 {
+			err = fmt.Errorf("%+v", res)
+		}
+		ended <- err
+	}()
+	if _, err := up.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	b := sb.(*box)
+	c, err := (&firstProcess{dir: b.dir, left: b.helper.left}).call(t.Context(), protocol.CallServe, protocol.VerbKill, []string{"id=" + neverBegun}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := os.WriteFile(filepath.Join(b.dir, "data/tmp/go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- c.wait(t.Context()) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case err := <-served:
+		t.Errorf("the command waited for the other's end: %v", err)
+	}
+}
+
+// neverBegun is a command that somebody has claimed and nobody starts: to kill it takes
+// as long as that may take.
+const neverBegun = "4503599627370497"
+
+// TestAttachTellsWhatRunsOn: an owner whose predecessor's commands do not end is told so.
+func TestAttachTellsWhatRunsOn(t *testing.T) {
+	t.Parallel()
+	require.Long(t) // it waits as long as the commands may take
+	sb, err := opened(t).driver.Open(t.Context(), sandbox.Spec{Name: "stuck", Network: sandbox.Network{Allow: []string{"allowed.test"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The forwarder poses as the supervisor of a command: it is the program's, and does not end.
+	out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: `cd /workspace/.yudai; : >` + neverBegun + `.on
+for p in /proc/[0-9]*; do [ "$(tr '\0' '\n' <$p/cmdline | sed -n 2p)" = forward ] && echo ${p#/proc/} >` + neverBegun + `.pid && exit; done; exit 1`})
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("%q, %+v, %v", out, res, err)
+	}
+	if err := sb.(*box).takeOver(t.Context()); err == nil || !strings.Contains(err.Error(), "still run") {
+		t.Errorf("take over: %v", err)
 	}
 }

@@ -327,6 +327,25 @@ func TestLaunchDiskLimit(t *testing.T) {
 	}
 }
 
+// TestLaunchKnowsNoDescriptorOfOurs: a launched program has its three streams and nothing
+// that its supervisor was given.
+func TestLaunchKnowsNoDescriptorOfOurs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sb, err := second(t, dir).Open(t.Context(), sandbox.Spec{Name: "resident", Launch: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := "for n in 3 4 5 6 7; do [ -e /proc/self/fd/$n ] && seen=\"$seen $n\"; done; echo seen$seen >/tmp/seen; mv /tmp/seen /tmp/all"
+	if err := sb.(sandbox.Launcher).Launch(t.Context(), sandbox.Command{Shell: look}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has looked", func() bool { return size(dir, "resident", "tmp/all") > 0 })
+	if out, _, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "cat /tmp/all"}); out != "seen\n" || err != nil {
+		t.Errorf("descriptors: %q, %v", out, err)
+	}
+}
+
 // TestLaunchFreeze: what was launched is no part of a base.
 func TestLaunchFreeze(t *testing.T) {
 	t.Parallel()

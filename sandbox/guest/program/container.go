@@ -60,6 +60,12 @@ func initContainer(r protocol.Request) {
 	os.Exit(0)
 }
 
+// work is what has to go on while a call is served.
+func (f *first) work() {
+	f.reap()
+	f.keepForwarding()
+}
+
 // wait returns when there is something to do.
 func (f *first) wait() {
 	var fds []pollFd
@@ -194,7 +200,7 @@ func (f *first) answerCall(conn int, kind byte, verb string, files []int) bool {
 	if err := read(&r, []string{"request=" + requestItem(files[0])}); err != nil {
 		return false
 	}
-	text := serve(r).String()
+	text := serve(r, f.work).String()
 	if _, err := syscall.Write(files[2], append(protocol.Head(protocol.FrameEnd, len(text)), text...)); err != nil {
 		return false
 	}

@@ -131,14 +131,13 @@ func (v *view) lost() protocol.Answer {
 	return protocol.Answer{Result: protocol.Lost, Detail: "its supervisor ended"}
 }
 
-// wait returns when there may be news.
+// wait returns when there may be news. Where nobody tells them it looks often.
 func (v *view) wait() {
-	const pause = 20 * time.Millisecond
 	if v.news < 0 {
-		time.Sleep(pause)
+		time.Sleep(20 * time.Millisecond)
 		return
 	}
-	poll([]pollFd{{fd: int32(v.news), events: pollIn}}, pause) //nolint:gosec // a descriptor
+	poll([]pollFd{{fd: int32(v.news), events: pollIn}}, time.Second) //nolint:gosec // a descriptor
 	var buf [512]byte
 	if n, err := syscall.Read(v.news, buf[:]); n == 0 && err == nil { // the supervisor ended
 		closeFd(v.news)
@@ -169,13 +168,13 @@ func (v *view) show() {
 }
 
 // killCommand ends a command, or sees to it that it never starts.
-func killCommand(r protocol.Request) protocol.Answer {
+func killCommand(r protocol.Request, meanwhile func()) protocol.Answer {
 	j := command(r.ID)
 	if first, err := j.claim(); first || err != nil {
 		return protocol.Answer{Result: protocol.OK}
 	}
 	over := within(6*time.Second, func() bool {
-		endTree(func(all processes) set { return all.ofCommand(j).with(all.strays()) }, time.Second)
+		endTree(meanwhile, func(all processes) set { return all.ofCommand(j).with(all.strays()) }, time.Second)
 		return j.ended() || j.orphaned()
 	})
 	if !over {

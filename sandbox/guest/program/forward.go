@@ -121,10 +121,14 @@ func dial(r protocol.Request) protocol.Answer {
 }
 
 // awaitForwarder waits until something listens at every address of the ways.
-func awaitForwarder(r protocol.Request) protocol.Answer {
+func awaitForwarder(r protocol.Request, meanwhile func()) protocol.Answer {
 	for _, way := range r.Ways {
 		address, _, _ := strings.Cut(way, " ")
-		if !within(10*time.Second, func() bool { return listens(address) }) {
+		listening := within(10*time.Second, func() bool {
+			meanwhile()
+			return listens(address)
+		})
+		if !listening {
 			return protocol.Answer{Result: protocol.Unavailable, Detail: "nothing listens at " + address + " inside"}
 		}
 	}

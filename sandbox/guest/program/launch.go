@@ -62,6 +62,7 @@ func forgetOthers(j job) {
 // outlive is the life of a launched program's supervisor. It ends with the last of the
 // program's descendants, all of which it adopts.
 func outlive(r protocol.Request) {
+	syscall.CloseOnExec(newsFd)
 	defaultSignals()
 	j := outliving(r.ID)
 	if err := os.WriteFile(j.file("pid"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil || !owned(r.Token) {
@@ -73,22 +74,40 @@ func outlive(r protocol.Request) {
 	if os.WriteFile(j.file("up"), nil, 0o600) != nil {
 		os.Exit(1)
 	}
-	if _, err := startProgram(j, r, []int{0, 1, 2}); err != nil {
+	pid, err := startProgram(j, r, []int{0, 1, 2})
+	if err != nil {
 		os.Exit(1)
 	}
 	ignoreSignals()
-	began, limit := time.Now(), time.Duration(r.TimeoutMS)*time.Millisecond
-	for reapAny() {
-		if limit > 0 && time.Since(began) > limit {
-			endTree(func(all processes) set {
-				reapAny()
-				return all.below(os.Getpid()).with(all.marked(func(m uint64) bool { return m == launchedMark }))
-			}, 30*time.Second)
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	awaitLaunched(pid, time.Duration(r.TimeoutMS)*time.Millisecond)
 	os.Exit(0)
+}
+
+// awaitLaunched returns when a launched program and all it left behind have ended. It ends
+// them when the time is over, 0 for none.
+func awaitLaunched(pid int, limit time.Duration) {
+	began := time.Now()
+	for handle := processHandle(pid); reapAny(); {
+		wait := time.Second
+		if handle < 0 { // nothing tells the end of what the program left behind
+			wait = 50 * time.Millisecond
+		}
+		if limit > 0 {
+			left := limit - time.Since(began)
+			if left <= 0 {
+				endTree(func() { reapAny() }, func(all processes) set {
+					return all.below(os.Getpid()).with(all.marked(func(m uint64) bool { return m == launchedMark }))
+				}, 30*time.Second)
+				return
+			}
+			wait = min(wait, left)
+		}
+		fds := []pollFd{{fd: int32(handle), events: pollIn}} //nolint:gosec // a descriptor, or -1
+		if poll(fds, wait); fds[0].revents != 0 {
+			closeFd(handle)
+			handle = -1
+		}
+	}
 }
 
 // reapAny collects the children that ended. It reports false if there are none left.
@@ -117,7 +136,7 @@ func launched(r protocol.Request) protocol.Answer {
 
 // halt ends what was launched. With an id it is for a launch that went wrong, and ends
 // only that one, which then never begins.
-func halt(r protocol.Request) protocol.Answer {
+func halt(r protocol.Request, meanwhile func()) protocol.Answer {
 	if !owned(r.Token) {
 		return protocol.Answer{Result: protocol.Gone}
 	}
@@ -127,13 +146,14 @@ func halt(r protocol.Request) protocol.Answer {
 			return protocol.Answer{Result: protocol.OK}
 		}
 		within(6*time.Second, func() bool {
+			meanwhile()
 			return exists(j.file("up")) || exists(j.file("other")) || j.orphaned()
 		})
 		if exists(j.file("other")) {
 			return protocol.Answer{Result: protocol.OK}
 		}
 	}
-	endTree(processes.ofLaunched, 20*time.Second)
+	endTree(meanwhile, processes.ofLaunched, endTime)
 	if len(allProcesses().ofLaunched()) > 0 {
 		return failed("it still runs")
 	}

@@ -17,7 +17,7 @@ import (
 func needed() []string { return []string{"bash", "cat", "git", "tar"} }
 
 // openMachine makes the directories of a new machine, or of a copy of one.
-func openMachine(r protocol.Request) protocol.Answer {
+func openMachine(r protocol.Request, meanwhile func()) protocol.Answer {
 	var lacking []string
 	env := environment(r)
 	for _, program := range needed() {
@@ -31,7 +31,7 @@ func openMachine(r protocol.Request) protocol.Answer {
 	if err := makeDirs(r); err != nil {
 		return protocol.Answer{Result: protocol.NoPlace, Detail: err.Error()}
 	}
-	return awaitForwarder(r)
+	return awaitForwarder(r, meanwhile)
 }
 
 // opened tells where this program is, for the calls that follow.
@@ -91,9 +91,12 @@ func idsOf(name string) (uid, gid int, err error) {
 	return 0, 0, errors.New("/etc/passwd has no user " + name)
 }
 
+// endTime is how long a command may take to end that is killed, with its supervisor.
+const endTime = 20 * time.Second
+
 // attachMachine takes a sandbox over from a dead owner and ends its commands, but not what
 // was launched.
-func attachMachine(r protocol.Request) protocol.Answer {
+func attachMachine(r protocol.Request, meanwhile func()) protocol.Answer {
 	st, err := os.Stat(protocol.StateDir)
 	if err != nil || r.OnlyOwner && !owned(r.Token) {
 		return protocol.Answer{Result: protocol.Gone}
@@ -101,8 +104,8 @@ func attachMachine(r protocol.Request) protocol.Answer {
 	if err := replaceOwner(r.Token, st); err != nil {
 		return inState(err)
 	}
-	within(6*time.Second, func() bool {
-		endTree(oldCommands, time.Second)
+	over := within(endTime, func() bool {
+		endTree(meanwhile, oldCommands, time.Second)
 		for _, j := range jobs(protocol.StateDir) {
 			if !j.ended() && j.supervised() {
 				return false
@@ -110,12 +113,15 @@ func attachMachine(r protocol.Request) protocol.Answer {
 		}
 		return true
 	})
+	if !over {
+		return failed("commands of its former owner still run")
+	}
 	for _, name := range names(protocol.StateDir) {
 		if strings.Contains(name, ".") {
 			_ = os.Remove(protocol.StateDir + "/" + name)
 		}
 	}
-	return awaitForwarder(r)
+	return awaitForwarder(r, meanwhile)
 }
 
 // replaceOwner names the new owner in one step, in a file of the user whose directory it is.

@@ -48,7 +48,7 @@ func main() {
 	case protocol.VerbRead:
 		exitWith(readFile(r))
 	default:
-		answer(serve(r))
+		answer(serve(r, func() {}))
 	}
 }
 
@@ -69,23 +69,24 @@ func read(r *protocol.Request, items []string) error {
 	}
 }
 
-// serve does what is asked for, and shows output on the way.
-func serve(r protocol.Request) protocol.Answer {
+// serve does what is asked for, and shows output on the way. Where it waits it calls
+// meanwhile, for a process that has more to do.
+func serve(r protocol.Request, meanwhile func()) protocol.Answer {
 	switch r.Verb {
 	case protocol.VerbOpen:
-		return openMachine(r)
+		return openMachine(r, meanwhile)
 	case protocol.VerbAttach:
-		return attachMachine(r)
+		return attachMachine(r, meanwhile)
 	case protocol.VerbExec:
 		return execCommand(r)
 	case protocol.VerbKill:
-		return killCommand(r)
+		return killCommand(r, meanwhile)
 	case protocol.VerbLaunch:
 		return launch(r)
 	case protocol.VerbLaunched:
 		return launched(r)
 	case protocol.VerbHalt:
-		return halt(r)
+		return halt(r, meanwhile)
 	case protocol.VerbPut:
 		return put(r)
 	case protocol.VerbFind:

@@ -221,10 +221,7 @@ func (s *supervisor) reap() bool {
 // endRest ends what the command left behind, and keeps the last of its output.
 func (s *supervisor) endRest() {
 	if s.late || s.reap() { // most commands leave nothing behind, and no process is looked at
-		endTree(func(all processes) set {
-			s.reap()
-			return all.ofCommand(s.job).with(all.strays())
-		}, 10*time.Second)
+		endTree(func() { s.reap() }, func(all processes) set { return all.ofCommand(s.job).with(all.strays()) }, 10*time.Second)
 	}
 	for until := time.Now().Add(2 * time.Second); s.writable() && time.Now().Before(until); {
 		s.poll(50 * time.Millisecond)

@@ -182,10 +182,11 @@ func (all processes) strays() set {
 
 // endTree kills the processes that pick picks, until it picks none. It first stops them
 // all, and looks again: what is stopped cannot fork. It gives up on processes that it may
-// not kill, and when the time is over.
-func endTree(pick func(processes) set, limit time.Duration) {
+// not kill, and when the time is over. It calls meanwhile before each look.
+func endTree(meanwhile func(), pick func(processes) set, limit time.Duration) {
 	refused := set{}
 	choose := func() set {
+		meanwhile()
 		chosen := pick(allProcesses())
 		for pid := range refused.with(set{1: true, os.Getpid(): true}) {
 			delete(chosen, pid)
