@@ -3,9 +3,7 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
@@ -30,19 +28,6 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 	if err := d.ready(); err != nil {
 		return nil, err
 	}
-	dir := d.state.sandbox(name)
-	r, err := d.state.read(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, base := range r.Lower {
-		if !d.HasBase(ctx, base) {
-			return nil, fmt.Errorf("its base %s is missing: %w", base, sandbox.ErrGone)
-		}
-	}
 	d.mu.Lock()
 	old := d.live[name]
 	d.mu.Unlock()
@@ -51,25 +36,24 @@ func (d *Driver) attach(ctx context.Context, name string) (*box, error) {
 		d.forget(old)
 	}
 	failpoint.Hit("sandbox", "attach", "taken")
-	return d.take(ctx, name, dir)
+	return d.take(ctx, d.state.sandbox(name))
 }
 
 // take makes a new handle the owner of a sandbox.
-func (d *Driver) take(ctx context.Context, name, dir string) (*box, error) {
+func (d *Driver) take(ctx context.Context, dir string) (*box, error) {
 	release, err := lockDir(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	r, err := d.state.read(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
 	if err != nil {
 		return nil, err
+	}
+	for _, base := range r.Lower {
+		if !d.HasBase(ctx, base) {
+			return nil, fmt.Errorf("its base %s is missing: %w", base, sandbox.ErrGone)
+		}
 	}
 	r.Owner = rand.Text()
 	if err := r.write(dir); err != nil {

@@ -259,9 +259,6 @@ func (b *box) settle(give func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	release, err := lockDir(ctx, b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
 	if err != nil {
 		return err
 	}

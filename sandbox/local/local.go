@@ -123,11 +123,8 @@ func (d *Driver) open(ctx context.Context, spec sandbox.Spec) (*box, error) {
 	copied := ""
 	if spec.From != "" {
 		base, err := d.state.read(d.state.base(spec.From))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("base %s: %w", spec.From, sandbox.ErrGone)
-		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("base %s: %w", spec.From, err)
 		}
 		r.Lower = append([]string{spec.From}, base.Lower...)
 		if !d.facts().overlay {

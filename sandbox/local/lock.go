@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yudai-dev/yudai/sandbox"
 )
 
 // lockDir keeps every other process and handle from changing who owns a sandbox, until
 // release is called: whoever holds the lock writes the record, and takes the helper over
-// or ends it, as one step. It ends with the process. fs.ErrNotExist if there is no
+// or ends it, as one step. It ends with the process. sandbox.ErrGone if there is no
 // such sandbox any more.
 func lockDir(ctx context.Context, dir string) (release func(), err error) {
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -24,7 +26,7 @@ func lockDir(ctx context.Context, dir string) (release func(), err error) {
 			return func() { _ = f.Close() }, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, fmt.Errorf("lock sandbox: %w", err)
+			return nil, fmt.Errorf("lock sandbox: %w", goneIfMissing(err))
 		}
 		select {
 		case <-tick.C:
@@ -65,4 +67,12 @@ func sameDir(f *os.File, dir string) error {
 		return fmt.Errorf("%s was replaced: %w", dir, fs.ErrNotExist)
 	}
 	return nil
+}
+
+// goneIfMissing makes of an error about a missing file one about a missing sandbox.
+func goneIfMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
+	}
+	return err
 }

@@ -100,15 +100,15 @@ func (s *state) id() string {
 func (s *state) sandbox(name string) string { return filepath.Join(s.dir, sandboxesDir, name) }
 func (s *state) base(name string) string    { return filepath.Join(s.dir, basesDir, name) }
 
-// read returns the record in a directory; an error wraps fs.ErrNotExist if
-// there is none, or if it belongs to an earlier boot.
+// read returns the record in a directory, or sandbox.ErrGone if there is none, or if it
+// belongs to an earlier boot.
 func (s *state) read(dir string) (record, error) {
 	r, err := readRecord(dir)
 	if err != nil {
-		return record{}, err
+		return record{}, goneIfMissing(err)
 	}
 	if r.Boot != s.boot {
-		return record{}, fmt.Errorf("files of %s are from before the machine restarted: %w", r.Name, fs.ErrNotExist)
+		return record{}, fmt.Errorf("files of %s are from before the machine restarted: %w", r.Name, sandbox.ErrGone)
 	}
 	return r, nil
 }

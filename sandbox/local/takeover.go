@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,9 +31,6 @@ func (b *box) inside(ctx context.Context) (*guest.Handle, *helper, error) {
 	b.guest.End(b.helper.gone())
 	b.helper.close()
 	release, err := lockDir(ctx, b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
