@@ -126,9 +126,7 @@ func (h *Handle) commandRequest(verb string, c sandbox.Command) protocol.Request
 	if h.options.Path != "" {
 		r.Env = append(r.Env, "PATH="+h.options.Path)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, env := range []map[string]string{h.env, c.Env} {
+	for _, env := range []map[string]string{h.options.Env, c.Env} {
 		for k, v := range env {
 			r.Env = append(r.Env, k+"="+v)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ type Options struct {
 	DiskEvery time.Duration
 }
 
-// Handle is an owner's hold of one sandbox. A driver's own type embeds it and adds Close.
+// Handle is an owner's hold of one sandbox. A driver's own type holds it and adds Close.
 type Handle struct {
 	remote  Remote
 	options Options
@@ -60,7 +59,6 @@ type Handle struct {
 
 	mu     sync.Mutex
 	closed bool
-	env    map[string]string
 	old    []string // ids of commands whose files can be removed
 	full   error    // set once the disk limit was exceeded
 }
@@ -86,7 +84,7 @@ func Attach(ctx context.Context, r Remote, o Options) (*Handle, error) {
 }
 
 func begin(ctx context.Context, r Remote, o Options, verb string) (*Handle, error) {
-	h := &Handle{remote: r, options: o, program: o.Program, env: maps.Clone(o.Env)}
+	h := &Handle{remote: r, options: o, program: o.Program}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	c := h.request(verb)
 	c.root, c.User, c.OOM, c.Ways = true, o.User, o.OOM, o.Ways
@@ -106,13 +104,6 @@ func (h *Handle) request(verb string) call {
 
 // Name is the sandbox's.
 func (h *Handle) Name() string { return h.options.Name }
-
-// SetEnv replaces Options.Env for the commands that follow.
-func (h *Handle) SetEnv(env map[string]string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.env = maps.Clone(env)
-}
 
 // use registers a call; none is made in a sandbox that used up its disk.
 func (h *Handle) use(ctx context.Context) (context.Context, func(), error) {
