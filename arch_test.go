@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"model/fakeprovider": {"solve", "agent"},
 
 	"sandbox":                {},
-	"sandbox/local":          {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "internal/failpoint"},
+	"sandbox/local":          {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "internal/durable", "internal/failpoint"},
 	"test/localtest":         {"sandbox", "sandbox/local", "sandbox/sandboxtest", "test/require"},
 	"sandbox/docker":         {"sandbox", "sandbox/egress", "sandbox/guest", "sandbox/guest/protocol", "sandbox/records", "internal/failpoint"},
 	"sandbox/e2b":            {"sandbox", "sandbox/cloud", "sandbox/e2b/envd", "sandbox/guest", "sandbox/records"},

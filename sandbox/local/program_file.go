@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
@@ -31,19 +32,10 @@ func (s *state) program(p guest.Program) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fresh, err := os.MkdirTemp(filepath.Join(s.dir, makingDir), selfPrefix()+"*")
-	if err != nil {
-		return "", fmt.Errorf("write the guest program: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(fresh) }()
-	made := filepath.Join(fresh, "program")
-	err = os.WriteFile(made, data, programMode)
-	if err == nil {
-		err = os.Chmod(made, programMode) // whatever the process's umask
-	}
-	if err == nil {
-		err = os.Rename(made, file) // in the place of a bad one, too
-	}
+	err = durable.Write(file, func(f *os.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, f.Chmod(programMode)) // whatever the process's umask
+	})
 	if err != nil {
 		return "", fmt.Errorf("write the guest program: %w", err)
 	}
@@ -53,6 +45,8 @@ func (s *state) program(p guest.Program) (string, error) {
 
 // sweepPrograms removes the guest programs of other versions. Sandboxes that show one keep it.
 func (d *Driver) sweepPrograms() error {
+	d.state.writing.Lock()
+	defer d.state.writing.Unlock()
 	var problems []error
 	names, err := d.state.names(".")
 	for _, name := range names {
@@ -62,5 +56,5 @@ func (d *Driver) sweepPrograms() error {
 			}
 		}
 	}
-	return errors.Join(append(problems, err)...)
+	return errors.Join(append(problems, err, durable.Clean(d.state.dir))...)
 }
