@@ -29,8 +29,8 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":          {"cmd"},
 	"cmd":        {"server", "setup", "handlers", "solve", "report", "git", "sandbox/drivers", "internal/durable", "internal/githubsim"},
-	"server":     {"handlers", "server/api", "reconcile", "setup", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/failpoint", "internal/strictyaml", "repoconfig"},
-	"reconcile":  {"handlers", "solve", "ghapp"},
+	"server":     {"handlers", "server/api", "reconcile", "setup", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/clock", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"reconcile":  {"handlers", "solve", "ghapp", "internal/clock"},
 	"setup":      {"handlers", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
 	"server/api": {"handlers", "solve", "repoconfig", "ghapp"},
 	"handlers":   {"solve", "report", "internal/spelling"},

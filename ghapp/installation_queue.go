@@ -34,13 +34,11 @@ func (q *installationQueue) wake(due []solve.Effect) {
 
 // pause waits until a reaction is due, at most for d; false means that ctx ended first.
 func (q *installationQueue) pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-q.reactionDue:
-	case <-t.C:
+	case <-time.After(d):
 	}
 	return true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -69,10 +70,8 @@ func (r *Reconciler) scanInstallation(ctx context.Context, installation int64) e
 	var failed []error
 	for i, repo := range repos {
 		if i > 0 {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(repoPause):
+			if err := clock.Sleep(ctx, repoPause); err != nil {
+				return err
 			}
 		}
 		err := errors.Join(r.missedLabels(ctx, repo), r.removeOrphans(ctx, repo))

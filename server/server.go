@@ -20,6 +20,7 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
@@ -194,11 +195,8 @@ func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
 		if patience.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("github does not answer yet, asking for a minute")
 		}
-		timer := time.NewTimer(2 * time.Second)
-		select {
-		case <-patience.Done():
+		if clock.Sleep(patience, 2*time.Second) != nil {
 			return who, fmt.Errorf(question+": %w", err)
-		case <-timer.C:
 		}
 	}
 }

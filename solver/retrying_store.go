@@ -110,11 +110,9 @@ func (r retryingStore) Apply(ctx context.Context, c solve.Change) (solve.Solve, 
 			return s, run, err
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Event, string(solve.NameOf(c.Event))).Msg("change not stored yet")
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-r.halted:
-			timer.Stop()
 			return s, run, err
 		}
 	}
