@@ -3,13 +3,10 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/rs/zerolog"
 
-	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -36,16 +33,12 @@ func (a API) recordOperation(api huma.API) huma.Operation {
 // record exports a solve as package solve reads it back.
 func (a API) record(ctx context.Context, in *statusInput) (*recordOutput, error) {
 	rec, err := a.Record(ctx, solve.ID(in.ID))
-	if errors.Is(err, solve.ErrNotFound) {
-		return nil, huma.Error404NotFound("there is no such solve")
-	}
 	var data []byte
 	if err == nil {
 		data, err = json.MarshalIndent(rec, "", "  ")
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, in.ID).Msg("solve not exported")
-		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
+		return nil, unread(ctx, in.ID, err)
 	}
 	return &recordOutput{Type: "application/json", Body: data}, nil
 }

@@ -102,18 +102,23 @@ func (a API) statusOperation(api huma.API) huma.Operation {
 
 func (a API) status(ctx context.Context, in *statusInput) (*statusOutput, error) {
 	s, err := a.Solves.Solve(ctx, solve.ID(in.ID))
-	if errors.Is(err, solve.ErrNotFound) {
-		return nil, huma.Error404NotFound("there is no such solve")
-	}
 	var runs []solve.Run
 	if err == nil {
 		runs, err = a.Solves.Runs(ctx, s.ID)
 	}
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, in.ID).Msg("solve not read")
-		return nil, huma.Error500InternalServerError("the solve could not be read; please try again")
+		return nil, unread(ctx, in.ID, err)
 	}
 	return &statusOutput{Body: statusOf(s, runs)}, nil
+}
+
+// unread is the answer where a solve was not read.
+func unread(ctx context.Context, id string, err error) error {
+	if errors.Is(err, solve.ErrNotFound) {
+		return huma.Error404NotFound("there is no such solve")
+	}
+	zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, id).Msg("solve not read")
+	return huma.Error500InternalServerError("the solve could not be read; please try again")
 }
 
 func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
