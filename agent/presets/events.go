@@ -59,9 +59,9 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, s
 			for line := range bytes.Lines(whole) {
 				read++
 				for event := range eventsOf(line) {
-					messages := shortened(parse(event), event)
+					messages := parse(event)
+					size += shorten(messages, event)
 					out = append(out, messages...)
-					size += sizeOf(messages) + min(len(event), mostRaw)
 				}
 				if size >= mostBatch {
 					break
@@ -72,32 +72,22 @@ func collector(parse func(event []byte) []agent.Message) func(context.Context, s
 	}
 }
 
-// sizeOf is about how many bytes messages take.
-func sizeOf(messages []agent.Message) int {
-	n := 0
-	for _, m := range messages {
-		n += messageSize + len(m.Content)
-		for _, c := range m.ToolCalls {
-			n += messageSize + len(c.Arguments)
-		}
-		if thought, ok := m.Extra[reasoning].(string); ok {
-			n += len(thought)
-		}
-	}
-	return n
-}
-
-// shortened cuts the messages of an event. The first one gets the event itself, as far as it is short.
-func shortened(messages []agent.Message, event []byte) []agent.Message {
+// shorten cuts the messages of an event, and returns about how many bytes they take. The
+// first one gets the event itself, as far as it is short.
+func shorten(messages []agent.Message, event []byte) int {
+	size := min(len(event), mostRaw)
 	for i := range messages {
 		m := &messages[i]
 		m.Content = cut(m.Content)
+		thought, _ := m.Extra["reasoning"].(string)
+		size += messageSize + len(m.Content) + len(thought)
 		for j := range m.ToolCalls {
 			m.ToolCalls[j].Arguments = cut(m.ToolCalls[j].Arguments)
+			size += messageSize + len(m.ToolCalls[j].Arguments)
 		}
 	}
 	if len(messages) == 0 {
-		return nil
+		return size
 	}
 	if messages[0].Extra == nil {
 		messages[0].Extra = map[string]any{}
@@ -107,7 +97,7 @@ func shortened(messages []agent.Message, event []byte) []agent.Message {
 	} else {
 		messages[0].Extra["event"] = string(bytes.ToValidUTF8(event[:mostRaw], nil)) + "…"
 	}
-	return messages
+	return size
 }
 
 // eventsOf are the lines that are JSON objects.
@@ -122,13 +112,10 @@ func eventsOf(output []byte) iter.Seq[[]byte] {
 	}
 }
 
-// reasoning is the key of what a model thought.
-const reasoning = "reasoning"
-
 // thinking adds what a model thought to a message.
 func thinking(m agent.Message, text string) agent.Message {
 	if text != "" {
-		m.Extra = map[string]any{reasoning: cut(text)}
+		m.Extra = map[string]any{"reasoning": cut(text)}
 	}
 	return m
 }
