@@ -16,9 +16,7 @@ import (
 type Mirror struct {
 	dir   string
 	locks *locks
-	// known is the commit that Has found last. One that no ref holds is gone if the mirror is
-	// made anew meanwhile: then the next command that needs it fails.
-	known atomic.Value
+	known atomic.Value // the commit that Has found last; if a mirror made anew lacks it, the next command fails
 }
 
 // git runs a plumbing command on the mirror.

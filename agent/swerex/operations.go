@@ -128,12 +128,6 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 // unpackScript unpacks the archive that is its input in the directory $1.
 const unpackScript = `mkdir -p -- "$1" && exec tar -x -f - -C "$1"`
 
-// What an archive may hold at most: bytes, and files and directories.
-const (
-	mostUnpacked = 4 * mostBody
-	mostFiles    = 20_000
-)
-
 // unpack writes the files of a zip archive below a directory.
 func (s *Server) unpack(target string, data []byte) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))

@@ -25,6 +25,8 @@ const (
 	mostOutput = 4 << 20
 	// mostFile is the most bytes of a file that is read.
 	mostFile = 32 << 20
+	// mostUnpacked is the most bytes of an archive's files, mostFiles how many they are.
+	mostUnpacked, mostFiles = 4 * mostBody, 20_000
 )
 
 // Server is the endpoint.

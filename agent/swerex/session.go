@@ -26,9 +26,7 @@ const (
 	longestWait = time.Minute
 	// shortestInterrupt is the least time that an interrupt gets, and what it gets if its client names none.
 	shortestInterrupt = 200 * time.Millisecond
-	// startupSeconds is how long the files of a new shell may take if its client does not say.
-	startupSeconds = 10.0
-	forever        = 100 * 365 * 24 * time.Hour
+	forever           = 100 * 365 * 24 * time.Hour
 	// interrupted is the exit code of a command that an interrupt ended.
 	interrupted = 130
 )
@@ -68,7 +66,8 @@ func (s *Server) createSession(r createSession) (sessionOpened, error) {
 	if len(source) == 0 {
 		return sessionOpened{SessionType: bash}, nil
 	}
-	out, err := one.run(action{Command: strings.Join(source, " ; "), Timeout: cmp.Or(r.StartupTimeout, new(startupSeconds))})
+	timeout := cmp.Or(r.StartupTimeout, new(10.0)) // what SWE-agent asks for
+	out, err := one.run(action{Command: strings.Join(source, " ; "), Timeout: timeout})
 	return sessionOpened{Output: out.Output, SessionType: bash}, err
 }
 
@@ -200,10 +199,7 @@ func (one *session) interrupt(a action) (observation, error) {
 		if number == 0 {
 			return o, nil
 		}
-		c, patience := call{verb: "interrupt", number: number}, shortestInterrupt
-		if a.Timeout != nil {
-			patience = max(duration(a.Timeout), shortestInterrupt)
-		}
+		c, patience := call{verb: "interrupt", number: number}, max(duration(cmp.Or(a.Timeout, new(0.0))), shortestInterrupt)
 		if try >= retries {
 			c.verb, patience = "kill", time.Second
 		}
