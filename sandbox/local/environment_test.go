@@ -14,7 +14,7 @@ import (
 func TestPackageManagersKnowTheirNetwork(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
-	const show = `echo "$GOPROXY|$PIP_NO_INDEX|$npm_config_offline|$CARGO_NET_OFFLINE|$HTTPS_PROXY"; for f in "$SSL_CERT_FILE" "$PIP_CERT" "$NODE_EXTRA_CA_CERTS" "$GIT_SSL_CAINFO"; do test -r "$f" && echo readable; done; true`
+	const show = `echo "$GOPROXY|$PIP_NO_INDEX|$npm_config_offline|$CARGO_NET_OFFLINE|$HTTPS_PROXY$GOMAXPROCS"; for f in "$SSL_CERT_FILE" "$PIP_CERT" "$NODE_EXTRA_CA_CERTS" "$GIT_SSL_CAINFO"; do test -r "$f" && echo readable; done; true`
 	bundle := ""
 	if _, err := os.Stat("/etc/ssl/certs/ca-certificates.crt"); err == nil {
 		bundle = strings.Repeat("readable\n", 4)

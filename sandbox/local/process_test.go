@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/test/require"
 
 	"github.com/rs/zerolog"
 )
@@ -162,4 +163,26 @@ func killHelper(t *testing.T, name string) {
 		}
 	}
 	t.Fatal("no helper found")
+}
+
+// TestNothingOutlivesItsHelper kills helpers with SIGKILL, as the kernel may for want of
+// memory: whatever was started, and however busy the machine, nothing inside goes on.
+func TestNothingOutlivesItsHelper(t *testing.T) {
+	t.Parallel()
+	require.Long(t) // it shows what happens once in a hundred times
+	dir := t.TempDir()
+	d := setup(t, func(c *local.Config) { c.Dir = dir })
+	for i := range 8 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			for j := range 25 {
+				name := fmt.Sprintf("one-%d-%d", i, j)
+				if _, err := d.Open(t.Context(), sandbox.Spec{Name: name}); err != nil {
+					t.Fatal(err)
+				}
+				killHelper(t, name)
+				await(t, "no process runs", func() bool { return len(running(dir, name)) == 0 })
+			}
+		})
+	}
 }

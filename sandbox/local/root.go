@@ -199,7 +199,9 @@ func (r *root) args(proxy, socket, newer bool, program string) ([]byte, error) {
 	args = append(args, "--dir", "/var", "--symlink", "/tmp", "/var/tmp",
 		"--bind", private+"/"+rootName+"/workspace", "/workspace", "--bind", private+"/"+rootName+"/tmp", "/tmp",
 		// bubblewrap's own root is a tmpfs that takes memory: nothing may be written there.
-		"--remount-ro", "/", "--chdir", "/", "--clearenv")
+		"--remount-ro", "/", "--chdir", "/", "--clearenv",
+		// Else the first process executes itself once more, and may lose on the way what ends it with bubblewrap.
+		"--setenv", "GOMAXPROCS", "1")
 	for _, s := range args {
 		if strings.Contains(s, "\x00") {
 			return nil, errors.New("a path contains a zero byte")
