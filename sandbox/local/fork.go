@@ -41,10 +41,7 @@ func (d *Driver) freeze(b *box) error {
 	if _, e := d.state.read(d.state.base(name)); e == nil {
 		return nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", sandbox.ErrGone, err)
-	}
-	return err
+	return goneIfMissing(err)
 }
 
 // becomeBase renames the directory, without what only a living sandbox has.

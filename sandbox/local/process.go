@@ -77,7 +77,7 @@ func killMarked(ctx context.Context, marker string) (found bool, err error) {
 // processes, and waits for their end.
 func killAll(ctx context.Context, held map[int]int) error {
 	for pid, fd := range held {
-		if err := signalPidfd(fd); err != nil {
+		if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("kill leftover process %d: %w", pid, err)
 		}
 	}
@@ -134,15 +134,6 @@ func carries(pid int, marker string) bool {
 
 // formerHelperArg is helperArg of yudai before its guest program ran here.
 const formerHelperArg = "__yudai-sandbox-stage"
-
-// signalPidfd sends SIGKILL; a process that is gone is no error.
-func signalPidfd(fd int) error {
-	err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	if err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("kill: %w", err)
-	}
-	return nil
-}
 
 // killTimeout is how long the kernel may take to end killed processes.
 const killTimeout = 20 * time.Second

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,10 +113,7 @@ func (d *Driver) sweepHalves() error {
 	trash, err := d.state.names(trashDir)
 	problems = append(problems, err)
 	for _, name := range trash {
-		err := removeTree(d.state.path(trashDir, name))
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, os.ErrNotExist) {
-			problems = append(problems, err)
-		}
+		problems = append(problems, removeTree(d.state.path(trashDir, name)))
 	}
 	return errors.Join(problems...)
 }

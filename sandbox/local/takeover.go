@@ -169,9 +169,10 @@ func (b *box) startHelper(ctx context.Context) (h *helper, gate *os.File, err er
 			closeAll(hold)
 		}
 	}()
+	first := protocol.Request{Listen: callsFD, Name: b.marker(), Ways: b.ways()}
 	c := setup{Marker: b.marker(), Files: etcFiles(), Etc: d.root.etc, Start: &startup{
 		Bwrap: d.bwrap.path, Rlimits: rlimits(b.record.Limits, d.facts().grouped), Launch: b.record.launches(), Disk: b.diskLimits(),
-		Argv: append([]string{d.program.Path, protocol.VerbInit}, b.firstRequest()...),
+		Argv: append([]string{d.program.Path, protocol.VerbInit}, first.Items()...),
 	}}
 	if err == nil {
 		err = b.sources(&c, &files)
@@ -197,12 +198,6 @@ func (b *box) killInside(ctx context.Context) error {
 	defer cancel()
 	_, err := killMarked(ctx, b.driver.state.marker(b.record.Name))
 	return err
-}
-
-// firstRequest is what the first process inside is asked for.
-func (b *box) firstRequest() []string {
-	r := protocol.Request{Listen: callsFD, Name: b.marker(), Ways: b.ways()}
-	return r.Items()
 }
 
 // sources names what the helper shows.
