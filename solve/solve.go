@@ -346,12 +346,18 @@ func (c *Candidate) Size() int { return c.Added + c.Deleted }
 
 // FileChange is one file of a patch.
 type FileChange struct {
+	// Lines are the changed lines outside tests, each once, sorted by digest, at most [MaxLines]: "+" or "-", and the first
+	// eight hex digits of the SHA-256 of the line without its white space.
+	Lines []string `json:"lines,omitempty"`
 	Path    string `json:"path"`
 	OldPath string `json:"old_path,omitempty"` // of a rename
 	Op      string `json:"op"`                 // "add", "modify", "delete", "rename"
 	Mode    string `json:"mode,omitempty"`     // git's, of the new file
 	Added   int    `json:"added"`
 	Deleted int    `json:"deleted"`
+// MaxLines is how many lines [Candidate.Lines] has at most.
+const MaxLines = 1000
+
 	Binary  bool   `json:"binary,omitempty"`
 	Test    bool   `json:"test,omitempty"` // a test file by its path
 }

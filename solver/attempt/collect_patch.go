@@ -72,11 +72,15 @@ func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
+	lines, err := patch.Lines(diff)
+	if err != nil {
+		return nil, fmt.Errorf("read the patch: %w", err)
+	}
 	flags, refused := patch.Check(changes, diff, a.settings().Patch)
 	sum := sha256.Sum256(diff)
 	c := &solve.Candidate{
 		Artifact: fmt.Sprintf("run-%d.patch", a.run.N), SHA256: hex.EncodeToString(sum[:]),
-		Files: changes, Flags: flags, Refused: refused,
+		Files: changes, Lines: lines, Flags: flags, Refused: refused,
 	}
 	for _, f := range changes {
 		c.Added += f.Added
