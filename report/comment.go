@@ -161,8 +161,8 @@ func HelpText(labels ...string) string {
 		"| `budget=$2,20m` | money, time, or both for all experiments together |",
 		"| `base=main` | branch to start from |",
 		"| `sandbox=local` | sandbox driver, one of those that the operator offers |",
-		"| `stop=first_green` | when to stop: `first_green` at the first result that passes, `waves` tries the next " +
-			"models only if nothing passed, `all` runs everything |",
+		"| `stop=first_green` | when to stop: `first_green` at the first result that is proven or supported, `waves` tries the next " +
+			"models only if none is, `all` runs everything |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"All of this needs write permission or more.",

@@ -115,7 +115,7 @@ func waves(state solve.State) report.View {
 	}
 	for i := 3; i < 6; i++ {
 		r := &v.Runs[i]
-		r.State, r.NotNeeded, r.Reason = solve.RunCancelled, true, "not needed: run 2 passed in wave 2"
+		r.State, r.NotNeeded, r.Reason = solve.RunCancelled, true, "not needed: run 2 is proven after wave 2"
 	}
 	v.Runs[3].Reason = "not needed: run 3 stays better, whatever this run achieves; what it had changed is kept"
 	d := solve.Reduce(v.Runs, solve.Rule{Models: plan.Order})

@@ -16,21 +16,25 @@ type criterion struct {
 	compare func(a, b *Run) int
 }
 
-// CriterionNames are the names a configured order may use, in the built-in order.
+// CriterionNames are the names that a configured order may use.
 func CriterionNames() []string {
 	var out []string
-	for _, c := range builtin(nil) {
+	for _, c := range criteria(evidence{}, nil) {
 		out = append(out, c.name)
 	}
 	return out
 }
 
-// builtin is every criterion in the built-in order; docs/decisions/0001-order-of-the-reducer.md says why.
-func builtin(models []string) []criterion {
+// criteria are all there are; ev is of the runs that are compared, and models the configured order.
+func criteria(ev evidence, models []string) []criterion {
 	return []criterion{
 		{
 			"passed", "tests pass, none broken, and the patch may be published",
 			gateText, compareCount(gate),
+		},
+		{
+			"code", "changes more than documents, comments and white space",
+			noCodeText, compareCount(noCode),
 		},
 		{
 			"keeps_tests", "does not weaken existing tests",
@@ -38,8 +42,29 @@ func builtin(models []string) []criterion {
 		},
 		{
 			"fixes", "fixes more of the tests that fail on the base",
-			func(r *Run) string { return Count(fixes(r), "test") + " fixed" },
-			func(a, b *Run) int { return cmp.Compare(fixes(b), fixes(a)) },
+			func(r *Run) string { return Count(fixes(r), "test") + " fixed" }, compareMore(fixes),
+		},
+		{
+			"steady", "makes fewer tests fail at random",
+			func(r *Run) string { return Count(unsteady(r), "test") + " unsteady" }, compareCount(unsteady),
+		},
+		{
+			"proof", "its own tests fail without the change",
+			proofText, compareMore(proof),
+		},
+		{
+			"record", "its model was right more often in this repository, by a fifth or more",
+			recordText, compareMore(record),
+		},
+		{
+			"agreement", "shares more changed lines with candidates of other models",
+			func(r *Run) string { return Count(ev.agreed[r.N], "line") + " in common" },
+			compareMore(func(r *Run) int { return ev.agreed[r.N] }),
+		},
+		{
+			"typical", "size without tests nearest to the middle of all candidates that pass",
+			func(r *Run) string { return Count(ev.atypical[r.N], "line") + " away" },
+			compareCount(func(r *Run) int { return ev.atypical[r.N] }),
 		},
 		{
 			"files", "fewest files changed",
@@ -50,9 +75,12 @@ func builtin(models []string) []criterion {
 			func(r *Run) string { return Count(size(r), "line") }, compareCount(size),
 		},
 		{
-			"latency", "lowest latency of the agent's work",
-			func(r *Run) string { return FormatDuration(r.AgentTime) },
-			func(a, b *Run) int { return cmp.Compare(a.AgentTime, b.AgentTime) },
+			"latency", "lowest latency of the agent's work, by a second or more",
+			latencyText, compareCount(func(r *Run) int { return ev.latency[r.N] }),
+		},
+		{
+			"exact_latency", "lowest latency of the agent's work",
+			latencyText, func(a, b *Run) int { return cmp.Compare(a.AgentTime, b.AgentTime) },
 		},
 		{
 			"temperature", "lower temperature, the more stable model",
@@ -70,15 +98,37 @@ func builtin(models []string) []criterion {
 	}
 }
 
+// OrderOf is the order of criteria that a name stands for, nil if there is none of that name.
+// docs/decisions/0035-what-decides-between-candidates.md has the reasons and the figures.
+func OrderOf(name string) []string {
+	switch name {
+	case "", RuleEvidence:
+		return []string{
+			"passed", "code", "keeps_tests", "fixes", "steady", "proof", "record", "agreement",
+			"typical", "files", "size", "latency", "temperature", "model", "run",
+		}
+	case RuleSmallest:
+		return []string{"passed", "keeps_tests", "fixes", "files", "size", "latency", "temperature", "model", "run"}
+	}
+	return nil
+}
+
+// The named orders: by what shows that a candidate is right, and the smallest patch that passes.
+const (
+	RuleEvidence = "evidence"
+	RuleSmallest = "smallest"
+)
+
 // criteria are those of the rule, with the fixed first and last.
-func (r Rule) criteria() []criterion {
-	all := builtin(r.Models)
-	if len(r.Order) == 0 {
-		return all
+func (r Rule) criteria(ev evidence) []criterion {
+	all := criteria(ev, r.Models)
+	order := r.Order
+	if len(order) == 0 {
+		order = OrderOf(RuleEvidence)
 	}
 	first, last := all[0], all[len(all)-1]
 	out := []criterion{first}
-	for _, name := range distinct(r.Order) {
+	for _, name := range distinct(order) {
 		i := slices.IndexFunc(all, func(c criterion) bool { return c.name == name })
 		if i > 0 && i < len(all)-1 {
 			out = append(out, all[i])
@@ -89,7 +139,7 @@ func (r Rule) criteria() []criterion {
 
 // ruleOf finds the rule that a stored decision's words describe.
 func ruleOf(words, models []string) (Rule, error) {
-	all := builtin(nil)
+	all := criteria(evidence{}, nil)
 	var names []string
 	for _, w := range words {
 		i := slices.IndexFunc(all, func(c criterion) bool { return c.words == w })
@@ -100,6 +150,64 @@ func ruleOf(words, models []string) (Rule, error) {
 	}
 	return Rule{Order: names, Models: models}, nil
 }
+
+func noCode(r *Run) int {
+	if r.Verdict != nil && r.Verdict.NoCode {
+		return 1
+	}
+	return 0
+}
+
+func noCodeText(r *Run) string {
+	if noCode(r) > 0 {
+		return "documents, comments or white space only"
+	}
+	return "code changed"
+}
+
+func unsteady(r *Run) int {
+	if r.Verdict == nil {
+		return 0
+	}
+	return r.Verdict.Unsteady
+}
+
+// proof is 2 with a test of its own that ran and failed without the change, 1 with one that
+// does not compile there, else 0. More tests of its own show no more.
+func proof(r *Run) int {
+	switch {
+	case r.Verdict == nil:
+		return 0
+	case r.Verdict.Proofs > 0:
+		return 2
+	default:
+		return min(r.Verdict.Unready, 1)
+	}
+}
+
+func proofText(r *Run) string {
+	switch proof(r) {
+	case 2:
+		return Count(r.Verdict.Proofs, "test") + " of its own"
+	case 1:
+		return "a test that does not compile without it"
+	default:
+		return "none"
+	}
+}
+
+// record is the record of the run's model in fifths, rounded to the nearest: what is known of
+// a model is too little to tell smaller differences.
+func record(r *Run) int { return (r.Experiment.Record + 10) / 20 }
+
+func recordText(r *Run) string {
+	if r.Experiment.Record == 0 {
+		return "no record"
+	}
+	return fmt.Sprintf("about %d in 5 right", record(r))
+}
+
+func latencyText(r *Run) string { return FormatDuration(r.AgentTime) }
 
 // weakens counts the test files that the patch weakens.
 func weakens(r *Run) int {
@@ -185,7 +293,7 @@ func gateText(r *Run) string {
 
 // CriterionText is the criterion of a comparison in words, as the decision's rule has it.
 func (d Decision) CriterionText(c Comparison) string {
-	for _, k := range builtin(nil) {
+	for _, k := range criteria(evidence{}, nil) {
 		if k.name == c.Criterion && slices.Contains(d.Rule, k.words) {
 			return k.words
 		}

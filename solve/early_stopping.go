@@ -2,13 +2,15 @@ package solve
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
 // Redundant says why a run that has not ended is stopped, "" if it goes on; elapsed is how
 // long its agent has worked. The rule is that of the solve's reducer.
 //
-// With the first candidate that passes, StopFirstGreen stops what is at work. A run
+// With the first candidate that is proven or supported, StopFirstGreen stops what is at work. A run
 // whose patch is being judged already goes on if it can still win, as every run does
 // under StopWaves. StopAll stops nothing.
 func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) string {
@@ -16,8 +18,8 @@ func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) st
 	if !stops || s.State != StateRunning || !s.CancelAt.IsZero() || r.State.Final() {
 		return ""
 	}
-	if passed := firstPassed(runs); passed != nil && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
-		return fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
+	if n, grade := enoughShown(runs); n != 0 && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
+		return fmt.Sprintf("%srun %d is %s", NotNeededPrefix, n, grade)
 	}
 	if n := s.DominatedBy(r, elapsed, runs, rule); n != 0 {
 		return fmt.Sprintf("%srun %d stays better, whatever this run achieves", NotNeededPrefix, n)
@@ -29,15 +31,20 @@ func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) st
 // the best result that it can have; 0 if r can still be the champion.
 //
 // The best result: the tests pass, all that fail on the base are fixed, no test is
-// weakened, the patch is the one that it has or else a single file without a changed
-// line (a renamed one), and the agent ends now. Another attempt is not imagined.
+// weakened, its own tests prove it, all its lines are those of other models, its size is the middle one, the patch is
+// the one that it has or else a single file without a changed line (a renamed one), and
+// the agent ends now. Another attempt is not imagined.
 func (s Solve) DominatedBy(r Run, elapsed time.Duration, runs []Run, rule Rule) int {
-	criteria, most := rule.criteria(), s.bestCase(r, elapsed)
+	most := s.bestCase(r, elapsed)
+	early := most
+	early.AgentTime -= time.Duration(len(runs)) * sameLatency // the others may stand between the two, each near to the next
 	for i := range runs {
 		if runs[i].N == r.N || runs[i].From != nil || !eligible(&runs[i]) {
 			continue
 		}
-		if order, _ := compareRuns(criteria, &most, &runs[i]); order > 0 {
+		ev := evidenceOf([]Run{early, runs[i]})
+		ev.agreed[r.N], ev.atypical[r.N] = math.MaxInt, -1
+		if order, _ := compareRuns(rule.criteria(ev), &most, &runs[i]); order > 0 {
 			return runs[i].N
 		}
 	}
@@ -51,9 +58,12 @@ func (s Solve) bestCase(r Run, elapsed time.Duration) Run {
 		r.AgentTime = max(0, elapsed)
 	}
 	if r.Candidate == nil || r.State != RunJudging {
-		r.Candidate = &Candidate{Files: make([]FileChange, 1)}
+		r.Candidate = &Candidate{Files: []FileChange{{Test: true}}}
 	}
-	r.Verdict = &Verdict{Outcome: Passed, Fixed: s.Base.Report.Failed}
+	r.Verdict = &Verdict{Outcome: Passed, Fixed: s.Base.Report.Failing()}
+	if slices.ContainsFunc(r.Candidate.Files, func(f FileChange) bool { return f.Test }) {
+		r.Verdict.Proofs = 1
+	}
 	r.State = RunPassed
 	return r
 }

@@ -15,6 +15,7 @@ type result struct {
 	fixed, files, lines int
 	weakens             bool
 	latency             time.Duration
+	proof               bool
 }
 
 func (o result) of(r solve.Run) solve.Run {
@@ -24,6 +25,9 @@ func (o result) of(r solve.Run) solve.Run {
 		r.Verdict.Weakens = []string{"a_test.go"}
 	}
 	r.Candidate = &solve.Candidate{Files: make([]solve.FileChange, o.files), Added: o.lines}
+	if o.proof {
+		r.Verdict.Proofs, r.Candidate.Files[0].Test = 1, true
+	}
 	return r
 }
 
@@ -41,7 +45,12 @@ func imaginable(r solve.Run, so time.Duration) (out []result) {
 		for _, l := range lines {
 			for fixed := range 3 {
 				for latency := so; latency <= latest; latency++ {
-					out = append(out, result{fixed, n, l, false, latency}, result{fixed, n, l, true, latency})
+					for _, weakens := range []bool{false, true} {
+						out = append(out, result{fixed, n, l, weakens, latency, false})
+						if r.State != solve.RunJudging || r.Candidate.Files[0].Test {
+							out = append(out, result{fixed, n, l, weakens, latency, true})
+						}
+					}
 				}
 			}
 		}
@@ -50,13 +59,17 @@ func imaginable(r solve.Run, so time.Duration) (out []result) {
 }
 
 // TestNoRunIsStoppedThatCouldWin: a run is stopped if and only if no result that it can
-// come to makes it the champion of what there is.
+// come to makes it the champion of what there is. What depends on the other runs, too, stops
+// nothing here: their agreement, the middle size, and latencies that lie near to each other.
 func TestNoRunIsStoppedThatCouldWin(t *testing.T) {
 	t.Parallel()
 	stopped := 0
 	rapid.Check(t, func(t *rapid.T) {
 		models := []string{"a", "b", "c"}
-		rule := solve.Rule{Models: models, Order: rapid.SliceOfNDistinct(rapid.SampledFrom(solve.CriterionNames()), 0, 4, rapid.ID).Draw(t, "order")}
+		names := slices.DeleteFunc(solve.CriterionNames(), func(n string) bool {
+			return n == "agreement" || n == "typical" || n == "latency"
+		})
+		rule := solve.Rule{Models: models, Order: rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 4, rapid.ID).Draw(t, "order")}
 		var runs []solve.Run
 		for n := range rapid.IntRange(1, 4).Draw(t, "runs") {
 			r := solve.Run{N: n + 1, Experiment: solve.Experiment{Model: rapid.SampledFrom(models).Draw(t, "model")}}
@@ -66,6 +79,7 @@ func TestNoRunIsStoppedThatCouldWin(t *testing.T) {
 			r = result{
 				rapid.IntRange(0, 2).Draw(t, "fixed"), rapid.IntRange(1, 2).Draw(t, "files"), rapid.IntRange(0, 2).Draw(t, "lines"),
 				rapid.Bool().Draw(t, "weakens"), time.Duration(rapid.IntRange(0, 4).Draw(t, "latency")),
+				rapid.Bool().Draw(t, "proof"),
 			}.of(r)
 			switch rapid.IntRange(0, 5).Draw(t, "kind") {
 			case 0:
@@ -113,16 +127,17 @@ func TestNoRunIsStoppedThatCouldWin(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeedless(t *testing.T) {
+// TestRedundant plays the rule that knows everything of a run that works but its latency.
+func TestRedundant(t *testing.T) {
 	t.Parallel()
-	passed := turnRun(1, 1, solve.RunPassed)
+	passed := runOfWave(1, 1, solve.RunPassed)
 	passed.Candidate.Files, passed.AgentTime = make([]solve.FileChange, 1), time.Second
-	s := solve.Solve{State: solve.StateRunning, Plan: solve.Plan{Stop: solve.StopFirstGreen}}
-	const green, better = "not needed: run 1 passed", "not needed: run 1 stays better, whatever this run achieves"
-	needless := func(s solve.Solve, state solve.RunState, so time.Duration) string {
-		r := turnRun(2, 1, state)
+	s := solve.Solve{State: solve.StateRunning, Base: solve.Base{Report: solve.Counts{Failed: 1}}, Plan: solve.Plan{Stop: solve.StopFirstGreen}}
+	const proven, better = "not needed: run 1 is proven", "not needed: run 1 stays better, whatever this run achieves"
+	redundant := func(s solve.Solve, state solve.RunState, so time.Duration) string {
+		r := runOfWave(2, 1, state)
 		r.Candidate, r.AgentTime = &solve.Candidate{Files: make([]solve.FileChange, 1)}, so
-		return s.Redundant(r, so, []solve.Run{passed, r}, solve.Rule{})
+		return s.Redundant(r, so, []solve.Run{passed, r}, solve.Rule{Order: solve.OrderOf(solve.RuleSmallest)})
 	}
 	for _, c := range []struct {
 		what   string
@@ -131,12 +146,12 @@ func TestWhatIsNeedless(t *testing.T) {
 		so     time.Duration
 		want   string
 	}{
-		{"at work", nil, solve.RunWorking, 0, green},
+		{"at work", nil, solve.RunWorking, 0, proven},
 		{"judged, and faster", nil, solve.RunJudging, time.Millisecond, ""},
-		{"judged, and slower", nil, solve.RunJudging, 2 * time.Second, better},
+		{"judged, and slower", nil, solve.RunJudging, 5 * time.Second, better},
 		{"ended", nil, solve.RunFailed, time.Minute, ""},
 		{"waves, and faster", func(s *solve.Solve) { s.Plan.Stop = solve.StopWaves }, solve.RunWorking, time.Millisecond, ""},
-		{"waves, and slower", func(s *solve.Solve) { s.Plan.Stop = solve.StopWaves }, solve.RunWorking, 2 * time.Second, better},
+		{"waves, and slower", func(s *solve.Solve) { s.Plan.Stop = solve.StopWaves }, solve.RunWorking, 5 * time.Second, better},
 		{"all", func(s *solve.Solve) { s.Plan.Stop = solve.StopAll }, solve.RunWorking, time.Minute, ""},
 		{"an old record", func(s *solve.Solve) { s.Plan.Stop = "" }, solve.RunWorking, time.Minute, ""},
 		{"cancelled", func(s *solve.Solve) { s.CancelAt = time.Unix(1, 0) }, solve.RunWorking, time.Minute, ""},
@@ -145,8 +160,19 @@ func TestWhatIsNeedless(t *testing.T) {
 		if c.change != nil {
 			c.change(&s)
 		}
-		if got := needless(s, c.state, c.so); got != c.want {
+		if got := redundant(s, c.state, c.so); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
+	}
+}
+
+// TestAgreementMayComeLate: by the built-in rule a run at work can still come to the most
+// agreement, so no latency stops it.
+func TestAgreementMayComeLate(t *testing.T) {
+	t.Parallel()
+	passed, late := runOfWave(1, 1, solve.RunPassed), runOfWave(2, 1, solve.RunWorking)
+	s := solve.Solve{Base: solve.Base{Report: solve.Counts{Failed: 1}}}
+	if n := s.DominatedBy(late, time.Hour, []solve.Run{passed, late}, solve.Rule{}); n != 0 {
+		t.Errorf("run %d is better already", n)
 	}
 }

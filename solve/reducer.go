@@ -28,7 +28,7 @@ func (r Rule) Validate() error {
 // Words is the rule in words, one entry for each criterion.
 func (r Rule) Words() []string {
 	var out []string
-	for _, c := range r.criteria() {
+	for _, c := range r.criteria(evidence{}) {
 		out = append(out, c.words)
 	}
 	return out
@@ -42,7 +42,7 @@ func (r Rule) Words() []string {
 // decision compares the neighbours of the ranking from the top down, and after
 // them the champion with every run that is not its neighbour.
 func Reduce(runs []Run, rule Rule) Decision {
-	criteria := rule.criteria()
+	criteria := rule.criteria(evidenceOf(runs))
 	ranked := slices.Clone(runs)
 	slices.SortStableFunc(ranked, func(a, b Run) int {
 		order, _ := compareRuns(criteria, &a, &b)
@@ -158,6 +158,11 @@ func gateOrder() []RunState {
 	}
 }
 
+// compareCount ranks the lower count first, and compareMore the higher one.
 func compareCount(of func(*Run) int) func(a, b *Run) int {
 	return func(a, b *Run) int { return cmp.Compare(of(a), of(b)) }
+}
+
+func compareMore(of func(*Run) int) func(a, b *Run) int {
+	return func(a, b *Run) int { return cmp.Compare(of(b), of(a)) }
 }

@@ -16,8 +16,8 @@ import (
 func passing(n, files, lines int) solve.Run {
 	return solve.Run{
 		N: n, Solve: "s1", State: solve.RunPassed, AgentTime: time.Minute,
-		Experiment: solve.Experiment{Model: "small", Temperature: new(0.2)},
-		Verdict:    &solve.Verdict{Outcome: solve.Passed, Fixed: 1, Kept: 5},
+		Experiment: solve.Experiment{Model: "small", Temperature: new(0.2), Record: 50},
+		Verdict:    &solve.Verdict{Outcome: solve.Passed, Fixed: 1, Kept: 5, Proofs: 2},
 		Candidate:  &solve.Candidate{SHA256: strings.Repeat("0", n), Files: make([]solve.FileChange, files), Added: lines},
 	}
 }
@@ -30,7 +30,11 @@ func TestEachCriterionDecides(t *testing.T) {
 	for name, worsen := range map[string]func(r *solve.Run){
 		"passed":      func(r *solve.Run) { r.State, r.Verdict.Outcome, r.Verdict.Broken = solve.RunFailed, solve.Failed, 2 },
 		"keeps_tests": func(r *solve.Run) { r.Verdict.Weakens = []string{"a_test.go"} },
+		"code":        func(r *solve.Run) { r.Verdict.NoCode = true },
 		"fixes":       func(r *solve.Run) { r.Verdict.Fixed = 0 },
+		"steady":      func(r *solve.Run) { r.Verdict.Unsteady = 1 },
+		"proof":       func(r *solve.Run) { r.Verdict.Proofs, r.Verdict.Unready = 0, 1 },
+		"record":      func(r *solve.Run) { r.Experiment.Record = 45 },
 		"files":       func(r *solve.Run) { r.Candidate.Files = make([]solve.FileChange, 3) },
 		"size":        func(r *solve.Run) { r.Candidate.Deleted = 1 },
 		"latency":     func(r *solve.Run) { r.AgentTime = 2 * time.Minute },
@@ -62,9 +66,12 @@ func TestEachCriterionDecides(t *testing.T) {
 func TestOrderOfCriteria(t *testing.T) {
 	t.Parallel()
 	names := solve.CriterionNames()
-	want := []string{"passed", "keeps_tests", "fixes", "files", "size", "latency", "temperature", "model", "run"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Fatal(diff)
+	for _, order := range [][]string{solve.OrderOf(""), solve.OrderOf(solve.RuleSmallest)} {
+		for _, name := range order {
+			if !slices.Contains(names, name) || order[0] != "passed" || order[len(order)-1] != "run" {
+				t.Errorf("%s in %v", name, order)
+			}
+		}
 	}
 	better, worse := passing(9, 5, 900), passing(1, 1, 1)
 	better.AgentTime, better.Experiment = time.Hour, solve.Experiment{Model: "large", Temperature: new(1.0)}
@@ -175,7 +182,7 @@ func TestRuleFromConfig(t *testing.T) {
 	runs := []solve.Run{small, fast}
 	if d := solve.Reduce(runs, solve.Rule{Order: []string{"latency", "latency"}}); d.Champion != 2 ||
 		!slices.Equal(d.Rule, []string{
-			"tests pass, none broken, and the patch may be published", "lowest latency of the agent's work", "lower run number",
+			"tests pass, none broken, and the patch may be published", "lowest latency of the agent's work, by a second or more", "lower run number",
 		}) {
 		t.Errorf("%+v", d)
 	}

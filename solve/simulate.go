@@ -24,7 +24,7 @@ func (s Simulated) Share() float64 { return float64(s.Solved) / float64(max(s.In
 
 // Simulate replays published results as if each of their runs were judged rightly: a run
 // passes if its instance was resolved. What starts, and when there is enough, is decided
-// by the same rule as in a solve ([Solve.Turn]); as many runs are at work at a time as
+// by the same rule as in a solve ([Solve.CurrentWave]); as many runs are at work at a time as
 // the plan allows. Where the results do not tell how long runs took, all take as long.
 //
 // A run that is stopped while it works has cost what its time would have cost. Strategy,
@@ -78,7 +78,7 @@ func (p *replay) play(sum *Simulated) {
 		p.now = p.at[i] + p.results[i].Duration
 		p.runs[i].State = RunFailed
 		if p.results[i].Solved {
-			p.runs[i].State, p.runs[i].Candidate, p.runs[i].Verdict = RunPassed, &Candidate{}, &Verdict{Outcome: Passed}
+			p.runs[i].State, p.runs[i].Candidate, p.runs[i].Verdict = RunPassed, &Candidate{}, &Verdict{Outcome: Passed, Fixed: 1}
 		}
 		sum.Runs++
 		sum.Cost += p.results[i].Cost
@@ -87,7 +87,7 @@ func (p *replay) play(sum *Simulated) {
 			p.stop(sum)
 		}
 	}
-	if firstPassed(p.runs) != nil {
+	if n, _ := enoughShown(p.runs); n != 0 {
 		sum.Solved++
 	}
 }

@@ -139,6 +139,9 @@ type Experiment struct {
 	MaxEdits    int      `json:"max_edits"` // 0: no limit
 	Strategy    string   `json:"strategy"`
 	Repeat      int      `json:"repeat"` // 1 for the first
+	// Record is how many in a hundred candidates of the model were right in this repository before, as it was known when
+	// the solve was planned; 0 where no records are kept.
+	Record int `json:"record,omitempty"`
 	// Wave is the wave it belongs to, from 1; 0 where a plan has no waves.
 	Wave int `json:"wave,omitempty"`
 }
@@ -205,6 +208,14 @@ type Counts struct {
 	Flaky int `json:"flaky,omitempty"`
 	// Exit is the exit code of the test command.
 	Exit int `json:"exit"`
+}
+
+// Failing is how many tests fail; 1 if nothing but a bad exit code is known.
+func (c Counts) Failing() int {
+	if c.Failed == 0 && c.Exit != 0 {
+		return 1
+	}
+	return c.Failed
 }
 
 // Solve is one request to solve one issue.
@@ -335,29 +346,29 @@ type Candidate struct {
 	Files    []FileChange `json:"files"`
 	Added    int          `json:"added"`   // lines
 	Deleted  int          `json:"deleted"` // lines
+	// Lines are the changed lines outside tests, each once, sorted by digest, at most [MaxLines]: "+" or "-", and the first
+	// eight hex digits of the SHA-256 of the line without its white space.
+	Lines []string `json:"lines,omitempty"`
 	// Flags are what people should look at: "touches .github/workflows", "binary".
 	Flags []string `json:"flags,omitempty"`
 	// Refused is why the patch may not be published at all; "" if it may.
 	Refused string `json:"refused,omitempty"`
 }
 
+// MaxLines is how many lines [Candidate.Lines] has at most.
+const MaxLines = 1000
+
 // Size is the size of the diff: lines added and deleted.
 func (c *Candidate) Size() int { return c.Added + c.Deleted }
 
 // FileChange is one file of a patch.
 type FileChange struct {
-	// Lines are the changed lines outside tests, each once, sorted by digest, at most [MaxLines]: "+" or "-", and the first
-	// eight hex digits of the SHA-256 of the line without its white space.
-	Lines []string `json:"lines,omitempty"`
 	Path    string `json:"path"`
 	OldPath string `json:"old_path,omitempty"` // of a rename
 	Op      string `json:"op"`                 // "add", "modify", "delete", "rename"
 	Mode    string `json:"mode,omitempty"`     // git's, of the new file
 	Added   int    `json:"added"`
 	Deleted int    `json:"deleted"`
-// MaxLines is how many lines [Candidate.Lines] has at most.
-const MaxLines = 1000
-
 	Binary  bool   `json:"binary,omitempty"`
 	Test    bool   `json:"test,omitempty"` // a test file by its path
 }
@@ -378,7 +389,7 @@ type Verdict struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason"` // one public sentence
 	Counts  Counts  `json:"counts"` // of the regression run
-	// Per test against the base; all zero for format "exit".
+	// Per test against the base. For format "exit" all are zero, but Fixed is 1 where the command failed on the base and succeeds now.
 	Fixed   int `json:"fixed"`    // failed on the base, pass now
 	Kept    int `json:"kept"`     // passed on the base, pass now
 	Broken  int `json:"broken"`   // passed on the base, fail or are gone now
@@ -388,7 +399,18 @@ type Verdict struct {
 	// Flaky tests are left out of all of these: their outcomes differ between
 	// runs on one tree, the base's or the candidate's.
 	Flaky int `json:"flaky,omitempty"`
+	// NoCode: the candidate changes nothing but documents, comments and white space.
+	NoCode bool `json:"no_code,omitempty"`
+	// Proofs counts its own new and changed tests that fail on the base's source and pass with the candidate, each time.
+	// Unready are those that do not compile or import on the base's source: they use names that the candidate adds.
+	Proofs  int `json:"proofs,omitempty"`
+	Unready int `json:"unready,omitempty"`
+	// Unsteady counts tests that had one result on the base each time, and several with the candidate.
+	Unsteady int `json:"unsteady,omitempty"`
+	// Tampering says how the candidate steers the tests, in a public clause; "" if nothing was found. Its outcome is failed.
+	Tampering string `json:"tampering,omitempty"`
 
+	ProofTests   []string `json:"proof_tests,omitempty"`
 	FixedTests   []string `json:"fixed_tests,omitempty"`
 	BrokenTests  []string `json:"broken_tests,omitempty"`
 	StillTests   []string `json:"still_tests,omitempty"`

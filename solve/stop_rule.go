@@ -13,10 +13,10 @@ type StopRule string
 const (
 	// StopAll makes every run to its end.
 	StopAll StopRule = "all"
-	// StopFirstGreen has enough with the first candidate that passes.
+	// StopFirstGreen has enough with the first candidate that is proven or supported.
 	StopFirstGreen StopRule = "first_green"
-	// StopWaves makes the runs wave by wave, and has enough with a wave in which a
-	// candidate passed.
+	// StopWaves makes the runs wave by wave, and has enough with a wave after which a
+	// candidate is proven or supported.
 	StopWaves StopRule = "waves"
 )
 
@@ -52,11 +52,11 @@ const NotNeededPrefix = "not needed: "
 // need not start at all; "" as long as one may. Only what the solve ran itself counts:
 // whoever asks for a retry wants the experiments run that did not pass.
 func (s Solve) CurrentWave(runs []Run) (wave int, enough string) {
-	passed := firstPassed(runs)
+	shown, grade := enoughShown(runs)
 	switch s.Plan.Stop {
 	case StopFirstGreen:
-		if passed != nil {
-			return s.Wave, fmt.Sprintf("%srun %d passed", NotNeededPrefix, passed.N)
+		if shown != 0 {
+			return s.Wave, fmt.Sprintf("%srun %d is %s", NotNeededPrefix, shown, grade)
 		}
 	case StopWaves:
 		next := -1
@@ -70,8 +70,8 @@ func (s Solve) CurrentWave(runs []Run) (wave int, enough string) {
 		}
 		switch {
 		case next <= s.Wave:
-		case passed != nil:
-			return s.Wave, fmt.Sprintf("%srun %d passed in wave %d", NotNeededPrefix, passed.N, passed.Experiment.Wave)
+		case shown != 0:
+			return s.Wave, fmt.Sprintf("%srun %d is %s after wave %d", NotNeededPrefix, shown, grade, s.Wave)
 		default:
 			return next, ""
 		}
@@ -84,13 +84,15 @@ func (s Solve) WaitsForWave(r Run) bool {
 	return s.Plan.Stop == StopWaves && r.Experiment.Wave > s.Wave
 }
 
-// firstPassed is the first of the solve's own runs that can be its champion, nil if none can.
-func firstPassed(runs []Run) *Run {
-	var first *Run
+// enoughShown is the first of the solve's own runs that is proven or supported, with its
+// grade; 0 if none is. That the tests pass is not enough: where no test shows the bug, they pass without a repair.
+func enoughShown(runs []Run) (n int, grade Grade) {
 	for i := range runs {
-		if r := &runs[i]; r.From == nil && eligible(r) && (first == nil || r.N < first.N) {
-			first = r
+		if r := &runs[i]; r.From == nil && (n == 0 || r.N < n) {
+			if g := GradeOf(runs, r.N); g == Proven || g == Supported {
+				n, grade = r.N, g
+			}
 		}
 	}
-	return first
+	return n, grade
 }

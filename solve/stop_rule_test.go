@@ -44,7 +44,7 @@ func TestConfiguredWaves(t *testing.T) {
 	notes := []string{
 		"model fixed takes no temperature, so 4 of its experiments became 2",
 		"wave 2: 1 experiment of an earlier wave left out", "wave 3: 1 experiment of an earlier wave left out",
-		"3 waves, of 1, 5 and 1 experiments: the next one starts only if no run of the last passed (stop=waves)",
+		"3 waves, of 1, 5 and 1 experiments: the next one starts only if no run is proven or supported (stop=waves)",
 	}
 	if diff := cmp.Diff(notes, plan.Notes); diff != "" {
 		t.Error(diff)
@@ -92,7 +92,7 @@ func TestWavesOfARequest(t *testing.T) {
 func TestStopRulesArePinnedAndTold(t *testing.T) {
 	t.Parallel()
 	for rule, note := range map[solve.StopRule]string{
-		"": "", solve.StopAll: "", solve.StopFirstGreen: "ends with the first experiment that passes", solve.StopWaves: "2 waves, of 2 and 2",
+		"": "", solve.StopAll: "", solve.StopFirstGreen: "ends with the first experiment that is proven", solve.StopWaves: "2 waves, of 2 and 2",
 	} {
 		def := defaults()
 		def.Waves = []solve.Wave{{Models: []string{"small"}}, {Models: []string{"large"}}}
@@ -137,16 +137,16 @@ func TestWavesThatCannotBe(t *testing.T) {
 	}
 }
 
-// turnRun is a run in a state of a wave; one that passed is the champion's kind.
-func turnRun(n, wave int, state solve.RunState) solve.Run {
+// runOfWave is a run in a state of a wave; one that passed is proven.
+func runOfWave(n, wave int, state solve.RunState) solve.Run {
 	r := solve.Run{N: n, State: state, Experiment: solve.Experiment{Wave: wave}}
 	if state == solve.RunPassed {
-		r.Verdict, r.Candidate = &solve.Verdict{Outcome: solve.Passed}, &solve.Candidate{}
+		r.Verdict, r.Candidate = &solve.Verdict{Outcome: solve.Passed, Fixed: 1}, &solve.Candidate{}
 	}
 	return r
 }
 
-func TestTurn(t *testing.T) {
+func TestCurrentWave(t *testing.T) {
 	t.Parallel()
 	const queued, working, failed, passed = solve.RunQueued, solve.RunWorking, solve.RunFailed, solve.RunPassed
 	for _, c := range []struct {
@@ -158,19 +158,19 @@ func TestTurn(t *testing.T) {
 	}{
 		{solve.StopWaves, 0, []solve.RunState{queued, queued, queued, queued}, 1, ""},
 		{solve.StopWaves, 1, []solve.RunState{working, passed, queued, queued}, 1, ""},
-		{solve.StopWaves, 1, []solve.RunState{failed, passed, queued, queued}, 1, "not needed: run 2 passed in wave 1"},
+		{solve.StopWaves, 1, []solve.RunState{failed, passed, queued, queued}, 1, "not needed: run 2 is proven after wave 1"},
 		{solve.StopWaves, 1, []solve.RunState{failed, failed, queued, queued}, 2, ""},
-		{solve.StopWaves, 2, []solve.RunState{failed, failed, passed, passed, queued}, 2, "not needed: run 3 passed in wave 2"},
+		{solve.StopWaves, 2, []solve.RunState{failed, failed, passed, passed, queued}, 2, "not needed: run 3 is proven after wave 2"},
 		{solve.StopWaves, 2, []solve.RunState{failed, failed, failed, failed}, 2, ""},
 		{solve.StopFirstGreen, 0, []solve.RunState{working, queued}, 0, ""},
-		{solve.StopFirstGreen, 0, []solve.RunState{working, passed, queued}, 0, "not needed: run 2 passed"},
+		{solve.StopFirstGreen, 0, []solve.RunState{working, passed, queued}, 0, "not needed: run 2 is proven"},
 		{solve.StopAll, 0, []solve.RunState{working, passed, queued}, 0, ""},
 		{"", 0, []solve.RunState{working, passed, queued}, 0, ""},
 	} {
 		s := solve.Solve{Plan: solve.Plan{Stop: c.rule}, Wave: c.wave}
 		var runs []solve.Run
 		for i, state := range c.states {
-			runs = append(runs, turnRun(i+1, 1+i/2, state))
+			runs = append(runs, runOfWave(i+1, 1+i/2, state))
 		}
 		if next, enough := s.CurrentWave(runs); next != c.next || enough != c.enough {
 			t.Errorf("%s, wave %d, %v: %d, %q; want %d, %q", c.rule, c.wave, c.states, next, enough, c.next, c.enough)
@@ -196,7 +196,7 @@ func TestTurn(t *testing.T) {
 // TestRepeatIsTold where nothing else tells two runs apart.
 func TestRepeatIsTold(t *testing.T) {
 	t.Parallel()
-	runs := []solve.Run{turnRun(1, 0, solve.RunPassed), turnRun(2, 0, solve.RunPassed)}
+	runs := []solve.Run{runOfWave(1, 0, solve.RunPassed), runOfWave(2, 0, solve.RunPassed)}
 	runs[0].Experiment.Repeat, runs[1].Experiment.Repeat = 1, 2
 	d := solve.Reduce(runs, solve.Rule{})
 	if c := d.Comparisons[0]; d.Champion != 1 || c.Criterion != "run" || c.Left != "run 1" || c.Right != "run 2, repeat 2" {

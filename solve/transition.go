@@ -324,7 +324,7 @@ func (t *Transition) runsChanged() error {
 	return t.moveSolve(Change{Event: Cancelled{}, Reason: s.cancelReason()})
 }
 
-// askStopRule does what [Solve.Turn] says: the queued runs end that need not start,
+// askStopRule does what [Solve.CurrentWave] says: the queued runs end that need not start,
 // or the next wave begins. A solve that must end begins nothing.
 func (t *Transition) askStopRule() error {
 	s := &t.Solve
@@ -345,7 +345,7 @@ func (t *Transition) askStopRule() error {
 		s.Wave = wave
 		return nil
 	}
-	why := fmt.Sprintf("wave %d of %d: nothing of wave %d passed", wave, s.Plan.Waves(), s.Wave)
+	why := fmt.Sprintf("wave %d of %d: no run is proven or supported after wave %d", wave, s.Plan.Waves(), s.Wave)
 	return t.moveSolve(Change{Event: waveStarted{wave}, Reason: why})
 }
 

@@ -84,7 +84,7 @@ func (p *Plan) nextWave(n int, list []Experiment) (out []Experiment) {
 func (p Plan) stopNotes() []string {
 	switch p.Stop {
 	case StopFirstGreen:
-		return []string{"it ends with the first experiment that passes (stop=first_green)"}
+		return []string{"it ends with the first experiment that is proven or supported (stop=first_green)"}
 	case StopWaves:
 		var sizes []string
 		for wave := 1; wave <= p.Waves(); wave++ {
@@ -100,7 +100,7 @@ func (p Plan) stopNotes() []string {
 			return []string{"there is one wave: it holds all experiments (stop=waves)"}
 		}
 		last := len(sizes) - 1
-		return []string{fmt.Sprintf("%d waves, of %s and %s experiments: the next one starts only if no run of the last passed (stop=waves)",
+		return []string{fmt.Sprintf("%d waves, of %s and %s experiments: the next one starts only if no run is proven or supported (stop=waves)",
 			len(sizes), strings.Join(sizes[:last], ", "), sizes[last])}
 	}
 	return nil

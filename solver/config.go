@@ -12,8 +12,8 @@ import (
 type Config struct {
 	// The matrix of a solve that names no values of its own. Every combination is an experiment.
 	Defaults Matrix `yaml:"defaults"`
-	// When a solve that names no rule ends: all (after every experiment), first_green (after the first candidate that passes), or
-	// waves (the next wave starts only if no candidate of the previous one passed).
+	// When a solve that names no rule ends: all (after every experiment), first_green (after the first candidate that is proven or
+	// supported), or waves (the next wave starts only if no candidate is).
 	Stop solve.StopRule `yaml:"stop"`
 	// The waves for stop: waves, the cheap ones first. Each entry is a matrix like solver.defaults, which gives the values that it
 	// leaves out. A solve that names models has one wave for each of them instead.
@@ -46,8 +46,8 @@ type Config struct {
 	Branch string `yaml:"branch"`
 	// How many commits of history the agent sees; 0 is all.
 	CloneDepth int `yaml:"clone_depth"`
-	// The criteria that rank candidates, most important first; [] is the built-in order: passed, keeps_tests, fixes, files, size,
-	// latency, temperature, model, run.
+	// The criteria that rank candidates, most important first; [] is the built-in order: passed, code, keeps_tests, fixes, steady,
+	// proof, record, agreement, typical, files, size, latency, temperature, model, run.
 	Order []string `yaml:"order"`
 	// Which patches are refused, whatever their tests say.
 	Patch Patch `yaml:"patch"`

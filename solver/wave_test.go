@@ -76,7 +76,7 @@ func TestFirstGreen(t *testing.T) {
 				id := w.ask(with("long", "bad", "late", "soon", "idle"), stop(solve.StopFirstGreen))
 				if crash == solve.EventPassed {
 					<-killed
-					w.spared(w.runs(id)[4], "run 4 passed") // in the same transaction
+					w.spared(w.runs(id)[4], "run 4 is proven") // in the same transaction
 				}
 				if crash != "" {
 					<-killed
@@ -85,7 +85,7 @@ func TestFirstGreen(t *testing.T) {
 				s := w.final(id, solve.StateSolved)
 				runs := w.ends(id, solve.RunCancelled, solve.RunFailed, solve.RunCancelled, solve.RunPassed, solve.RunCancelled)
 				for _, i := range []int{0, 2, 4} {
-					w.spared(runs[i], "run 4 passed")
+					w.spared(runs[i], "run 4 is proven")
 				}
 				if long := runs[0]; long.Candidate == nil || long.Verdict != nil || !strings.Contains(long.Reason, "is kept") {
 					w.Errorf("the run at work: %+v", long)
@@ -93,7 +93,7 @@ func TestFirstGreen(t *testing.T) {
 				if idle := runs[4]; idle.Attempt != 0 || idle.Sandbox != "" || w.models.count("idle") != 0 {
 					w.Errorf("the run that waited: %+v", idle)
 				}
-				if s.Decision.Champion != 4 || !slices.Contains(s.Plan.Notes, "it ends with the first experiment that passes (stop=first_green)") {
+				if s.Decision.Champion != 4 || !slices.Contains(s.Plan.Notes, "it ends with the first experiment that is proven or supported (stop=first_green)") {
 					w.Errorf("champion %d, notes %q", s.Decision.Champion, s.Plan.Notes)
 				}
 				if late := runs[3].Ended; crash == "" && runs[0].Ended.Sub(late) > 3*time.Second {
@@ -153,7 +153,7 @@ func TestWaves(t *testing.T) {
 				}
 				s := w.final(id, solve.StateSolved)
 				runs := w.ends(id, solve.RunFailed, solve.RunEmpty, solve.RunNoVerdict, solve.RunPassed, solve.RunCancelled)
-				w.spared(runs[4], "run 4 passed in wave 2")
+				w.spared(runs[4], "run 4 is proven after wave 2")
 				if w.models.count("slow") != 0 || runs[4].Attempt != 0 || s.Wave != 2 {
 					w.Errorf("wave %d; %+v", s.Wave, runs)
 				}
@@ -289,7 +289,7 @@ func TestRetryOfWhatWasNotNeeded(t *testing.T) {
 		}
 		now, runs := w.next(s, solve.StateSolved)
 		w.ends(now.ID, solve.RunPassed, solve.RunFailed, solve.RunPassed, solve.RunCancelled)
-		w.spared(runs[3], "run 3 passed")
+		w.spared(runs[3], "run 3 is proven")
 		if runs[0].From == nil || runs[2].From != nil || now.Plan.Stop != solve.StopFirstGreen {
 			w.Errorf("%+v", runs)
 		}

@@ -438,7 +438,7 @@ func TestStatusTellsTheWaves(t *testing.T) {
 	s.solves = []solve.Solve{{ID: "cnv8q5k6n88s73a1e0h0", State: solve.StateReducing, Plan: plan, Wave: 1, Created: noon()}}
 	s.runs = []solve.Run{
 		{N: 1, Experiment: plan.Experiments[0], State: solve.RunPassed, Attempt: 1, Progress: solve.Progress{Usage: solve.Usage{Calls: 1, Cost: 250_000}}},
-		{N: 2, Experiment: plan.Experiments[1], State: solve.RunCancelled, NotNeeded: true, Reason: "not needed: run 1 passed in wave 1"},
+		{N: 2, Experiment: plan.Experiments[1], State: solve.RunCancelled, NotNeeded: true, Reason: "not needed: run 1 is proven after wave 1"},
 	}
 	var got struct {
 		Stop        string
@@ -455,7 +455,7 @@ func TestStatusTellsTheWaves(t *testing.T) {
 	}
 	for i, want := range []map[string]any{
 		{"wave": 1.0, "repeat": 2.0, "state": "passed", "not_needed": nil},
-		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "reason": "not needed: run 1 passed in wave 1"},
+		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "reason": "not needed: run 1 is proven after wave 1"},
 	} {
 		for key, value := range want {
 			if got.Experiments[i][key] != value {

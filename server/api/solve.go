@@ -28,7 +28,7 @@ type solveRequest struct {
 	BaseBranch  string        `json:"base_branch,omitempty" maxLength:"255" example:"main" doc:"The branch to start from; the default branch if it is left out."`
 	Profile     string        `json:"profile,omitempty" maxLength:"100" example:"cheap" doc:"The name of a profile, whose values stand for what the request leaves out: a configured one, or one of the repository's own."`
 	Sandbox     string        `json:"sandbox,omitempty" maxLength:"100" example:"local" doc:"The sandbox driver, one that this server offers; the repository's own choice or the default if it is left out."`
-	Stop        string        `json:"stop,omitempty" enum:"all,first_green,waves" example:"first_green" doc:"When to stop: all runs everything, first_green ends at the first candidate that passes, waves starts the next wave only if nothing of the last passed (the configured waves, or one for each model named). The repository's own choice or the configured one if it is left out."`
+	Stop        string        `json:"stop,omitempty" enum:"all,first_green,waves" example:"first_green" doc:"When to stop: all runs everything, first_green ends at the first candidate that is proven or supported, waves starts the next wave only if no candidate is (the configured waves, or one for each model named). The repository's own choice or the configured one if it is left out."`
 	Matrix      matrixRequest `json:"matrix,omitempty" doc:"What to try. Every axis that is left out has its configured values."`
 	Limits      limitsRequest `json:"limits,omitempty" doc:"Limits of this solve; they can narrow the configured ones, never widen them."`
 }

@@ -62,8 +62,8 @@ func TestWork(t *testing.T) {
 
 func TestNotNeededIsACancel(t *testing.T) {
 	t.Parallel()
-	err := error(attempt.NotNeeded("run 2 passed"))
-	if !errors.Is(err, agent.ErrCancelled) || err.Error() != "run 2 passed" {
+	err := error(attempt.NotNeeded("run 2 is proven"))
+	if !errors.Is(err, agent.ErrCancelled) || err.Error() != "run 2 is proven" {
 		t.Errorf("%v", err)
 	}
 }

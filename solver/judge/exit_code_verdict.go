@@ -35,6 +35,7 @@ func (j *judging) byExit(ctx context.Context, now Report) error {
 	case j.Base.Counts.Flaky > 0:
 		j.conclude(solve.Passed, "the tests pass; on the base they fail at random")
 	case j.Base.Counts.Exit != 0:
+		j.verdict.Fixed = 1
 		j.conclude(solve.Passed, "the tests, which failed on the base, pass")
 	default:
 		j.conclude(solve.Passed, "the tests pass, as they did on the base")

@@ -102,7 +102,7 @@ func waveNext(t testing.TB, s Store, clock *Clock) {
 	all := w.events(made.ID)
 	w.same(solve.Entry{
 		Solve: made.ID, Seq: uint64(len(all)), At: w.now, Event: solve.EventWave, From: "running", To: "running",
-		Reason: "wave 2 of 4: nothing of wave 1 passed",
+		Reason: "wave 2 of 4: no run is proven or supported after wave 1",
 	}, all[len(all)-1])
 	list = w.admit(n1, solve.Caps{})
 	w.same([]string{string(made.ID) + "/3"}, names(list))
@@ -126,7 +126,7 @@ func waveGreen(t testing.TB, s Store, clock *Clock) {
 	w.same(solve.StateReducing, after.State)
 	w.same(1, after.Wave)
 	for _, r := range w.ends(made.ID, solve.RunError, solve.RunPassed, solve.RunError, solve.RunCancelled, solve.RunCancelled)[3:] {
-		w.unneeded(r, "not needed: run 2 passed in wave 1")
+		w.unneeded(r, "not needed: run 2 is proven after wave 1")
 	}
 	w.gapless(made.ID)
 }
@@ -153,7 +153,7 @@ func firstGreen(t testing.TB, s Store, clock *Clock) {
 	after, _ := w.judged(list[1], "")
 	w.same(solve.StateRunning, after.State)
 	for _, r := range w.ends(made.ID, solve.RunDispatched, solve.RunPassed, solve.RunCancelled, solve.RunCancelled)[2:] {
-		w.unneeded(r, "not needed: run 2 passed")
+		w.unneeded(r, "not needed: run 2 is proven")
 	}
 	w.same(0, len(w.admit(n1, solve.Caps{})))
 	after, _ = w.apply(solve.Change{Solve: made.ID, Run: 1, Token: list[0].Lease.Token, Event: solve.Cancelled{}})
@@ -171,7 +171,7 @@ func firstGreenRequeued(t testing.TB, s Store, clock *Clock) {
 	w.step(list[1], solve.Started{})
 	after, r := w.apply(solve.Change{Solve: made.ID, Run: 2, Token: list[1].Lease.Token, Event: solve.Requeued{}})
 	w.same(solve.StateReducing, after.State)
-	w.unneeded(r, "not needed: run 1 passed")
+	w.unneeded(r, "not needed: run 1 is proven")
 	w.same(r, w.run(made.ID, 2))
 	w.same(1, r.Attempt)
 	w.gapless(made.ID)

@@ -159,7 +159,7 @@ func (w *world) step(r solve.Run, ev solve.Event) solve.Run {
 }
 
 // passed is the shortest verdict that lets a run win.
-var passed = solve.Verdict{Outcome: solve.Passed}
+var passed = solve.Verdict{Outcome: solve.Passed, Fixed: 1}
 
 // pass takes a dispatched run to its end.
 func (w *world) pass(r solve.Run) solve.Run {

@@ -1,0 +1,142 @@
+package solve
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// evidence is what the runs of a solve say about each other. Only runs that can win have any.
+type evidence struct {
+	agreed   map[int]int // run number: its changed lines that a candidate of another model changes, too
+	atypical map[int]int // run number: how far its size is from the middle one
+	latency  map[int]int // run number: its place by latency; see sameLatency
+}
+
+// sameLatency is the difference that decides nothing: neighbours by latency that are nearer
+// than this share a place.
+const sameLatency = time.Second
+
+// evidenceOf looks at all runs together. A run's place in it does not depend on their order.
+func evidenceOf(runs []Run) evidence {
+	var able []*Run
+	for i := range runs {
+		if eligible(&runs[i]) {
+			able = append(able, &runs[i])
+		}
+	}
+	return evidence{agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+}
+
+// agreedLines counts the lines of each run that others change, too: those of other models, or
+// all others where there is one model.
+func agreedLines(runs []*Run) map[int]int {
+	out := map[int]int{}
+	single := len(distinct(models(runs))) == 1
+	for _, r := range runs {
+		lines := map[string]bool{}
+		for _, o := range runs {
+			if o.N != r.N && (single || o.Experiment.Model != r.Experiment.Model) {
+				for _, line := range o.Candidate.Lines {
+					lines[line] = true
+				}
+			}
+		}
+		for _, line := range r.Candidate.Lines {
+			if lines[line] {
+				out[r.N]++
+			}
+		}
+	}
+	return out
+}
+
+// sizeDistances are the distances from the middle size; of two in the middle the larger
+// one counts: what is wrong is too small more often than too large.
+func sizeDistances(runs []*Run) map[int]int {
+	var sizes []int
+	for _, r := range runs {
+		sizes = append(sizes, sourceSize(r))
+	}
+	slices.Sort(sizes)
+	out := map[int]int{}
+	for _, r := range runs {
+		d := sourceSize(r) - sizes[len(sizes)/2]
+		out[r.N] = max(d, -d)
+	}
+	return out
+}
+
+// sourceSize is the size of a diff without its tests, in lines added and deleted.
+func sourceSize(r *Run) (n int) {
+	for _, f := range r.Candidate.Files {
+		if !f.Test {
+			n += f.Added + f.Deleted
+		}
+	}
+	return n
+}
+
+func latencyPlaces(runs []*Run) map[int]int {
+	out := map[int]int{}
+	byTime := slices.SortedFunc(slices.Values(runs), func(a, b *Run) int { return cmp.Compare(a.AgentTime, b.AgentTime) })
+	place := 0
+	for i, r := range byTime {
+		if i > 0 && r.AgentTime-byTime[i-1].AgentTime >= sameLatency {
+			place++
+		}
+		out[r.N] = place
+	}
+	return out
+}
+
+func models(runs []*Run) (out []string) {
+	for _, r := range runs {
+		out = append(out, r.Experiment.Model)
+	}
+	return out
+}
+
+// Grade says how well the runs of a solve show that a candidate is right.
+type Grade string
+
+// The grades, the best first.
+const (
+	// Proven: a test that fails without the candidate passes with it, and it is not a test of the candidate's own.
+	Proven Grade = "proven"
+	// Supported: a candidate of another model makes much the same change.
+	Supported Grade = "supported"
+	// Unproven: neither. The tests that passed still pass.
+	Unproven Grade = "unproven"
+)
+
+// GradeOf is the grade of a run that can win, "" of any other.
+func GradeOf(runs []Run, n int) Grade {
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n && eligible(&r) })
+	switch {
+	case i < 0:
+		return ""
+	case fixes(&runs[i]) > 0:
+		return Proven
+	case slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
+		return Supported
+	default:
+		return Unproven
+	}
+}
+
+// supports says whether two models make much the same change: a quarter of the lines that
+// either changes are changed by both. docs/evidence/judgement.md has how often that is right.
+func supports(a, b Run) bool {
+	if a.Experiment.Model == b.Experiment.Model {
+		return false
+	}
+	both := 0
+	for _, line := range a.Candidate.Lines {
+		if slices.Contains(b.Candidate.Lines, line) {
+			both++
+		}
+	}
+	either := len(a.Candidate.Lines) + len(b.Candidate.Lines) - both
+	return both > 0 && 4*both >= either
+}
