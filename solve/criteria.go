@@ -49,6 +49,13 @@ func criteria(ev evidence, models []string) []criterion {
 			func(r *Run) string { return Count(unsteady(r), "test") + " unsteady" }, compareCount(unsteady),
 		},
 		{
+			"cross", "more models agree on more of the candidates' new tests",
+			func(r *Run) string {
+				return Count(ev.crossed[r.N].models, "model") + ", " + Count(ev.crossed[r.N].tests, "test")
+			},
+			compareMore(func(r *Run) int { return ev.crossed[r.N].value() }),
+		},
+		{
 			"proof", "its own tests fail without the change",
 			proofText, compareMore(proof),
 		},
@@ -104,7 +111,7 @@ func OrderOf(name string) []string {
 	switch name {
 	case "", RuleEvidence:
 		return []string{
-			"passed", "code", "keeps_tests", "fixes", "steady", "proof", "record", "agreement",
+			"passed", "code", "keeps_tests", "fixes", "steady", "cross", "proof", "record", "agreement",
 			"typical", "files", "size", "latency", "temperature", "model", "run",
 		}
 	case RuleSmallest:

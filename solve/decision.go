@@ -10,8 +10,10 @@ type Decision struct {
 	// Ranking lists all runs, best first.
 	Ranking []int `json:"ranking"`
 	// Rule is the order of criteria that was used, in words.
-	Rule        []string     `json:"rule"`
-	Comparisons []Comparison `json:"comparisons"`
+	Rule []string `json:"rule"`
+	// Cross is what the candidates' new tests said of each other; the rule reads it.
+	Cross       []CrossResult `json:"cross,omitempty"`
+	Comparisons []Comparison  `json:"comparisons"`
 }
 
 // Comparison is one step of the ranking: neighbours and the first criterion

@@ -31,7 +31,7 @@ func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) st
 // the best result that it can have; 0 if r can still be the champion.
 //
 // The best result: the tests pass, all that fail on the base are fixed, no test is
-// weakened, its own tests prove it, all its lines are those of other models, its size is the middle one, the patch is
+// weakened, its own tests and all others prove it, all its lines are those of other models, its size is the middle one, the patch is
 // the one that it has or else a single file without a changed line (a renamed one), and
 // the agent ends now. Another attempt is not imagined.
 func (s Solve) DominatedBy(r Run, elapsed time.Duration, runs []Run, rule Rule) int {
@@ -42,8 +42,8 @@ func (s Solve) DominatedBy(r Run, elapsed time.Duration, runs []Run, rule Rule) 
 		if runs[i].N == r.N || runs[i].From != nil || !eligible(&runs[i]) {
 			continue
 		}
-		ev := evidenceOf([]Run{early, runs[i]})
-		ev.agreed[r.N], ev.atypical[r.N] = math.MaxInt, -1
+		ev := evidenceOf([]Run{early, runs[i]}, nil)
+		ev.crossed[r.N], ev.agreed[r.N], ev.atypical[r.N] = crossScore{math.MaxInt, 1}, math.MaxInt, -1
 		if order, _ := compareRuns(rule.criteria(ev), &most, &runs[i]); order > 0 {
 			return runs[i].N
 		}

@@ -8,6 +8,7 @@ import (
 
 // evidence is what the runs of a solve say about each other. Only runs that can win have any.
 type evidence struct {
+	crossed  map[int]crossScore
 	agreed   map[int]int // run number: its changed lines that a candidate of another model changes, too
 	atypical map[int]int // run number: how far its size is from the middle one
 	latency  map[int]int // run number: its place by latency; see sameLatency
@@ -18,14 +19,28 @@ type evidence struct {
 const sameLatency = time.Second
 
 // evidenceOf looks at all runs together. A run's place in it does not depend on their order.
-func evidenceOf(runs []Run) evidence {
+func evidenceOf(runs []Run, cross []CrossResult) evidence {
 	var able []*Run
 	for i := range runs {
 		if eligible(&runs[i]) {
 			able = append(able, &runs[i])
 		}
 	}
-	return evidence{agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+	return evidence{crossScores(able, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+}
+
+// crossScore is how many models agree on how many of the candidates' new tests; see crossMatrix.score.
+type crossScore struct{ models, tests int }
+
+func (c crossScore) value() int { return c.models * c.tests }
+
+func crossScores(runs []*Run, results []CrossResult) map[int]crossScore {
+	m, out := newCrossMatrix(results), map[int]crossScore{}
+	for _, r := range runs {
+		models, tests := m.score(runs, r.N)
+		out[r.N] = crossScore{models, tests}
+	}
+	return out
 }
 
 // agreedLines counts the lines of each run that others change, too: those of other models, or
@@ -110,13 +125,14 @@ const (
 	Unproven Grade = "unproven"
 )
 
-// GradeOf is the grade of a run that can win, "" of any other.
-func GradeOf(runs []Run, n int) Grade {
+// GradeOf is the grade of a run that can win, "" of any other; cross is what the candidates'
+// new tests say of each other, as far as that is known.
+func GradeOf(runs []Run, cross []CrossResult, n int) Grade {
 	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n && eligible(&r) })
 	switch {
 	case i < 0:
 		return ""
-	case fixes(&runs[i]) > 0:
+	case fixes(&runs[i]) > 0, newCrossMatrix(cross).foreign(n) > 0:
 		return Proven
 	case slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
 		return Supported

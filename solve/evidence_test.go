@@ -114,7 +114,7 @@ func TestGrades(t *testing.T) {
 		{6, []solve.Run{failed}, ""},
 		{7, []solve.Run{proven}, ""},
 	} {
-		if got := solve.GradeOf(c.runs, c.n); got != c.want {
+		if got := solve.GradeOf(c.runs, nil, c.n); got != c.want {
 			t.Errorf("run %d of %d: %q, want %q", c.n, len(c.runs), got, c.want)
 		}
 	}

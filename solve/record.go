@@ -36,8 +36,9 @@ func ReadRecord(data []byte) (Record, error) {
 // it holds none. [ReadRecord] lets no rule pass that this program does not know.
 func (rec Record) Rule() Rule {
 	rule := Rule{Models: rec.Solve.Plan.Order}
-	if rec.Solve.Decision != nil {
-		rule, _ = ruleOf(rec.Solve.Decision.Rule, rec.Solve.Plan.Order)
+	if d := rec.Solve.Decision; d != nil {
+		rule, _ = ruleOf(d.Rule, rec.Solve.Plan.Order)
+		rule.Cross = d.Cross
 	}
 	return rule
 }

@@ -18,6 +18,8 @@ type Rule struct {
 	Order []string
 	// Models is the configured order of models.
 	Models []string
+	// Cross is what the candidates' new tests say of each other, none where there are none.
+	Cross []CrossResult
 }
 
 // Validate tells each unknown name of the order with the nearest valid one.
@@ -42,14 +44,14 @@ func (r Rule) Words() []string {
 // decision compares the neighbours of the ranking from the top down, and after
 // them the champion with every run that is not its neighbour.
 func Reduce(runs []Run, rule Rule) Decision {
-	criteria := rule.criteria(evidenceOf(runs))
+	criteria := rule.criteria(evidenceOf(runs, rule.Cross))
 	ranked := slices.Clone(runs)
 	slices.SortStableFunc(ranked, func(a, b Run) int {
 		order, _ := compareRuns(criteria, &a, &b)
 		return order
 	})
 
-	d := Decision{Rule: rule.Words()}
+	d := Decision{Rule: rule.Words(), Cross: rule.Cross}
 	for _, r := range ranked {
 		d.Ranking = append(d.Ranking, r.N)
 	}

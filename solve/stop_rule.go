@@ -89,7 +89,7 @@ func (s Solve) WaitsForWave(r Run) bool {
 func enoughShown(runs []Run) (n int, grade Grade) {
 	for i := range runs {
 		if r := &runs[i]; r.From == nil && (n == 0 || r.N < n) {
-			if g := GradeOf(runs, r.N); g == Proven || g == Supported {
+			if g := GradeOf(runs, nil, r.N); g == Proven || g == Supported {
 				n, grade = r.N, g
 			}
 		}

@@ -46,7 +46,7 @@ type Config struct {
 	Branch string `yaml:"branch"`
 	// How many commits of history the agent sees; 0 is all.
 	CloneDepth int `yaml:"clone_depth"`
-	// The criteria that rank candidates, most important first; [] is the built-in order: passed, code, keeps_tests, fixes, steady,
+	// The criteria that rank candidates, most important first; [] is the built-in order: passed, code, keeps_tests, fixes, steady, cross,
 	// proof, record, agreement, typical, files, size, latency, temperature, model, run.
 	Order []string `yaml:"order"`
 	// Which patches are refused, whatever their tests say.
