@@ -25,6 +25,31 @@ func scanPatch(patch []byte) (files int, err error) {
 	return s.files, nil
 }
 
+// Only is the part of a patch that changes the files that keep names; of a renamed file the
+// new name counts. The patch is one that [Parse] reads.
+func Only(patch []byte, keep func(path string) bool) ([]byte, error) {
+	parsed, err := parseDiff(patch)
+	if err != nil {
+		return nil, fmt.Errorf("parse patch: %w", err)
+	}
+	var out []byte
+	s, kept := scanner{}, false
+	for line := range bytes.SplitAfterSeq(patch, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		before := s.files
+		s.accept(strings.TrimSuffix(string(line), "\n"))
+		if s.files != before {
+			kept = keep(nameOf(parsed[before]))
+		}
+		if kept {
+			out = append(out, line...)
+		}
+	}
+	return out, nil
+}
+
 // scanner is where in a patch the next line stands.
 type scanner struct {
 	position   position

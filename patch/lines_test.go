@@ -50,3 +50,22 @@ func added(path string, lines ...string) string {
 	return fmt.Sprintf("diff --git a/%s b/%s\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n+%s\n",
 		path, path, path, len(lines), strings.Join(lines, "\n+"))
 }
+
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	source, test, hidden := added("a.go", "x", "diff --git a/b b/b"), added("a_test.go", "y"), modify("c.go")
+	got, err := patch.Only([]byte(source+test+hidden), patch.IsTestFile)
+	if err != nil || string(got) != test {
+		t.Errorf("%v: %s", err, got)
+	}
+	all, err := patch.Only([]byte(source+test+hidden), func(string) bool { return true })
+	if err != nil || string(all) != source+test+hidden {
+		t.Errorf("%v: %s", err, all)
+	}
+	if none, err := patch.Only([]byte(source), patch.IsTestFile); err != nil || len(none) != 0 {
+		t.Errorf("%v: %s", err, none)
+	}
+	if _, err := patch.Only([]byte("no patch"), patch.IsTestFile); err == nil {
+		t.Error("no error for what is no patch")
+	}
+}
