@@ -11,6 +11,42 @@ type CrossResult struct {
 	Failed []string `json:"failed,omitempty"`
 }
 
+// CrossPair is a candidate whose new tests run on another one.
+type CrossPair struct{ Author, Run int }
+
+// CrossPairs lists whose new tests run on whom, at most so many: each candidate that has proofs on
+// each other one that can win. Of candidates with the same patch only the first is there: see firstWith.
+// With fewer than two patches there is nothing to choose, and so no pair.
+func CrossPairs(runs []Run, most int) []CrossPair {
+	var able []*Run
+	for i := range runs {
+		if r := &runs[i]; eligible(r) && firstWith(runs, r.N) == r.N {
+			able = append(able, r)
+		}
+	}
+	slices.SortFunc(able, func(a, b *Run) int { return a.N - b.N })
+	var out []CrossPair
+	for _, author := range able {
+		for _, r := range able {
+			if author.Verdict.Proofs > 0 && author != r {
+				out = append(out, CrossPair{author.N, r.N})
+			}
+		}
+	}
+	return out[:min(len(out), most)]
+}
+
+// firstWith is the lowest number of the runs that can win with the same patch as run n.
+func firstWith(runs []Run, n int) int {
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n })
+	for _, r := range runs {
+		if i >= 0 && r.N < n && eligible(&r) && r.Candidate.SHA256 != "" && r.Candidate.SHA256 == runs[i].Candidate.SHA256 {
+			n = r.N
+		}
+	}
+	return n
+}
+
 // crossTest is a test with its author: two candidates may use one name.
 type crossTest struct {
 	author int
@@ -63,10 +99,11 @@ func (m crossMatrix) foreign(run int) (n int) {
 
 // score is the number of models whose candidates pass the same tests as the run, times the
 // number of those tests (CodeT, arXiv 2207.10397, section 3, with models in place of samples).
-func (m crossMatrix) score(runs []*Run, n int) (models, tests int) {
+func (m crossMatrix) score(runs []Run, n int) (models, tests int) {
+	n = firstWith(runs, n)
 	var same []string
-	for _, r := range runs {
-		if r.N == n || m.alike(r.N, n) {
+	for i := range runs {
+		if r := &runs[i]; eligible(r) && m.alike(firstWith(runs, r.N), n) {
 			same = append(same, r.Experiment.Model)
 		}
 	}
@@ -87,10 +124,11 @@ func (m crossMatrix) alike(a, b int) bool {
 
 // ForeignTests names the tests of other candidates that pass with the champion, each of which
 // fails without its change; sorted.
-func (d Decision) ForeignTests() []string {
+func (d Decision) ForeignTests(runs []Run) []string {
 	var out []string
-	for test := range newCrossMatrix(d.Cross)[d.Champion] {
-		if test.author != d.Champion {
+	champion := firstWith(runs, d.Champion)
+	for test := range newCrossMatrix(d.Cross)[champion] {
+		if test.author != champion {
 			out = append(out, test.name)
 		}
 	}

@@ -32,7 +32,7 @@ func TestCross(t *testing.T) {
 	if c, _ := d.Against(3); !slices.Equal(d.Ranking, []int{1, 2, 3, 4, 5}) || c.Criterion != "cross" || c.Left != "2 models, 1 test" || c.Right != "3 models, 0 tests" {
 		t.Errorf("%+v", d)
 	}
-	if got := d.ForeignTests(); got != nil {
+	if got := d.ForeignTests(runs); got != nil {
 		t.Errorf("a test of its own is foreign: %v", got)
 	}
 	for n, want := range map[int]solve.Grade{1: solve.Unproven, 2: solve.Proven, 3: solve.Unproven} {
@@ -41,7 +41,7 @@ func TestCross(t *testing.T) {
 		}
 	}
 	d.Champion = 2
-	if got := d.ForeignTests(); !slices.Equal(got, []string{"TestNew"}) {
+	if got := d.ForeignTests(runs); !slices.Equal(got, []string{"TestNew"}) {
 		t.Errorf("%v", got)
 	}
 
@@ -63,5 +63,42 @@ func TestCross(t *testing.T) {
 	rec := solve.Record{Solve: solve.Solve{Decision: &d}}
 	if again := solve.Reduce(runs, rec.Rule()); !slices.Equal(again.Ranking, d.Ranking) {
 		t.Errorf("%v, then %v", d.Ranking, again.Ranking)
+	}
+}
+
+func TestCrossPairs(t *testing.T) {
+	t.Parallel()
+	run := func(n, proofs int, patch string) solve.Run {
+		r := changing(n, "small")
+		r.Verdict.Proofs, r.Candidate.SHA256 = proofs, patch
+		return r
+	}
+	failed := run(5, 1, "e")
+	failed.State, failed.Verdict.Outcome = solve.RunFailed, solve.Failed
+	runs := []solve.Run{run(4, 0, "a"), failed, run(3, 2, "c"), run(2, 0, "b"), run(1, 1, "a")}
+	want := []solve.CrossPair{{1, 2}, {1, 3}, {3, 1}, {3, 2}}
+	if got := solve.CrossPairs(runs, 9); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	if got := solve.CrossPairs(runs, 3); !slices.Equal(got, want[:3]) {
+		t.Errorf("%v", got)
+	}
+	if got := solve.CrossPairs([]solve.Run{run(1, 1, "a"), run(2, 1, "a")}, 9); got != nil {
+		t.Errorf("one patch: %v", got)
+	}
+	if got := solve.CrossPairs(runs, 0); len(got) != 0 {
+		t.Errorf("turned off: %v", got)
+	}
+
+	// What is said of a patch holds for all runs that have it, and nobody proves its own twin.
+	cross := []solve.CrossResult{{Author: 1, Run: 2, Passed: []string{"TestNew"}}, {Author: 3, Run: 1, Failed: []string{"TestOther"}}}
+	for n, want := range map[int]solve.Grade{1: solve.Unproven, 4: solve.Unproven, 2: solve.Proven, 3: solve.Unproven} {
+		if got := solve.GradeOf(runs, cross, n); got != want {
+			t.Errorf("run %d: %s, want %s", n, got, want)
+		}
+	}
+	d := solve.Reduce(runs, solve.Rule{Order: []string{"cross"}, Cross: cross})
+	if !slices.Equal(d.Ranking, []int{1, 2, 4, 3, 5}) {
+		t.Errorf("%v", d.Ranking)
 	}
 }

@@ -26,7 +26,7 @@ func evidenceOf(runs []Run, cross []CrossResult) evidence {
 			able = append(able, &runs[i])
 		}
 	}
-	return evidence{crossScores(able, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+	return evidence{crossScores(runs, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
 }
 
 // crossScore is how many models agree on how many of the candidates' new tests; see crossMatrix.score.
@@ -34,8 +34,11 @@ type crossScore struct{ models, tests int }
 
 func (c crossScore) value() int { return c.models * c.tests }
 
-func crossScores(runs []*Run, results []CrossResult) map[int]crossScore {
+func crossScores(runs []Run, results []CrossResult) map[int]crossScore {
 	m, out := newCrossMatrix(results), map[int]crossScore{}
+	if len(m) == 0 {
+		return out
+	}
 	for _, r := range runs {
 		models, tests := m.score(runs, r.N)
 		out[r.N] = crossScore{models, tests}
@@ -132,7 +135,7 @@ func GradeOf(runs []Run, cross []CrossResult, n int) Grade {
 	switch {
 	case i < 0:
 		return ""
-	case fixes(&runs[i]) > 0, newCrossMatrix(cross).foreign(n) > 0:
+	case fixes(&runs[i]) > 0, newCrossMatrix(cross).foreign(firstWith(runs, n)) > 0:
 		return Proven
 	case slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
 		return Supported
