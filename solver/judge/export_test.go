@@ -30,3 +30,9 @@ func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Repo
 	r, err = o.results.report(exit)
 	return r.finish(cmd, exit, err)
 }
+
+// SameCode reports whether two versions of a source file differ in comments and white space only.
+func SameCode(p, before, after string) bool { return sameCode(p, before, after) }
+
+// IsDocument reports whether a file is text for people.
+func IsDocument(p string) bool { return isDocument(p) }

@@ -67,6 +67,10 @@ func (j *judging) judge(ctx context.Context) error {
 		j.conclude(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
 		return nil
 	}
+	var err error
+	if j.verdict.NoCode, err = j.noCode(ctx); err != nil {
+		return err
+	}
 	mixed, err := j.mixed(ctx)
 	if err != nil {
 		return err
