@@ -7,6 +7,8 @@ type Decision struct {
 	// choice then.
 	PickedBy string `json:"picked_by,omitempty"`
 	First    int    `json:"first,omitempty"`
+	// Withheld is the run that would be champion, were it not unproven; see [UnprovenComment].
+	Withheld int `json:"withheld,omitempty"`
 	// Ranking lists all runs, best first.
 	Ranking []int `json:"ranking"`
 	// Rule is the order of criteria that was used, in words.

@@ -50,9 +50,12 @@ func (s Solve) Revision() bool { return s.Follows != nil && s.Follows.Text != ""
 
 // Decide is the champion of a solve: the reducer's, or the run a person picked.
 // A picked run that cannot win (its tests do not pass, or its patch is refused)
-// makes no champion.
+// makes no champion, and neither does one that is unproven where that is to be told only.
 func Decide(s Solve, runs []Run, rule Rule) Decision {
 	d := Reduce(runs, rule)
+	if s.withholds(runs, d) {
+		d.Withheld, d.Champion = d.Champion, 0
+	}
 	if !s.Picked() {
 		return d
 	}

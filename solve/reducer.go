@@ -70,6 +70,9 @@ func Reduce(runs []Run, rule Rule) Decision {
 
 // RunnerUp is the best-ranked run that is not the champion, 0 if there is none.
 func (d Decision) RunnerUp() int {
+	if d.Withheld != 0 {
+		return d.Withheld
+	}
 	for _, n := range d.Ranking {
 		if d.Champion != 0 && n != d.Champion {
 			return n

@@ -38,6 +38,8 @@ type Settings struct {
 	Day DayLimit `json:"day,omitzero"`
 	// Order is the reducer's order of criteria; empty is the built-in one.
 	Order []string `json:"order,omitempty"`
+	// Unproven says what becomes of a champion that is unproven.
+	Unproven UnprovenRule `json:"unproven,omitempty"`
 }
 
 // DayLimit bounds what any 24 hours may bring; 0 is no bound.
