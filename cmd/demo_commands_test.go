@@ -135,11 +135,11 @@ func TestDemoAnswersEveryCommand(t *testing.T) {
 	}{
 		{1, "/yudai help", issue, "shows this table"},
 		{1, "/yudai", issue, "shows this table"},
-		{1, "/yudai status", issue, "Solved: the champion's pull request is open."},
+		{1, "/yudai status", issue, "Solved, proven: the champion's pull request is open."},
 		{1, "/yudai why", issue, "Against run 3, the runner-up"},
 		{1, "/yudai statsu", issue, "I do not know the command"},
 		{1, "/yudai cancel", issue, "The last solve of this issue has already ended: solved."},
-		{2, "/yudai status", pull, "Solved: the champion's pull request is open."},
+		{2, "/yudai status", pull, "Solved, proven: the champion's pull request is open."},
 		{2, "/yudai solve", pull, "please ask in the issue"},
 		{1, "/yudai pick 1", issue, "Run 1 cannot be picked: failed"},
 		{1, "/yudai pick 3", pull, "you picked it"},

@@ -21,14 +21,18 @@ func (v View) actions() []Action {
 		}
 		return []Action{{Label: "Cancel", Description: "Stop the experiments, publish nothing", Identifier: string(solve.CommandCancel)}}
 	}
-	if s.State != solve.StateSolved {
+	var out []Action
+	if s.Decision != nil && s.Decision.Withheld != 0 {
+		out = append(out, Action{
+			Label: "Open a pull request", Description: "Publish the patch of the best candidate", Identifier: string(solve.CommandPick),
+		})
+	} else if s.State != solve.StateSolved {
 		return []Action{retryAction()}
 	}
-	var out []Action
 	if slices.ContainsFunc(v.Runs, func(r solve.Run) bool { return r.State != solve.RunPassed }) {
 		out = append(out, retryAction())
 	}
-	if s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {
+	if s.State == solve.StateSolved && s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {
 		out = append(out, Action{
 			Label: "Pick the runner-up", Description: "Put its patch on the pull request", Identifier: string(solve.CommandPick),
 		})

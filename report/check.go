@@ -36,9 +36,9 @@ func CheckOf(v View) Check {
 	if best, ok := v.champion(); ok {
 		text = paragraphs(v.facts(best), "### Why this one", v.why(), v.ruleText())
 	} else if v.Solve.State.Final() {
-		text = paragraphs(v.failures())
+		text = paragraphs(v.withheld(), v.failures())
 	}
-	return c.bounded(paragraphs(v.headline()+" "+v.reason(), v.askedBy(), v.notes(), v.runsTable()), text)
+	return c.bounded(paragraphs(v.headline()+" "+strings.TrimSpace(v.shown()+" "+v.reason()), v.askedBy(), v.notes(), v.runsTable()), text)
 }
 
 // RunCheckOf is the check run of run n. It says so if the run never started.

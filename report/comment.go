@@ -27,10 +27,11 @@ func ProgressComment(v View) string {
 func FinalComment(v View) string {
 	parts := []string{solve.Marker(string(v.Solve.ID), string(solve.EffectFinal))}
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
-		parts = append(parts, fmt.Sprintf("**Solved:** %s holds the patch of run %d of %d, by %s.",
-			v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment)), v.facts(best), v.why())
+		parts = append(parts, fmt.Sprintf("**%s:** %s holds the patch of run %d of %d, by %s. %s",
+			v.graded("Solved"), v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment), v.shown()),
+			v.facts(best), v.why())
 	} else {
-		parts = append(parts, v.status())
+		parts = append(parts, v.status(), v.withheld())
 	}
 	if table := v.runsTable(); table != "" {
 		parts = append(parts, "### What was tried", table)
@@ -45,7 +46,7 @@ func FinalComment(v View) string {
 func (v View) failures() string {
 	var b strings.Builder
 	for _, r := range v.runs() {
-		if r.Verdict == nil {
+		if r.Verdict == nil || r.Verdict.Outcome == solve.Passed {
 			continue
 		}
 		for _, part := range []struct {
@@ -97,9 +98,9 @@ func StatusText(v View) string {
 func WhyText(v View) string {
 	switch _, won := v.champion(); {
 	case won:
-		return comment(v.why(), v.ruleText())
+		return comment(v.gradeLine(), v.why(), v.ruleText())
 	case v.Solve.State.Final():
-		return comment("There is no champion. "+v.status(), v.runsTable(), v.failures())
+		return comment("There is no champion. "+v.status(), v.withheld(), v.runsTable(), v.failures())
 	default:
 		return comment("There is no decision yet. **" + v.headline() + "**")
 	}
@@ -142,7 +143,7 @@ func HelpText(labels ...string) string {
 		"| `/yudai status` | shows where the solve of this issue stands |",
 		"| `/yudai cancel` | stops it |",
 		"| `/yudai retry` | reruns the experiments that did not pass |",
-		"| `/yudai pick 3` | replaces the champion's patch on the pull request with that of run 3 |",
+		"| `/yudai pick 3` | puts the patch of run 3 on the pull request, or opens one with it |",
 		"| `/yudai why` | explains why the champion won |",
 		"| `/yudai revise TEXT` | on the pull request: changes it as TEXT says |",
 		"| `/yudai help` | shows this table |",
@@ -238,7 +239,9 @@ func (v View) pullText() string {
 }
 
 // status is where the solve stands, and why.
-func (v View) status() string { return "**" + v.headline() + "** " + v.reason() }
+func (v View) status() string {
+	return "**" + v.headline() + "** " + strings.TrimSpace(v.shown()+" "+v.reason())
+}
 
 // notes are those of the plan.
 func (v View) notes() string {

@@ -18,6 +18,9 @@ func Console(v View, width int) string {
 	var b strings.Builder
 	say := func(text string) { b.WriteString(wrap(solve.OneLine(text), width) + "\n") }
 	say(v.headline() + " " + plainReason(v))
+	if text := v.plainShown(); text != "" {
+		say(capital(text))
+	}
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
 		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())

@@ -41,6 +41,10 @@ func Explain(rec solve.Record) (text string, same bool) {
 		b.WriteString("  none: there are fewer than two runs\n")
 	}
 	b.WriteString("\n" + championText(d.Champion) + "\n")
+	if d.Withheld != 0 {
+		fmt.Fprintf(&b, "Run %d would be it, but it is unproven (solver.unproven is comment).\n", d.Withheld)
+	}
+	b.WriteString(view.plainGrade())
 	verdict, same := agree(stored, d)
 	b.WriteString(verdict + "\n")
 	return b.String(), same
@@ -62,7 +66,7 @@ func agree(stored *solve.Decision, d solve.Decision) (text string, same bool) {
 
 func championText(n int) string {
 	if n == 0 {
-		return "No champion: no candidate passed."
+		return "No champion."
 	}
 	return fmt.Sprintf("Champion: run %d.", n)
 }

@@ -50,6 +50,7 @@ func CommitMessage(v View) string {
 			b.WriteString(", strategy " + solve.Clip(s, 80))
 		}
 		fmt.Fprintf(&b, ".\nTests: %s.\n", testsText(r))
+		b.WriteString(v.plainGrade())
 	}
 	b.WriteString("\n")
 	if t := v.Solve.Trigger; !t.Kind.Operator() && plainLine(t.Actor) != "" {
@@ -69,6 +70,7 @@ func PullBody(v View) string {
 	}
 	parts := []string{
 		solve.Marker(string(s.ID), string(solve.EffectPull)),
+		v.gradeLine(),
 		fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Sanitize(solve.Clip(s.Issue.Title, 200))),
 	}
 	if best, ok := v.champion(); ok {

@@ -84,6 +84,8 @@ func (v View) whyNot(r solve.Run) string {
 		return ""
 	case r.Candidate != nil && r.Candidate.Refused != "":
 		return r.Candidate.Refused
+	case d != nil && d.Withheld == r.N:
+		return "unproven"
 	case r.State == solve.RunPassed && d != nil && d.PickedBy != "":
 		return fmt.Sprintf("run %d was picked", d.Champion)
 	case r.State == solve.RunPassed && d != nil:

@@ -105,9 +105,9 @@ func (v View) headline() string {
 	waiting, working, ended := v.tally()
 	switch s := v.Solve; {
 	case s.Trigger.Kind == solve.TriggerLocal && s.State == solve.StateSolved:
-		return "Solved: the champion is on a branch of its own."
+		return v.graded("Solved") + ": the champion is on a branch of its own."
 	case s.Trigger.Kind == solve.TriggerLocal && s.State == solve.StateUnsolved:
-		return "Not solved: no candidate passed, so there is no branch."
+		return "Not solved: " + v.noChampion() + ", so there is no branch."
 	}
 	switch s := v.Solve; s.State {
 	case solve.StateQueued:
@@ -125,12 +125,12 @@ func (v View) headline() string {
 	case solve.StatePublishing:
 		return "The champion is chosen; opening the pull request."
 	case solve.StateSolved:
-		return "Solved: the champion's pull request is open."
+		return v.graded("Solved") + ": the champion's pull request is open."
 	case solve.StateUnsolved:
 		if t := v.Solve.Target(); t != nil {
-			return fmt.Sprintf("Not solved: no candidate passed, so #%d is unchanged.", t.Number)
+			return fmt.Sprintf("Not solved: %s, so #%d is unchanged.", v.noChampion(), t.Number)
 		}
-		return "Not solved: no candidate passed, so there is no pull request."
+		return "Not solved: " + v.noChampion() + ", so there is no pull request."
 	case solve.StateCancelled:
 		return "Cancelled: nothing was published."
 	case solve.StateExpired:
@@ -138,6 +138,14 @@ func (v View) headline() string {
 	default:
 		return "Failed: yudai could not finish this solve."
 	}
+}
+
+// noChampion says in a clause why there is none.
+func (v View) noChampion() string {
+	if v.Solve.Decision != nil && v.Solve.Decision.Withheld != 0 {
+		return "the best candidate is unproven"
+	}
+	return "no candidate passed"
 }
 
 // reason is the solve's own reason as safe Markdown, "" if it has none.
