@@ -80,18 +80,14 @@ func (t *writeTry) findPull(ctx context.Context) (*github.PullRequest, error) {
 }
 
 // openPull opens the pull request. GitHub allows one open pull request per
-// branch; its refusal of a second leads to the first.
+// branch; its refusal of a second leads to the first. Some plans have no drafts: then it opens one
+// that is ready, with the same warning.
 func (t *writeTry) openPull(ctx context.Context) (*github.PullRequest, error) {
-	s, repo := t.view.Solve, t.e.Repo
-	body := report.PullBody(t.view)
-	title := report.PullTitle(t.view)
-	made, err := get(ctx, t.nonIdempotent, "open the pull request",
-		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
-			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
-				Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch,
-			})
-			return made, resp, complete(err, made.GetNumber() != 0, "pull request")
-		})
+	s := t.view.Solve
+	made, err := t.createPull(ctx, s.OpensDraft(t.view.Runs))
+	if statusOf(err) == http.StatusUnprocessableEntity && mentions(err, "draft pull requests are not supported") {
+		made, err = t.createPull(ctx, false)
+	}
 	switch {
 	case err == nil:
 		return made, nil
@@ -110,4 +106,16 @@ func (t *writeTry) openPull(ctx context.Context) (*github.PullRequest, error) {
 	default:
 		return nil, err
 	}
+}
+
+func (t *writeTry) createPull(ctx context.Context, draft bool) (*github.PullRequest, error) {
+	s, repo := t.view.Solve, t.e.Repo
+	body, title := report.PullBody(t.view), report.PullTitle(t.view)
+	return get(ctx, t.nonIdempotent, "open the pull request",
+		func(ctx context.Context, c *github.Client) (*github.PullRequest, *github.Response, error) {
+			made, resp, err := c.PullRequests.Create(ctx, repo.Owner, repo.Name, &github.NewPullRequest{
+				Title: &title, Body: &body, Head: &s.Branch, Base: &s.Base.Branch, Draft: &draft,
+			})
+			return made, resp, complete(err, made.GetNumber() != 0, "pull request")
+		})
 }

@@ -57,6 +57,8 @@ solver:
   limits: {run_steps: -1, run_time: 1}
   branch: "no place"
   order: [files, luck]
+  rule: smalest
+  unproven: drafts
 agent:
   mode: 1.0
   keep_output: 18446744073709551615
@@ -89,15 +91,17 @@ agent:
 		`config.yml:23:37: solver.limits.run_time: must be a time with its unit, like 90s, 20m or 1h30m`,
 		`config.yml:24:11: solver.branch:`,
 		`config.yml:25:3: solver.order: unknown criterion "luck"`,
-		`config.yml:27:9: agent.mode: must be text: put it in quotes`,
-		`config.yml:28:16: agent.keep_output: must be a number of at most 2147483647`,
-		`config.yml:29:24: agent.max_format_errors: must be a whole number`,
+		`config.yml:26:9: solver.rule: unknown rule "smalest": did you mean "smallest"?`,
+		`config.yml:27:13: solver.unproven: unknown value "drafts": did you mean "draft"?`,
+		`config.yml:29:9: agent.mode: must be text: put it in quotes`,
+		`config.yml:30:16: agent.keep_output: must be a number of at most 2147483647`,
+		`config.yml:31:24: agent.max_format_errors: must be a whole number`,
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Fatalf("line %d: want %q, all:\n%s", i+1, want, strings.Join(got, "\n"))
 		}
 	}
-	if len(got) != 24 {
+	if len(got) != 26 {
 		t.Errorf("%d problems:\n%s", len(got), strings.Join(got, "\n"))
 	}
 }

@@ -24,7 +24,9 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
 		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
-		if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
+		if d.Withheld != 0 {
+			c.Reason = "A candidate that is unproven is only told (solver.unproven is comment)."
+		} else if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
 			c.Event = solve.Expired{Decision: &d}
 			c.Reason = fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}

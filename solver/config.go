@@ -46,9 +46,16 @@ type Config struct {
 	Branch string `yaml:"branch"`
 	// How many commits of history the agent sees; 0 is all.
 	CloneDepth int `yaml:"clone_depth"`
-	// The criteria that rank candidates, most important first; [] is the built-in order: passed, code, keeps_tests, fixes, steady, cross,
-	// proof, record, agreement, typical, files, size, latency, temperature, model, run.
+	// The criteria that rank candidates, most important first; [] is the order of solver.rule.
 	Order []string `yaml:"order"`
+	// The order of criteria by name: evidence (passed, code, keeps_tests, fixes, steady, cross, proof, record, agreement, typical,
+	// files, size, latency, temperature, model, run), or smallest (passed, keeps_tests, fixes, files, size, latency, temperature,
+	// model, run).
+	Rule string `yaml:"rule"`
+	// What becomes of a champion that is unproven (no test that was there and no candidate of another model shows that it is right):
+	// draft (a draft pull request), ready (a pull request like any other), or comment (no pull request: the comment names the
+	// candidate, and /yudai pick opens one).
+	Unproven solve.UnprovenRule `yaml:"unproven"`
 	// Which patches are refused, whatever their tests say.
 	Patch Patch `yaml:"patch"`
 	// Requests with a name, for /yudai solve profile=NAME or a label of their own, such as {cheap: {models: [gpt-5-mini]}}. A
@@ -189,8 +196,8 @@ func DefaultConfig() Config {
 			Hosts: []string{}, InstallEnv: map[string]string{},
 		},
 		Branch: "ai/fix-{issue}-{solve}",
-		Order:  []string{},
-		Patch:  Patch{MaxKiB: 1024, MaxFiles: 100},
+		Order:  []string{}, Rule: solve.RuleEvidence, Unproven: solve.UnprovenDraft,
+		Patch: Patch{MaxKiB: 1024, MaxFiles: 100},
 
 		Profiles:   map[string]repoconfig.Profile{},
 		Repository: Repository{Read: true, Commands: true, Strategies: true, Hosts: []string{}},

@@ -33,6 +33,13 @@ func (c Config) Validate(report func(key, problem string)) {
 	if err := (solve.Rule{Order: c.Order}).Validate(); err != nil {
 		report("order", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	badRule, badUnproven := solve.CheckNames(c.Rule, c.Unproven)
+	if badRule != nil {
+		report("rule", badRule.Error())
+	}
+	if badUnproven != nil {
+		report("unproven", badUnproven.Error())
+	}
 	if _, err := solve.BranchName(c.Branch, solve.Solve{ID: "0", Issue: solve.Issue{Number: 1}}); err != nil {
 		report("branch", err.Error())
 	}

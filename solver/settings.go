@@ -59,8 +59,16 @@ func (c Config) settings() solve.Settings {
 			MaxBytes: c.Patch.MaxKiB << 10, MaxFiles: c.Patch.MaxFiles, RefuseInstructions: c.Patch.RefuseInstructions,
 		},
 		Day:   solve.DayLimit{Solves: c.Daily.Repository.Solves, Money: budget.USD(c.Daily.Repository.USD)},
-		Order: c.Order,
+		Order: c.order(), Unproven: c.Unproven,
 	}
+}
+
+// order is the configured one, else that of the named rule; none is the built-in one.
+func (c Config) order() []string {
+	if len(c.Order) > 0 || c.Rule == solve.RuleEvidence {
+		return c.Order
+	}
+	return solve.OrderOf(c.Rule)
 }
 
 // planRules are what the configuration says about plans.

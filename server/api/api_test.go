@@ -368,7 +368,7 @@ func TestStatusTellsEverything(t *testing.T) {
 	var want map[string]any
 	if err := json.Unmarshal([]byte(`{
 		"solve_id": "cnv8q5k6n88s73a1e0h0", "state": "solved", "repository": "octo/hello", "issue_number": 7,
-		"base_branch": "main", "base_sha": "abc", "champion": 1, "cost_usd": 0.75, "sandbox_cost_usd": 0.5, "sandbox": "e2b", "events": 12,
+		"base_branch": "main", "base_sha": "abc", "champion": 1, "grade": {"name": "proven", "reason": "a test that fails on main passes with this change"}, "cost_usd": 0.75, "sandbox_cost_usd": 0.5, "sandbox": "e2b", "events": 12,
 		"pull_request": {"number": 8, "url": "https://github.com/octo/hello/pull/8", "commit": "def"},
 		"created_at": "2026-11-21T12:00:00Z", "started_at": "2026-11-21T12:00:01Z", "deadline_at": "2026-11-21T13:00:00Z", "ended_at": "2026-11-21T12:01:00Z",
 		"experiments": [

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -29,6 +30,8 @@ type solveStatus struct {
 	BaseSHA     string             `json:"base_sha,omitempty" doc:"The commit it starts from."`
 	Experiments []experimentStatus `json:"experiments" nullable:"false" doc:"The runs, in the order of the plan; empty until the base is ready."`
 	Champion    int                `json:"champion,omitempty" doc:"The number of the winning run; left out if there is none."`
+	Grade       *gradeStatus       `json:"grade,omitempty" doc:"What shows that the champion is right; left out if there is none."`
+	Withheld    int                `json:"withheld,omitempty" doc:"The number of the run that would have won, were it not unproven (solver.unproven is comment); left out otherwise."`
 	PullRequest *pullStatus        `json:"pull_request,omitempty"`
 	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together."`
 	SandboxUSD  float64            `json:"sandbox_cost_usd" doc:"What the sandboxes cost so far, of the base and all runs together; limits of money do not count it."`
@@ -43,6 +46,12 @@ type solveStatus struct {
 	StartedAt   *time.Time         `json:"started_at,omitempty"`
 	DeadlineAt  *time.Time         `json:"deadline_at,omitempty" doc:"When its time budget ends."`
 	EndedAt     *time.Time         `json:"ended_at,omitempty"`
+}
+
+type gradeStatus struct {
+	Name      string `json:"name" enum:"proven,supported,unproven" doc:"proven: a test that fails without the change passes with it, and the candidate did not write it. supported: a candidate of another model makes much the same change. unproven: neither."`
+	Reason    string `json:"reason" doc:"The same of this champion, in words."`
+	Precision int    `json:"precision_percent,omitempty" doc:"How many in a hundred champions of the grade were right on published issues; left out where that is not known."`
 }
 
 type savedStatus struct {
@@ -128,7 +137,11 @@ func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 		CreatedAt: s.Created, StartedAt: moment(s.Started), DeadlineAt: moment(s.Deadline), EndedAt: moment(s.Ended),
 	}
 	if s.Decision != nil {
-		out.Champion = s.Decision.Champion
+		out.Champion, out.Withheld = s.Decision.Champion, s.Decision.Withheld
+	}
+	if g := s.Grade(runs); g != "" {
+		base := cmp.Or(s.Base.Branch, "the base")
+		out.Grade = &gradeStatus{string(g), solve.GradeReason(runs, *s.Decision, out.Champion, base), g.Precision()}
 	}
 	if s.Pull != nil {
 		out.PullRequest = &pullStatus{Number: s.Pull.Number, URL: s.Pull.URL, Commit: s.Pull.Commit}
