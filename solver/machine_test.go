@@ -67,7 +67,7 @@ func scripts() [][2]string {
 	return [][2]string{
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
 		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
-		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`}, {"reset", "git clean -q"},
+		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`},
 		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
 	}
 }
@@ -111,7 +111,7 @@ func (m *machine) answer(ctx context.Context, c fakesandbox.Call) (sandbox.Resul
 			return sandbox.Result{}, err
 		}
 		c.Files[answerPath] = patched(string(data))
-	case "settle", "stage", "restore", "reset", "noted", "note", installCommand:
+	case "settle", "stage", "restore", "noted", "note", installCommand:
 	case testCommand:
 		return m.test(ctx, c)
 	default:

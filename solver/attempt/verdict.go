@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -56,17 +55,9 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 	if err != nil {
 		return none, err
 	}
-	a.discard(ctx, sandboxes.JudgeName(a.run))
-	sb, err := a.with.Bases.Open(ctx, a.solve, a.spec(sandboxes.JudgeName(a.run), sandboxes.PhaseJudge), a.usage)
-	if err != nil {
-		return none, err
-	}
-	defer a.usage.Closed()
-	defer sandboxes.Close(ctx, sb)
-	began, t := time.Now(), a.settings()
-	res, err := judge.Judge(ctx, sb, judge.Input{
-		Patch: patch, Changes: a.run.Candidate.Files, Base: base,
-		Trial: judge.TrialOf(t, a.solve.Base.Test), RequireFix: t.RequireFix,
+	res, err := judge.Judge(ctx, judge.Input{
+		Patch: patch, Changes: a.run.Candidate.Files, Base: base, Open: a.openToJudge,
+		Trial: judge.TrialOf(a.settings(), a.solve.Base.Test), RequireFix: a.settings().RequireFix,
 	})
 	if err != nil {
 		return none, err
@@ -77,9 +68,23 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 		}
 	}
 	v := res.Verdict
-	v.Duration = time.Since(began)
 	v.Log = fmt.Sprintf("run-%d-tests.log", a.run.N)
 	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Log, res.Log)
+}
+
+// openToJudge opens a clean copy of the base. All that a verdict opens have one name, one after
+// the other: so whoever goes on for an owner that died finds the one that it left.
+func (a *Attempt) openToJudge(ctx context.Context) (sandbox.Sandbox, func(), error) {
+	name := sandboxes.JudgeName(a.run)
+	a.discard(ctx, name)
+	sb, err := a.with.Bases.Open(ctx, a.solve, a.spec(name, sandboxes.PhaseJudge), a.usage)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sb, func() {
+		sandboxes.Close(ctx, sb)
+		a.usage.Closed()
+	}, nil
 }
 
 // updateBaseReport keeps what another run of the base showed, for the candidates that are

@@ -122,10 +122,14 @@ func (b base) candidate(t *testing.T, script string) judge.Input {
 	}
 }
 
-// judge gives the verdict on a candidate in a fork of the base.
+// judge gives the verdict on a candidate in forks of the base.
 func (b base) judge(t *testing.T, in judge.Input) (solve.Verdict, string) {
 	t.Helper()
-	res, err := judge.Judge(t.Context(), open(t, b.image), in)
+	in.Open = func(context.Context) (sandbox.Sandbox, func(), error) {
+		sb := open(t, b.image)
+		return sb, func() { must(t, sb.Close(context.Background())) }, nil
+	}
+	res, err := judge.Judge(t.Context(), in)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, res.Log)
 	}

@@ -56,6 +56,7 @@ func (j *judging) retryExit(ctx context.Context, k kind, now Report) (int, error
 		}
 		if again.Counts.Exit == 0 {
 			exit, j.verdict.Counts.Exit, j.verdict.Counts.Flaky = 0, 0, 1
+			j.unsteady[""] = true
 		}
 	}
 	return exit, nil

@@ -112,17 +112,6 @@ func (r Report) without(names []string) Report {
 	return out
 }
 
-// kind is one of the two runs of a verdict.
-type kind struct {
-	title string
-	own   bool // the candidate's own tests, not the base's
-}
-
-var (
-	regressionRun = kind{title: "the base's tests on the candidate's code"}
-	ownRun        = kind{title: "the candidate's own tests", own: true}
-)
-
 // against lists the tests of a run that speak against the candidate; none if the code does not
 // build, because a build does not fail by chance.
 func (k kind) against(base, now Report) []string {
@@ -132,7 +121,7 @@ func (k kind) against(base, now Report) []string {
 	}
 	bad := slices.Clone(d.newFail)
 	for _, name := range d.broken {
-		if !k.own || now.Tests[name] == Fail {
+		if !k.tests || now.Tests[name] == Fail {
 			bad = append(bad, name)
 		}
 	}
@@ -156,6 +145,7 @@ func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, erro
 		if again.NoVerdict != "" {
 			break // the first result stands
 		}
+		j.noteUnsteady(now, again)
 		j.leaveOut(slices.DeleteFunc(k.against(j.Base, now), func(name string) bool {
 			is := again.Tests[name]
 			return is == Fail || is != Pass && j.Base.Tests[name] == Pass // skipped or gone is broken, too
@@ -170,16 +160,13 @@ func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, erro
 	return now, j.rerunBase(ctx)
 }
 
-// rerunBase runs the base's tests once more in the judge's sandbox, unless they ran twice
-// before. The new result shows which of them are flaky.
+// rerunBase runs the base's tests once more, unless they ran twice before. The new result
+// shows which of them are flaky.
 func (j *judging) rerunBase(ctx context.Context) error {
 	if j.Base.Runs > 1 || j.Tries < 2 {
 		return nil
 	}
-	if err := tree.Reset(ctx, j.sb); err != nil {
-		return err
-	}
-	r, err := j.run(ctx, j.sb, &j.log, "the base's tests on the base")
+	r, err := j.runFresh(ctx, controlRun, controlRun.title)
 	if err == nil && r.NoVerdict == "" {
 		j.learned, j.Base = j.learned.join(r), j.Base.join(r)
 	}
@@ -195,21 +182,28 @@ func (j *judging) leaveOut(names []string) {
 	j.Base.Tests = tests
 }
 
-// repeat makes one of the two runs again, on a restored work tree.
-func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
-	if err := j.applyCandidate(ctx, k); err != nil {
-		return Report{}, err
+// noteUnsteady notes the tests of the base whose results differ between two tries with the candidate.
+func (j *judging) noteUnsteady(one, other Report) {
+	for name, was := range j.learned.Tests {
+		if was != Flaky && one.Tests[name] != other.Tests[name] {
+			j.unsteady[name] = true
+		}
 	}
-	return j.run(ctx, j.sb, &j.log, k.title+", once more")
 }
 
-// applyCandidate puts the candidate on a work tree in which tests ran.
-func (j *judging) applyCandidate(ctx context.Context, k kind) error {
-	if err := tree.Reset(ctx, j.sb); err != nil {
+// countUnsteady counts the tests that have one result in at least two runs of the base, and
+// several with the candidate. They are no reason to fail it, because chance can do that, too.
+func (j *judging) countUnsteady(ctx context.Context) error {
+	if len(j.unsteady) == 0 {
+		return nil
+	}
+	if err := j.rerunBase(ctx); err != nil || j.learned.Runs < 2 {
 		return err
 	}
-	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil || k.own {
-		return err
+	for name := range j.unsteady {
+		if s := j.learned.Tests[name]; s == Pass || s == Fail || name == "" && j.learned.Counts.Flaky == 0 {
+			j.verdict.Unsteady++
+		}
 	}
-	return tree.RestoreTests(ctx, j.sb, j.own)
+	return nil
 }

@@ -3,9 +3,11 @@ package judge_test
 import (
 	"archive/tar"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,8 +44,10 @@ func (p *player) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, err
 	if play == "hang" {
 		return sandbox.Result{ExitCode: -1, TimedOut: true}, nil
 	}
-	if _, code, ok := strings.Cut(play, "!"); ok {
-		return sandbox.Result{ExitCode: int(code[0] - '0')}, nil
+	if _, text, ok := strings.Cut(play, "!"); ok {
+		code, err := strconv.Atoi(text)
+		must(p.t, err)
+		return sandbox.Result{ExitCode: code}, nil
 	}
 	if strings.Contains(play, "-") {
 		return sandbox.Result{ExitCode: 1}, nil
@@ -65,28 +69,77 @@ func results(play string) string {
 	return b.String()
 }
 
+// copies are the copies of the base in which a candidate is judged.
+type copies struct {
+	candidate *player // plays the runs with a patch
+	base      *player // plays the runs without, the candidate's player if it is nil
+	opened    int
+	open      int
+	most      int // runs of the tests in one copy
+}
+
+// Open opens another.
+func (c *copies) Open(context.Context) (sandbox.Sandbox, func(), error) {
+	if c.open++; c.open > 1 {
+		return nil, nil, errors.New("another copy is open")
+	}
+	c.opened++
+	return &copied{of: c}, func() { c.open-- }, nil
+}
+
+// copied is one of the copies.
+type copied struct {
+	sandbox.Sandbox
+	of      *copies
+	patched bool
+	runs    int
+}
+
+// Exec plays one command.
+func (c *copied) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	c.patched = c.patched || strings.Contains(strings.Join(cmd.Argv, " "), "git apply")
+	if cmd.Shell != "" {
+		c.runs++
+		c.of.most = max(c.of.most, c.runs)
+	}
+	if !c.patched && c.of.base != nil {
+		return c.of.base.Exec(ctx, cmd)
+	}
+	return c.of.candidate.Exec(ctx, cmd)
+}
+
 // trial plays the base's runs and then the candidate's, and reports how many of each were made.
-func trial(t *testing.T, format string, tries int, own bool, base, runs []string) (rep judge.Report, v solve.Verdict, made [2]int) {
+func trial(t *testing.T, format string, tries int, changes, base, runs []string) (rep judge.Report, v solve.Verdict, made [2]int) {
 	t.Helper()
 	how := judge.Trial{Test: solve.TestCommand{Command: "t", Format: format, Report: "r.xml"}, Tries: tries}
 	b := &player{t: t, plays: base}
 	rep, _, err := judge.RunBase(t.Context(), b, how)
 	must(t, err)
-	c := &player{t: t, plays: runs}
-	in := judge.Input{Trial: how, Base: rep, RequireFix: true, Patch: []byte("x")}
-	if own {
-		in.Changes = []solve.FileChange{{Path: "a_test.py", Op: "modify", Test: true}}
+	c := &copies{candidate: &player{t: t, plays: runs}}
+	v = judged(t, c, judge.Input{Trial: how, Base: rep}, changes...).Verdict
+	return rep, v, [2]int{b.made, c.candidate.made}
+}
+
+// judged is the verdict on a patch that changes these files. Each of its runs has a copy of its own.
+func judged(t *testing.T, c *copies, in judge.Input, changes ...string) judge.Result {
+	t.Helper()
+	in.Patch, in.Open, in.RequireFix = []byte("x"), c.Open, true
+	for _, p := range changes {
+		in.Changes = append(in.Changes, solve.FileChange{Path: p, Op: "modify"})
 	}
-	res, err := judge.Judge(t.Context(), c, in)
+	res, err := judge.Judge(t.Context(), in)
 	must(t, err)
-	return rep, res.Verdict, [2]int{b.made, c.made}
+	if c.open != 0 || c.most > 1 {
+		t.Errorf("%d copies are open at the end, and the tests ran %d times in one", c.open, c.most)
+	}
+	return res
 }
 
 func TestFlakyTestsDecideNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tries      int // 2
-		own        bool
+		changes    []string
 		base, runs []string
 		outcome    solve.Outcome
 		reason     string
@@ -134,7 +187,7 @@ func TestFlakyTestsDecideNothing(t *testing.T) {
 			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test",
 		},
 		"fails once with the candidate": {
-			base: []string{"a+ b+"}, runs: []string{"a+ b-", "a+ b+"}, made: [2]int{1, 2},
+			base: []string{"a+ b+"}, runs: []string{"a+ b-", "a+ b+", "a+ b+"}, made: [2]int{1, 3},
 			outcome: solve.Passed, reason: "keeps 1 passing test; no test shows the fix; 1 flaky test is left out", flaky: []string{"b"},
 		},
 		"fails each time with the candidate": {
@@ -166,15 +219,15 @@ func TestFlakyTestsDecideNothing(t *testing.T) {
 			outcome: solve.Passed, reason: "keeps 1 passing test and brings 1 new passing test; 2 flaky tests are left out", flaky: []string{"t17", "t20"},
 		},
 		"its own test fails once": {
-			own: true, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine+"}, made: [2]int{2, 3},
+			changes: []string{"a_test.py"}, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine+"}, made: [2]int{2, 3},
 			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"mine"},
 		},
 		"its own test fails each time": {
-			own: true, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine-"}, made: [2]int{2, 3},
+			changes: []string{"a_test.py"}, base: []string{"a- b+", "a- b+"}, runs: []string{"a+ b+", "a+ b+ mine-", "a+ b+ mine-"}, made: [2]int{2, 3},
 			outcome: solve.Failed, reason: "its own tests fail: 1 of 3",
 		},
 		"flaky in the first run, so in the second": {
-			own: true, base: []string{"a- b+ c+", "a- b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c+", "a+ b- c+"}, made: [2]int{2, 3},
+			changes: []string{"a_test.py"}, base: []string{"a- b+ c+", "a- b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c+", "a+ b- c+"}, made: [2]int{2, 3},
 			outcome: solve.Passed, reason: "fixes 1 test and keeps 1 passing test; 1 flaky test is left out", flaky: []string{"b"},
 		},
 		"the exit code is bad once": {
@@ -200,7 +253,7 @@ func TestFlakyTestsDecideNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, v, made := trial(t, "junit", max(c.tries, map[bool]int{true: 2}[c.tries == 0]), c.own, c.base, c.runs)
+			_, v, made := trial(t, "junit", max(c.tries, map[bool]int{true: 2}[c.tries == 0]), c.changes, c.base, c.runs)
 			want := solve.Verdict{Outcome: c.outcome, Reason: c.reason, Flaky: len(c.flaky), FlakyTests: c.flaky}
 			only := cmp.FilterPath(func(p cmp.Path) bool {
 				return !slices.Contains([]string{"", "Outcome", "Reason", "Flaky", "FlakyTests"}, strings.TrimPrefix(p.Last().String(), ".")) && len(p) == 2
@@ -224,7 +277,7 @@ func TestFlakyExitCode(t *testing.T) {
 		made       [2]int
 	}{
 		"green":                     {[]string{"!0"}, []string{"!0"}, solve.Passed, "the tests pass, as they did on the base", [2]int{1, 1}},
-		"red, then green":           {[]string{"!0"}, []string{"!1", "!0"}, solve.Passed, "the tests pass, as they did on the base", [2]int{1, 2}},
+		"red, then green":           {[]string{"!0"}, []string{"!1", "!0", "!0"}, solve.Passed, "the tests pass, as they did on the base", [2]int{1, 3}},
 		"red each time":             {[]string{"!0"}, []string{"!1", "!1", "!0"}, solve.Failed, "the tests fail (exit code 1) and passed on the base", [2]int{1, 3}},
 		"red, and so is the base":   {[]string{"!0"}, []string{"!1", "!1", "!1"}, solve.NoVerdict, "the tests fail (exit code 1), but on the base they fail at random", [2]int{1, 3}},
 		"red base, mended":          {[]string{"!1", "!1"}, []string{"!0"}, solve.Passed, "the tests, which failed on the base, pass", [2]int{2, 1}},
@@ -232,11 +285,23 @@ func TestFlakyExitCode(t *testing.T) {
 		"flaky base":                {[]string{"!1", "!0"}, []string{"!0"}, solve.Passed, "the tests pass; on the base they fail at random", [2]int{2, 1}},
 		"flaky base, red each time": {[]string{"!1", "!0"}, []string{"!1", "!1"}, solve.NoVerdict, "the tests fail (exit code 1), but on the base they fail at random", [2]int{2, 2}},
 	} {
-		_, v, made := trial(t, "exit", 2, false, c.base, c.runs)
+		_, v, made := trial(t, "exit", 2, nil, c.base, c.runs)
 		if v.Outcome != c.outcome || v.Reason != c.reason || made != c.made {
 			t.Errorf("%s: %s: %s, runs %v", name, v.Outcome, v.Reason, made)
 		}
 	}
+}
+
+// play plays runs of the base, before and beside the candidate's, and the candidate's.
+func play(t *testing.T, tries int, base, runs []string) (rep judge.Report, v solve.Verdict, made [2]int) {
+	t.Helper()
+	how := judge.Trial{Test: junitTests, Tries: tries}
+	b := &player{t: t, plays: base}
+	rep, _, err := judge.RunBase(t.Context(), b, how)
+	must(t, err)
+	before := b.made
+	c := &copies{candidate: &player{t: t, plays: runs}, base: b}
+	return rep, judged(t, c, judge.Input{Trial: how, Base: rep}).Verdict, [2]int{before, c.candidate.made}
 }
 
 // Whatever tests fail at random: what a verdict calls fixed failed on every run
@@ -269,10 +334,9 @@ func TestFlakyTestsNeverDecideAtRandom(t *testing.T) {
 			}
 			return out
 		}
-		base := plays(0, tries)
-		runs := append(plays(1, tries), plays(0, 1)...)
-		rep, v, made := trial(t, "junit", tries, false, base, runs)
-		base, runs = base[:made[0]], runs[:min(made[1], tries)]
+		base, runs := plays(0, tries+1), plays(1, tries)
+		rep, v, made := play(t, tries, base, runs)
+		base, runs = base[:made[0]], runs[:made[1]]
 		had := func(plays []string, name, mark string) bool {
 			return slices.ContainsFunc(plays, func(p string) bool { return slices.Contains(strings.Fields(p), name+mark) })
 		}
@@ -315,10 +379,10 @@ func TestControlIsLearned(t *testing.T) {
 		want judge.Report
 	}{
 		"control":    {[]string{"a+ b- c-", "a+ b- c+", "a+ b- c+"}, judge.Report{Runs: 2, Tests: map[string]judge.Status{"a": judge.Pass, "b": judge.Flaky, "c": judge.Pass}}},
-		"no control": {[]string{"a+ b- c+", "a+ b+ c+"}, base},
+		"no control": {[]string{"a+ b+ c+"}, base},
+		"control of a test that is flaky with the candidate only": {[]string{"a+ b- c+", "a+ b+ c+", "a+ b+ c+"}, judge.Report{Runs: 2, Tests: base.Tests}},
 	} {
-		res, err := judge.Judge(t.Context(), &player{t: t, plays: c.runs}, judge.Input{Trial: how, Base: base, Patch: []byte("x")})
-		must(t, err)
+		res := judged(t, &copies{candidate: &player{t: t, plays: c.runs}}, judge.Input{Trial: how, Base: base})
 		if diff := cmp.Diff(c.want, res.Base, cmpopts.IgnoreFields(judge.Report{}, "Counts")); diff != "" || res.Verdict.Outcome != solve.Passed {
 			t.Errorf("%s: %s %s", name, res.Verdict.Reason, diff)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/tree"
 )
 
-// Input is what a verdict needs beside a clean copy of the base.
+// Input is what a verdict needs.
 type Input struct {
 	Patch   []byte
 	Changes []solve.FileChange // what the patch changes, read from it by package solve
@@ -22,6 +22,9 @@ type Input struct {
 	// RequireFix fails a candidate that fixes no test of those that fail on the base, and
 	// has no new passing test.
 	RequireFix bool
+	// Open opens a clean copy of the base, in which nothing has run since it was prepared.
+	// Only one is open at a time: Judge calls closeIt before it opens another, and at its end.
+	Open func(ctx context.Context) (sb sandbox.Sandbox, closeIt func(), err error)
 }
 
 // Result is a verdict, with the output and the base's report.
@@ -32,7 +35,7 @@ type Result struct {
 	Base Report
 }
 
-// Judge applies the patch in a clean copy of the base and gives a verdict.
+// Judge applies the patch in clean copies of the base and gives a verdict.
 //
 // The first run is the regression: the candidate's code with the base's own tests. For it,
 // Judge restores or removes the tests and the runner's configuration that the candidate
@@ -44,10 +47,14 @@ type Result struct {
 // flaky: it counts neither against the candidate nor for it.
 //
 // An error means that the sandbox failed. There is no verdict then; another call may give one.
-func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (Result, error) {
+func Judge(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
-	j := judging{Input: in, sb: sb, learned: in.Base}
+	j := judging{Input: in, learned: in.Base, closeIt: func() {}, unsteady: map[string]bool{}}
+	defer func() { j.closeIt() }()
 	err := j.judge(ctx)
+	if err == nil && j.verdict.Outcome == solve.Passed {
+		err = j.countUnsteady(ctx)
+	}
 	j.verdict.Duration = time.Since(began)
 	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned}, err
 }
@@ -55,17 +62,22 @@ func Judge(ctx context.Context, sb sandbox.Sandbox, in Input) (Result, error) {
 // judging makes one verdict.
 type judging struct {
 	Input
-	sb      sandbox.Sandbox
-	verdict solve.Verdict
-	log     bytes.Buffer
-	own     []string // files of tests and their configuration that the patch touches
-	learned Report   // the base's report, from runs of the base alone
+	sb       sandbox.Sandbox // the copy of the base that is open
+	closeIt  func()
+	verdict  solve.Verdict
+	log      bytes.Buffer
+	own      []string        // files of tests and their configuration that the patch touches
+	learned  Report          // the base's report, from runs of the base alone
+	unsteady map[string]bool // tests whose results differ between two tries with the candidate; "" is the command
 }
 
 func (j *judging) judge(ctx context.Context) error {
 	if j.Base.NoVerdict != "" {
 		j.conclude(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
 		return nil
+	}
+	if err := j.fresh(ctx); err != nil {
+		return err
 	}
 	var err error
 	if j.verdict.NoCode, err = j.noCode(ctx); err != nil {
@@ -123,7 +135,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		}
 		d = compare(j.Base, now) // without what was flaky in the second run
 		d.fill(&j.verdict)
-		newPass = j.ownTests(d, now, own)
+		newPass = j.ownTests(now, own)
 		if j.verdict.Outcome != "" {
 			return nil
 		}
@@ -140,9 +152,9 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	return nil
 }
 
-// ownTests judges the second run against the base and the regression, and
-// returns how many new tests pass.
-func (j *judging) ownTests(reg delta, now, own Report) int {
+// ownTests judges the second run against the base and the regression, and returns how many
+// new tests pass.
+func (j *judging) ownTests(now, own Report) int {
 	d := compare(j.Base, own)
 	// A changed test that fails although the base's version passes.
 	failing := d.newFail
@@ -180,10 +192,7 @@ func (r Report) passing(base Report) int {
 
 // runOwnTests runs the tests on the candidate's tree as it is. It concludes if they give no verdict.
 func (j *judging) runOwnTests(ctx context.Context) (Report, error) {
-	if err := j.applyCandidate(ctx, ownRun); err != nil {
-		return Report{}, err
-	}
-	own, err := j.run(ctx, j.sb, &j.log, ownRun.title)
+	own, err := j.runFresh(ctx, ownRun, ownRun.title)
 	if err == nil && own.NoVerdict != "" && !own.Empty {
 		j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
 	}

@@ -240,9 +240,15 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 
 func TestJudgeReportsADeadSandbox(t *testing.T) {
 	t.Parallel()
-	_, err := judge.Judge(t.Context(), gone{}, judge.Input{Patch: []byte("x"), Trial: judge.Trial{Test: runnerTests}})
-	if !errors.Is(err, sandbox.ErrGone) {
-		t.Errorf("error = %v, want ErrGone", err)
+	closed := 0
+	in := judge.Input{Patch: []byte("x"), Trial: judge.Trial{Test: runnerTests}}
+	in.Open = func(context.Context) (sandbox.Sandbox, func(), error) { return gone{}, func() { closed++ }, nil }
+	if _, err := judge.Judge(t.Context(), in); !errors.Is(err, sandbox.ErrGone) || closed != 1 {
+		t.Errorf("error = %v, closed %d times, want ErrGone and once", err, closed)
+	}
+	in.Open = func(context.Context) (sandbox.Sandbox, func(), error) { return nil, nil, sandbox.ErrCapacity }
+	if _, err := judge.Judge(t.Context(), in); !errors.Is(err, sandbox.ErrCapacity) {
+		t.Errorf("error = %v, want ErrCapacity", err)
 	}
 }
 

@@ -162,16 +162,3 @@ func ignoreRule(path string) string {
 	}
 	return b.String()
 }
-
-const resetScript = check + baseFiles + `
-git clean -q -ffd
-`
-
-// Reset restores the base's files and removes new ones. It keeps ignored files and those of
-// [IgnoreLeftovers].
-func Reset(ctx context.Context, sb sandbox.Sandbox) error {
-	if _, _, err := (script{text: resetScript}).run(ctx, sb); err != nil {
-		return fmt.Errorf("reset the work tree: %w", err)
-	}
-	return nil
-}

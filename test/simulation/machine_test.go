@@ -27,7 +27,7 @@ func scripts() [][2]string {
 	return [][2]string{
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
 		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
-		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`}, {"reset", "git clean -q"},
+		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`},
 		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
 	}
 }
@@ -67,8 +67,6 @@ func answerCommand(ctx context.Context, c fakesandbox.Call) (sandbox.Result, err
 			return sandbox.Result{ExitCode: 1}, nil // it is not the base any more
 		}
 		c.Files[answerPath] = patched(string(data))
-	case "reset":
-		c.Files[answerPath] = "base"
 	case "settle", "stage", "restore", "noted", "note", installCommand:
 	case testCommand:
 		return test(ctx, c)

@@ -1,0 +1,62 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// kind is one of the runs of a verdict. It says what of the candidate is in the work tree; all
+// else is the base's.
+type kind struct {
+	title  string
+	source bool // what belongs to neither tests nor their configuration
+	tests  bool // tests and their configuration
+}
+
+var (
+	regressionRun = kind{title: "the base's tests on the candidate's code", source: true}
+	ownRun        = kind{title: "the candidate's own tests", source: true, tests: true}
+	controlRun    = kind{title: "the base's tests on the base"}
+)
+
+// fresh opens another clean copy of the base instead of the one that is open. What ran there
+// can have left marks for the next run, in /tmp, in the home directory or in a cache.
+func (j *judging) fresh(ctx context.Context) error {
+	j.closeIt()
+	j.closeIt = func() {}
+	sb, closeIt, err := j.Open(ctx)
+	if err != nil {
+		return fmt.Errorf("open a clean copy of the base: %w", err)
+	}
+	j.sb, j.closeIt = sb, closeIt
+	return nil
+}
+
+// runFresh makes a run in a fresh copy of the base.
+func (j *judging) runFresh(ctx context.Context, k kind, title string) (Report, error) {
+	if err := j.fresh(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := j.apply(ctx, k); err != nil {
+		return Report{}, err
+	}
+	return j.run(ctx, j.sb, &j.log, title)
+}
+
+// repeat makes a run again.
+func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
+	return j.runFresh(ctx, k, k.title+", once more")
+}
+
+// apply puts what the run needs of the candidate on a work tree of the base.
+func (j *judging) apply(ctx context.Context, k kind) error {
+	if !k.source {
+		return nil
+	}
+	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil || k.tests {
+		return err
+	}
+	return tree.RestoreTests(ctx, j.sb, j.own)
+}
