@@ -68,7 +68,7 @@ func (d *demo) config() (server.Config, error) {
 	if d.model == "" {
 		return server.Default(), nil
 	}
-	cfg, err := server.Load("", os.Getenv)
+	cfg, err := readConfig(d.err, "")
 	if err != nil {
 		return cfg, err
 	}

@@ -124,11 +124,20 @@ func withConfig(c *cobra.Command, run func(ctx context.Context, cfg server.Confi
 	path := ""
 	configFlag(c.Flags(), &path)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg, err := server.Load(path, os.Getenv)
+		cfg, err := readConfig(c.ErrOrStderr(), path)
 		if err != nil {
 			return usage(err)
 		}
 		return run(c.Context(), cfg, args)
 	}
 	return c
+}
+
+// readConfig reads the configuration and prints its notices.
+func readConfig(w io.Writer, path string) (server.Config, error) {
+	cfg, err := server.Load(path, os.Getenv)
+	for _, notice := range cfg.Notices {
+		fmt.Fprintln(w, notice)
+	}
+	return cfg, err
 }

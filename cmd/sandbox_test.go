@@ -36,7 +36,7 @@ func TestSandboxBuild(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "c.yml")
 	key := filepath.Join(dir, "key")
-	text := "sandbox:\n  e2b:\n    template: mine\n    api_key_env: \"\"\n    api_key_file: " + key + "\n    api_url: " + service.URL + "\n"
+	text := "solver: {tests: {require_fix: true}}\nsandbox:\n  e2b:\n    template: mine\n    api_key_env: \"\"\n    api_key_file: " + key + "\n    api_url: " + service.URL + "\n"
 	for file, content := range map[string]string{config: text, key: "e2b_secret"} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -49,5 +49,8 @@ func TestSandboxBuild(t *testing.T) {
 	want := "apt-get update\n\nBuilt. Sandboxes start from it with this in config.yml:\n\nsandbox:\n  driver: e2b\n  e2b:\n    template: mine\n"
 	if out.String() != want || strings.Contains(out.String()+errs.String(), "e2b_secret") {
 		t.Errorf("printed %q", out.String())
+	}
+	if want := config + ":1:31: solver.tests.require_fix: has no effect any more"; strings.Count(errs.String(), want) != 1 {
+		t.Errorf("the notice is %q", errs.String())
 	}
 }

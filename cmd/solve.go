@@ -135,7 +135,7 @@ func (l *localSolve) readIssue(name string) error {
 
 // configure is the configuration with the flags on top.
 func (l *localSolve) configure() (server.Config, error) {
-	cfg, err := server.Load(l.config, os.Getenv)
+	cfg, err := readConfig(l.err, l.config)
 	if err != nil {
 		return cfg, err
 	}

@@ -67,6 +67,8 @@ type Config struct {
 	Gateway gateway.Config `yaml:"gateway"`
 	// Where the code of repositories and agents runs.
 	Sandbox drivers.Config `yaml:"sandbox"`
+	// Notices tell which keys of the file have no effect any more, one line each.
+	Notices []string `yaml:"-"`
 }
 
 // Listen is the section "server": what listens, and for whom.
@@ -162,6 +164,10 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 			*v.into = value
 			p.Override(v.key, v.name)
 		}
+	}
+	for _, notice := range p.Retire("solver.tests.require_fix", "has no effect any more: remove it. "+
+		"A test that fails before and after decides nothing; docs/decisions/0002-verdict.md tells what does") {
+		cfg.Notices = append(cfg.Notices, notice.In(name))
 	}
 	cfg.Validate(p.Report)
 	return cfg, p.Err(name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/setup"
 )
 
 func noEnv(string) string { return "" }
@@ -294,5 +295,33 @@ func TestTokenSettingNamesTheVariable(t *testing.T) {
 	l.APITokenEnv = ""
 	if got := server.TokenSetting(l); strings.Contains(got, "variable") || !strings.Contains(got, "server.api_token_env") {
 		t.Error(got)
+	}
+}
+
+// TestRetiredKey: a key that an earlier version read stops nobody. It is told, by the doctor, too.
+func TestRetiredKey(t *testing.T) {
+	t.Parallel()
+	text := []byte("solver:\n  tests:\n    require_fix: false\n    tries: 3\n")
+	cfg, err := server.Parse("c.yml", text, noEnv)
+	if err != nil || cfg.Solver.Tests.Tries != 3 {
+		t.Fatalf("%v, %+v", err, cfg.Solver.Tests)
+	}
+	const want = "c.yml:3:18: solver.tests.require_fix: has no effect any more: remove it. "
+	if len(cfg.Notices) != 1 || !strings.HasPrefix(cfg.Notices[0], want) {
+		t.Errorf("notices %q", cfg.Notices)
+	}
+	file := filepath.Join(t.TempDir(), "c.yml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := server.NewDoctor(file, noEnv).Config; f.Level != setup.Warn || !strings.Contains(f.Text, "require_fix: has no effect any more") {
+		t.Errorf("the doctor says %+v", f)
+	}
+	_, err = server.Parse("c.yml", []byte("solver: {tests: {require_fix: true, require_fixes: 1}}"), noEnv)
+	if err == nil || strings.Contains(err.Error(), "require_fix:") || !strings.Contains(err.Error(), "require_fixes: unknown key") {
+		t.Errorf("beside a wrong key: %v", err)
+	}
+	if cfg, err := server.Parse("c.yml", nil, noEnv); err != nil || len(cfg.Notices) > 0 {
+		t.Errorf("without the key: %v, %q", err, cfg.Notices)
 	}
 }

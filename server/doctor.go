@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/setup"
@@ -24,6 +25,9 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 		if _, err := os.Stat(ConfigFile); err != nil {
 			read.Text = "built-in defaults (no " + ConfigFile + " here)"
 		}
+	}
+	if len(cfg.Notices) > 0 {
+		read = setup.Finding{Level: setup.Warn, What: "config", Text: strings.Join(cfg.Notices, "\n")}
 	}
 	d := &setup.Doctor{
 		Getenv: getenv, Config: read, App: cfg.app(), Sandbox: cfg.Sandbox, Models: cfg.Models, Gateway: cfg.Gateway, Solver: cfg.Solver,

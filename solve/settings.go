@@ -31,8 +31,8 @@ type Settings struct {
 	// Tries is how often the tests run at most to find flaky ones, Output how many bytes of theirs are read.
 	Tries  int   `json:"tries"`
 	Output int64 `json:"output"`
-	// RequireFix: where tests fail on the base, a candidate must fix one or bring a new one.
-	RequireFix bool       `json:"require_fix"`
+	// RequireFix stands in settings of old versions. Nothing reads it.
+	RequireFix bool       `json:"require_fix,omitempty"`
 	Patch      PatchRules `json:"patch"`
 	// Day bounds what the repository may start and spend in 24 hours.
 	Day DayLimit `json:"day,omitzero"`

@@ -146,8 +146,6 @@ type Tests struct {
 	Tries int `yaml:"tries"`
 	// How much of the tests' output is read, in MiB.
 	Output int `yaml:"output_mib"`
-	// Whether, if tests fail on the base, a candidate must fix one of them or add a new test that passes.
-	RequireFix bool `yaml:"require_fix"`
 	// Asked says that the commands are the wish of whoever asks for the solve: a
 	// repository's own do not replace them.
 	Asked bool `yaml:"-"`
@@ -192,7 +190,7 @@ func DefaultConfig() Config {
 			"small-steps": "Make the smallest change you can think of, run the tests, and only then decide on the next one.",
 		},
 		Tests: Tests{
-			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, Output: 64, RequireFix: true,
+			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, Output: 64,
 			Hosts: []string{}, InstallEnv: map[string]string{},
 		},
 		Branch: "ai/fix-{issue}-{solve}",

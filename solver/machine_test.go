@@ -31,8 +31,9 @@ const (
 //	boom          the sandbox fails
 //	echo TEXT
 //
-// The tests go by the first word of the answer: good passes, norun cannot be
-// run, slow passes after a minute, disk fills the disk, anything else fails.
+// A patch with a bad answer does not apply. The tests go by the first word of the answer: good
+// passes, norun cannot be run, slow passes after a minute, disk fills the disk, anything else
+// fails, as on the base.
 type machine struct {
 	mu     sync.Mutex
 	counts map[string]int // how often each command of the repository ran
@@ -109,6 +110,9 @@ func (m *machine) answer(ctx context.Context, c fakesandbox.Call) (sandbox.Resul
 		data, err := io.ReadAll(c.Command.Stdin)
 		if err != nil {
 			return sandbox.Result{}, err
+		}
+		if strings.HasPrefix(patched(string(data)), "bad") {
+			return sandbox.Result{ExitCode: 5}, nil
 		}
 		c.Files[answerPath] = patched(string(data))
 	case "settle", "stage", "restore", "noted", "note", installCommand:

@@ -86,11 +86,11 @@ func TestSettingsOutliveTheProcess(t *testing.T) {
 		p.kill()
 		w.machine.on(installCommand, nil)
 		w.cfg.Tests.Command, w.cfg.Tests.Install, w.cfg.Repository.Read = "nosuch", "nosuch", false
-		w.cfg.Patch.MaxKiB, w.cfg.Tests.RequireFix = 1, false
+		w.cfg.Patch.MaxKiB = 1
 		w.hub.set(func(h *hub) { h.config = "test: {command: other}" })
 		w.start("b")
 		s := w.final(id, solve.StateSolved)
-		if s.Base.Test.Command != testCommand || s.Base.Install != installCommand || !s.Plan.Settings.RequireFix {
+		if s.Base.Test.Command != testCommand || s.Base.Install != installCommand || s.Plan.Settings.Patch.MaxBytes == 1<<10 {
 			w.Errorf("base %+v, settings %+v", s.Base, s.Plan.Settings)
 		}
 		if writer.count() == 0 {

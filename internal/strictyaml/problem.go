@@ -102,6 +102,16 @@ func (p *Problems) Report(key, text string) {
 	p.Add(p.at[parent], path, text)
 }
 
+// Retire accepts a key that earlier versions read: it is no problem any more. It returns the
+// text as a notice with the key's place, or nothing if the file does not have the key.
+func (p *Problems) Retire(key, text string) []Problem {
+	if !p.has(key) {
+		return nil
+	}
+	p.found = slices.DeleteFunc(p.found, func(one Problem) bool { return one.Key == key })
+	return []Problem{{Place: p.at[key], Key: key, Text: text}}
+}
+
 func (p *Problems) has(path string) bool {
 	_, ok := p.at[path]
 	return ok

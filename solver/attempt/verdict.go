@@ -57,7 +57,7 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 	}
 	res, err := judge.Judge(ctx, judge.Input{
 		Patch: patch, Changes: a.run.Candidate.Files, Base: base, Open: a.openToJudge,
-		Trial: judge.TrialOf(a.settings(), a.solve.Base.Test), RequireFix: a.settings().RequireFix,
+		Trial: judge.TrialOf(a.settings(), a.solve.Base.Test),
 	})
 	if err != nil {
 		return none, err

@@ -117,7 +117,7 @@ func (b base) candidate(t *testing.T, script string) judge.Input {
 	changes, err := patch.Parse([]byte(diff))
 	must(t, err)
 	return judge.Input{
-		Patch: []byte(diff), Changes: changes, Base: b.report, RequireFix: true,
+		Patch: []byte(diff), Changes: changes, Base: b.report,
 		Trial: judge.Trial{Test: b.test, Timeout: time.Minute, MaxOutput: 1 << 20, Tries: 2},
 	}
 }

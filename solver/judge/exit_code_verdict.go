@@ -9,6 +9,8 @@ import (
 
 // byExit is the verdict where only the exit code is known. A failing command runs again: one
 // that passes once has passed, for candidates as for the base.
+//
+// A command that fails before and after says nothing about the candidate.
 func (j *judging) byExit(ctx context.Context, now Report) error {
 	exit, err := j.retryExit(ctx, regressionRun, now)
 	if err != nil {
@@ -65,8 +67,7 @@ func (j *judging) retryExit(ctx context.Context, k kind, now Report) (int, error
 // failedExit is the verdict on a candidate whose tests fail each time.
 func (j *judging) failedExit(ctx context.Context, exit int) error {
 	if j.Base.Counts.Exit != 0 {
-		j.conclude(solve.Failed, fmt.Sprintf("the tests still fail (exit code %d)", exit))
-		return nil
+		return j.standingFailure(ctx, exit)
 	}
 	if err := j.rerunBase(ctx); err != nil {
 		return err
@@ -76,5 +77,32 @@ func (j *judging) failedExit(ctx context.Context, exit int) error {
 		return nil
 	}
 	j.conclude(solve.Failed, fmt.Sprintf("the tests fail (exit code %d) and passed on the base", exit))
+	return nil
+}
+
+// standingFailure is the verdict on a candidate with which the tests fail as on the base: they
+// decide nothing. Only if they pass with its changes to the tests or to what runs them, and
+// not without these, it has made them pass instead of mending what they test.
+func (j *judging) standingFailure(ctx context.Context, exit int) error {
+	passes := false
+	if len(j.own) > 0 {
+		own, err := j.runOwnTests(ctx)
+		if err != nil || j.verdict.Outcome != "" {
+			return err
+		}
+		if passes = own.Counts.Exit == 0; passes && j.Tries > 1 {
+			if own, err = j.repeat(ctx, ownRun); err != nil {
+				return err
+			}
+			passes = own.Counts.Exit == 0 && (own.NoVerdict == "" || own.Empty)
+		}
+	}
+	if passes {
+		j.verdict.Tampering = "the tests pass only with its changes to the tests or to what runs them"
+		j.conclude(solve.Failed, fmt.Sprintf("the tests fail as on the base (exit code %d): they pass only with its changes to the tests "+
+			"or to what runs them", exit))
+		return nil
+	}
+	j.conclude(solve.Passed, fmt.Sprintf("the tests fail as on the base (exit code %d), so they say nothing about the change", exit))
 	return nil
 }

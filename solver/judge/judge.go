@@ -19,9 +19,6 @@ type Input struct {
 	Changes []solve.FileChange // what the patch changes, read from it by package solve
 	Base    Report             // of the same command on the base, without network
 	Trial
-	// RequireFix fails a candidate that fixes no test of those that fail on the base, and
-	// has no new passing test.
-	RequireFix bool
 	// Open opens a clean copy of the base, in which nothing has run since it was prepared.
 	// Only one is open at a time: Judge calls closeIt before it opens another, and at its end.
 	Open func(ctx context.Context) (sb sandbox.Sandbox, closeIt func(), err error)
@@ -127,7 +124,6 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		j.conclude(solve.Failed, reason)
 		return nil
 	}
-	newPass := len(d.newPass)
 	if len(j.own) > 0 {
 		own, err := j.runOwnTests(ctx)
 		if err != nil || j.verdict.Outcome != "" {
@@ -135,26 +131,21 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		}
 		d = compare(j.Base, now) // without what was flaky in the second run
 		d.fill(&j.verdict)
-		newPass = j.ownTests(now, own)
+		j.ownTests(now, own)
 		if j.verdict.Outcome != "" {
 			return nil
 		}
 	}
-	if len(d.fixed)+d.kept+len(d.still)+newPass == 0 && len(d.flaky) > 0 {
+	if len(d.fixed)+d.kept+len(d.still)+j.verdict.NewPass == 0 && len(d.flaky) > 0 {
 		j.conclude(solve.NoVerdict, "no test is left that has the same result in every run"+flakyLeftOut(d))
 		return nil
 	}
-	if j.RequireFix && len(d.still) > 0 && len(d.fixed) == 0 && newPass == 0 {
-		j.conclude(solve.Failed, noFixReason(len(d.still), len(j.verdict.Weakens))+flakyLeftOut(d))
-		return nil
-	}
-	j.conclude(solve.Passed, passReason(d, newPass))
+	j.conclude(solve.Passed, passReason(d, j.verdict))
 	return nil
 }
 
-// ownTests judges the second run against the base and the regression, and returns how many
-// new tests pass.
-func (j *judging) ownTests(now, own Report) int {
+// ownTests judges the second run against the base and the regression.
+func (j *judging) ownTests(now, own Report) {
 	d := compare(j.Base, own)
 	// A changed test that fails although the base's version passes.
 	failing := d.newFail
@@ -176,7 +167,6 @@ func (j *judging) ownTests(now, own Report) int {
 	case onlyExit(j.Base, own) && now.Counts.Exit == 0:
 		j.conclude(solve.Failed, fmt.Sprintf("with its own tests, the test command exits with %d although no test fails", own.Counts.Exit))
 	}
-	return len(d.newPass)
 }
 
 // passing counts the tests of the base that pass in r.

@@ -77,10 +77,6 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"},
 		}},
 		"wrong fix": {script: "echo 2 > src/val", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
-			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
-		}},
-		"wrong fix, not required": {script: "echo 2 > src/val", alter: func(in *judge.Input) { in.RequireFix = false }, want: solve.Verdict{
 			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
@@ -89,11 +85,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 1, Still: 1, Broken: 1, FixedTests: []string{"tests.a.fix"}, BrokenTests: []string{"tests.a.keep"}, StillTests: []string{"tests.a.old"},
 		}},
 		"no change": {script: "true", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"deletes the failing test": {script: "rm tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"deletes all tests": {script: fix + "rm tests/*", want: solve.Verdict{
@@ -101,11 +97,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, Weakens: []string{"tests/a.t", "tests/b.t"},
 		}},
 		"turns the failing test off": {script: "sed -i 's/fix|.*/fix|exit 77/' tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"makes the failing test pass": {script: "sed -i 's/fix|.*/fix|true/' tests/a.t", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"removes one of the tests": {script: fix + "sed -i /keep/d tests/a.t; echo 'more|true' >> tests/b.t", want: solve.Verdict{
@@ -133,11 +129,11 @@ func TestJudge(t *testing.T) {
 			Fixed: 1, Kept: 2, Still: 1, NewPass: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, Weakens: []string{"tests/b.t"},
 		}},
 		"replaces the runner": {script: "printf '%s' '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > all.xml; echo 'cp all.xml results.xml' > runner.sh", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and 1 test file is weakened or deleted",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"runner.sh"},
 		}},
 		"plants a configuration": {script: "echo 'override=true' > pytest.ini", want: solve.Verdict{
-			Outcome: failed, Reason: "all 2 tests that fail on the base still fail, and no new test passes",
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
 		}},
 		"plants a report": {script: "touch src/crash; echo '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > results.xml", want: solve.Verdict{
@@ -206,6 +202,8 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 `
 	test := solve.TestCommand{Command: "make test", Format: "exit", Source: "Makefile"}
 	green, red := prepare(t, repo, test), prepare(t, repo+"echo 0 > src/val", test)
+	const says = "the tests fail as on the base (exit code 2), so they say nothing about the change"
+	const steered = "the tests fail as on the base (exit code 2): they pass only with its changes to the tests or to what runs them"
 	for name, c := range map[string]struct {
 		base    base
 		script  string
@@ -215,11 +213,12 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 		"still green":            {green, "echo 11 > src/val", solve.Passed, "the tests pass, as they did on the base"},
 		"broken":                 {green, "echo 0 > src/val", solve.Failed, "the tests fail (exit code 2) and passed on the base"},
 		"fixed":                  {red, "echo 1 > src/val", solve.Passed, "the tests, which failed on the base, pass"},
-		"still red":              {red, "echo 2 > src/val", solve.Failed, "the tests still fail (exit code 2)"},
-		"test deleted":           {red, "rm tests/t.sh; echo true > tests/u.sh", solve.Failed, "the tests still fail (exit code 2)"},
-		"test weakened":          {red, "echo true > tests/t.sh", solve.Failed, "the tests still fail (exit code 2)"},
-		"target replaced":        {red, "printf 'test:\\n\\ttrue\\n' > Makefile", solve.Failed, "the tests still fail (exit code 2)"},
-		"target overlaid":        {red, "printf 'test:\\n\\ttrue\\n' > GNUmakefile", solve.Failed, "the tests still fail (exit code 2)"},
+		"still red":              {red, "echo 2 > src/val", solve.Passed, says},
+		"still red, brings one":  {red, "echo true > tests/u.sh", solve.Passed, says},
+		"test deleted":           {red, "rm tests/t.sh; echo true > tests/u.sh", solve.Failed, steered},
+		"test weakened":          {red, "echo true > tests/t.sh", solve.Failed, steered},
+		"target replaced":        {red, "printf 'test:\\n\\ttrue\\n' > Makefile", solve.Failed, steered},
+		"target overlaid":        {red, "printf 'test:\\n\\ttrue\\n' > GNUmakefile", solve.Failed, steered},
 		"own test fails":         {green, "echo false > tests/u.sh", solve.Failed, "its own tests fail (exit code 2)"},
 		"own test passes":        {green, "echo true > tests/u.sh", solve.Passed, "the tests pass, as they did on the base"},
 		"a program is missing":   {green, "printf 'test:\\n\\tnosuch\\n' > Makefile", solve.NoVerdict, "with the candidate's own tests, the test command could not be run: make did not find one of its programs"},
@@ -228,8 +227,11 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v, log := c.base.judge(t, c.base.candidate(t, c.script))
-			if v.Outcome != c.outcome || v.Reason != c.reason || v.Fixed+v.Kept+v.Broken+v.Still != 0 {
+			if v.Outcome != c.outcome || v.Reason != c.reason || v.Kept+v.Broken+v.Still != 0 {
 				t.Errorf("%+v\n%s", v, log)
+			}
+			if (v.Fixed == 1) != (name == "fixed") || (v.Tampering != "") != (c.reason == steered) {
+				t.Errorf("%d fixed, tampering %q", v.Fixed, v.Tampering)
 			}
 			if name == "test deleted" && !slices.Equal(v.Weakens, []string{"tests/t.sh"}) {
 				t.Errorf("weakens = %q", v.Weakens)

@@ -3,6 +3,8 @@ package judge
 import (
 	"fmt"
 	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // Reasons are public: they contain numbers, never names or words of a repository or a model.
@@ -31,20 +33,8 @@ func flakyLeftOut(d delta) string {
 	return "; " + count(len(d.flaky), "flaky test is", "flaky tests are") + " left out"
 }
 
-// noFixReason is why a candidate fails whose effect no test shows.
-func noFixReason(still, weakened int) string {
-	text := "the test that fails on the base still fails"
-	if still > 1 {
-		text = fmt.Sprintf("all %d tests that fail on the base still fail", still)
-	}
-	if weakened > 0 {
-		return text + ", and " + count(weakened, "test file is", "test files are") + " weakened or deleted"
-	}
-	return text + ", and no new test passes"
-}
-
 // passReason says what a candidate that passed did.
-func passReason(d delta, newPass int) string {
+func passReason(d delta, v solve.Verdict) string {
 	var parts []string
 	if n := len(d.fixed); n > 0 {
 		parts = append(parts, "fixes "+count(n, "test", "tests"))
@@ -52,14 +42,14 @@ func passReason(d delta, newPass int) string {
 	if d.kept > 0 {
 		parts = append(parts, "keeps "+count(d.kept, "passing test", "passing tests"))
 	}
-	if newPass > 0 {
-		parts = append(parts, "brings "+count(newPass, "new passing test", "new passing tests"))
+	if v.NewPass > 0 {
+		parts = append(parts, "brings "+count(v.NewPass, "new passing test", "new passing tests"))
 	}
 	text := join(parts)
 	if n := len(d.still); n > 0 {
 		text += "; " + count(n, "test fails", "tests fail") + " as on the base"
 	}
-	if len(d.fixed) == 0 && newPass == 0 {
+	if len(d.fixed) == 0 && v.NewPass == 0 {
 		text += "; no test shows the fix"
 	}
 	return strings.TrimPrefix(text+flakyLeftOut(d), "; ")

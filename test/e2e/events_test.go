@@ -313,7 +313,7 @@ func TestChecksAreRunAgain(t *testing.T) {
 	requireSandbox(t)
 	a, _ := load(t, "02_command")
 	w := newWorld(t, a)
-	w.cfg.Solver.Defaults.Models = []string{"hasty"}
+	w.cfg.Solver.Defaults.Models = []string{"breaker"}
 	full := w.repo.FullName()
 	w.hub.CreateUser("mallory")
 	srv, _ := w.serve()

@@ -35,7 +35,7 @@ func TestGoingOn(t *testing.T) {
 					w.hub.Inject(f)
 				}
 			}
-			w.cfg.Solver.Defaults.Models = []string{"careful", "sprawling", "hasty"}
+			w.cfg.Solver.Defaults.Models = []string{"careful", "sprawling", "breaker"}
 			w.goOn(a)
 		})
 	}

@@ -66,6 +66,9 @@ func answerCommand(ctx context.Context, c fakesandbox.Call) (sandbox.Result, err
 		if c.Files[answerPath] != "base" {
 			return sandbox.Result{ExitCode: 1}, nil // it is not the base any more
 		}
+		if strings.HasPrefix(patched(string(data)), "bad") {
+			return sandbox.Result{ExitCode: 5}, nil
+		}
 		c.Files[answerPath] = patched(string(data))
 	case "settle", "stage", "restore", "noted", "note", installCommand:
 	case testCommand:
