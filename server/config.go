@@ -166,7 +166,7 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 		}
 	}
 	for _, notice := range p.Retire("solver.tests.require_fix", "has no effect any more: remove it. "+
-		"A test that fails before and after decides nothing; docs/decisions/0002-verdict.md tells what does") {
+		"A test that fails before and after decides nothing; docs/decisions/0036-what-a-test-proves.md tells what does") {
 		cfg.Notices = append(cfg.Notices, notice.In(name))
 	}
 	cfg.Validate(p.Report)

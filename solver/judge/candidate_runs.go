@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/yudai-dev/yudai/solver/tree"
 )
@@ -18,6 +19,7 @@ type kind struct {
 var (
 	regressionRun = kind{title: "the base's tests on the candidate's code", source: true}
 	ownRun        = kind{title: "the candidate's own tests", source: true, tests: true}
+	withoutRun    = kind{title: "the candidate's own tests on the base's code", tests: true}
 	controlRun    = kind{title: "the base's tests on the base"}
 )
 
@@ -52,11 +54,23 @@ func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
 
 // apply puts what the run needs of the candidate on a work tree of the base.
 func (j *judging) apply(ctx context.Context, k kind) error {
-	if !k.source {
+	if !k.source && !k.tests {
 		return nil
 	}
-	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil || k.tests {
+	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
 		return err
 	}
-	return tree.RestoreTests(ctx, j.sb, j.own)
+	var restored []string
+	if !k.tests {
+		restored = j.own
+	}
+	if !k.source {
+		restored = j.source()
+	}
+	return tree.RestoreTests(ctx, j.sb, restored)
+}
+
+// source lists the files of the patch that belong to neither tests nor their configuration.
+func (j *judging) source() []string {
+	return touched(j.Changes, func(p string) bool { return !slices.Contains(j.own, p) })
 }

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,7 +170,7 @@ printf 'package sum\nimport ("testing";"example.com/assert")\nfunc TestSum(t *te
 `
 	b := prepareFrom(t, warmGo(t), repo, solve.TestCommand{Command: "go test ./...", Format: "go", Source: "config"})
 	v, log := b.judge(t, b.candidate(t, "sed -i 's/=> .*/=> .\\/calm/' go.mod"))
-	if v.Still != 1 || v.Fixed != 0 {
+	if v.Still != 1 || v.Fixed != 0 || !slices.Equal(v.Weakens, []string{"go.mod"}) {
 		t.Errorf("%+v\n%s", v, log)
 	}
 	v, log = b.judge(t, b.candidate(t, "echo '// checked' >> go.mod; sed -i 's/a - b/a + b/' sum/sum.go"))
@@ -199,7 +200,7 @@ printf 'import nowhere\n' > tests/test_old.py`, setup.Test)
 		"mends a file": {fix + "printf 'def test_new(): pass\n' > tests/test_old.py", "fixes 1 test, keeps 1 passing test and brings 1 new passing test; 1 test fails as on the base", 0},
 		"broken code":  {"echo 'def (' >> calc.py", "breaks 1 test that passes on the base", 0},
 		"hides by a conftest": {"printf 'import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    o = yield\n    r = o.get_result()\n    r.outcome = \"passed\"\n' > conftest.py",
-			"keeps 1 passing test; 2 tests fail as on the base; no test shows the fix", 0},
+			"keeps 1 passing test; 2 tests fail as on the base; no test shows the fix", 1},
 		"shadows the runner": {"printf 'print(\"5 passed\")\n' > pytest.py", "keeps 1 passing test; 2 tests fail as on the base; no test shows the fix", 1},
 		"skips a test":       {fix + "sed -i 's/def test_zero/import pytest\\n@pytest.mark.skip\\ndef test_zero/' tests/test_calc.py", "fixes 1 test and keeps 1 passing test; 1 test fails as on the base", 1},
 	} {

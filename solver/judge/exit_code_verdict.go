@@ -40,10 +40,43 @@ func (j *judging) byExit(ctx context.Context, now Report) error {
 		j.verdict.Fixed = 1
 		j.conclude(solve.Passed, "the tests, which failed on the base, pass")
 	default:
-		j.conclude(solve.Passed, "the tests pass, as they did on the base")
+		if err := j.proveByExit(ctx); err != nil {
+			return err
+		}
+		j.conclude(solve.Passed, "the tests pass, as they did on the base"+proofWords(j.verdict))
 	}
 	return nil
 }
+
+// proveByExit is [judging.prove] where only the exit code is known: the command with the
+// candidate's tests counts as one test. Whether its tests failed or could not be built there, nobody can tell.
+func (j *judging) proveByExit(ctx context.Context) error {
+	if !bringsTests(j.Changes) || len(j.source()) == 0 {
+		return nil
+	}
+	without, err := j.runFresh(ctx, withoutRun, withoutRun.title)
+	if err != nil || !fails(without) {
+		return err
+	}
+	if j.Tries > 1 {
+		if without, err = j.repeat(ctx, withoutRun); err != nil || !fails(without) {
+			return err
+		}
+		own, err := j.repeat(ctx, ownRun)
+		if err != nil || own.NoVerdict != "" {
+			return err
+		}
+		if fails(own) {
+			j.unsteady[""] = true
+			return nil
+		}
+	}
+	j.verdict.Proofs = 1
+	return nil
+}
+
+// fails reports whether the command ran and failed.
+func fails(r Report) bool { return r.NoVerdict == "" && r.Counts.Exit != 0 }
 
 // retryExit returns the exit code of a run, 0 if one of its repeats succeeds.
 func (j *judging) retryExit(ctx context.Context, k kind, now Report) (int, error) {

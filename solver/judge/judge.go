@@ -38,7 +38,8 @@ type Result struct {
 // Judge restores or removes the tests and the runner's configuration that the candidate
 // changed. If there are any, a second run uses the candidate's tree as it is: the candidate's
 // own tests must pass, and weakened tests show. The lists of the verdict are those of the
-// regression, with the passing and failing new tests of the second run.
+// regression, with the passing and failing new tests of the second run. A third run has the
+// candidate's tests on the base's code: see [judging.prove].
 //
 // Judge repeats a run that would fail the candidate. A test that does not fail each time is
 // flaky: it counts neither against the candidate nor for it.
@@ -134,6 +135,9 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		j.ownTests(now, own)
 		if j.verdict.Outcome != "" {
 			return nil
+		}
+		if err := j.prove(ctx, now, own); err != nil {
+			return err
 		}
 	}
 	if len(d.fixed)+d.kept+len(d.still)+j.verdict.NewPass == 0 && len(d.flaky) > 0 {

@@ -102,19 +102,31 @@ func TestJudge(t *testing.T) {
 		}},
 		"makes the failing test pass": {script: "sed -i 's/fix|.*/fix|true/' tests/a.t", want: solve.Verdict{
 			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
-			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
+			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
+		}},
+		"makes the failing test pass beside a change": {script: "echo x > src/new; sed -i 's/fix|.*/fix|true/' tests/a.t", want: solve.Verdict{
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
+			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"removes one of the tests": {script: fix + "sed -i /keep/d tests/a.t; echo 'more|true' >> tests/b.t", want: solve.Verdict{
 			Outcome: passed, Reason: "fixes 1 test, keeps 2 passing tests and brings 1 new passing test; 1 test fails as on the base",
 			Fixed: 1, Kept: 2, Still: 1, NewPass: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, Weakens: []string{"tests/a.t"},
 		}},
 		"brings a test": {script: fix + "echo 'mine|grep -q 1 src/val' > tests/c.t", want: solve.Verdict{
-			Outcome: passed, Reason: "fixes 1 test, keeps 2 passing tests and brings 1 new passing test; 1 test fails as on the base",
-			Fixed: 1, Kept: 2, Still: 1, NewPass: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"},
+			Outcome: passed, Reason: "fixes 1 test, keeps 2 passing tests and brings 1 new passing test; 1 test fails as on the base; its own test fails without the change",
+			Fixed: 1, Kept: 2, Still: 1, NewPass: 1, Proofs: 1, FixedTests: []string{"tests.a.fix"}, StillTests: []string{"tests.a.old"}, ProofTests: []string{"tests.c.mine"},
 		}},
-		"fixes what no test covers": {script: "echo new > src/new; echo 'mine|grep -q new src/new' > tests/c.t", want: solve.Verdict{
-			Outcome: passed, Reason: "keeps 2 passing tests and brings 1 new passing test; 2 tests fail as on the base",
+		"fixes what no test covers": {script: "echo new > src/new; printf 'mine|grep -q new src/new\\nyours|true\\nours|grep -q n src/new\\n' > tests/c.t", want: solve.Verdict{
+			Outcome: passed, Reason: "keeps 2 passing tests and brings 3 new passing tests; 2 tests fail as on the base; its own 2 tests fail without the change",
+			Kept: 2, Still: 2, NewPass: 3, Proofs: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, ProofTests: []string{"tests.c.mine", "tests.c.ours"},
+		}},
+		"brings a test that passes without the change": {script: "echo new > src/new; echo 'mine|true' > tests/c.t", want: solve.Verdict{
+			Outcome: passed, Reason: "keeps 2 passing tests and brings 1 new passing test; 2 tests fail as on the base; no test shows the fix",
 			Kept: 2, Still: 2, NewPass: 1, StillTests: []string{"tests.a.fix", "tests.a.old"},
+		}},
+		"changes a test that passes": {script: "echo new > src/new; sed -i 's/keep|.*/keep|grep -q new src\\/new/' tests/a.t", want: solve.Verdict{
+			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; its own test fails without the change",
+			Kept: 2, Still: 2, Proofs: 1, StillTests: []string{"tests.a.fix", "tests.a.old"}, ProofTests: []string{"tests.a.keep"},
 		}},
 		"its own test fails": {script: fix + "echo 'mine|false' > tests/c.t", want: solve.Verdict{
 			Outcome: failed, Reason: "its own tests fail: 1 of 4",
@@ -134,7 +146,7 @@ func TestJudge(t *testing.T) {
 		}},
 		"plants a configuration": {script: "echo 'override=true' > pytest.ini", want: solve.Verdict{
 			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
-			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"},
+			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"pytest.ini"},
 		}},
 		"plants a report": {script: "touch src/crash; echo '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > results.xml", want: solve.Verdict{
 			Outcome: none, Reason: "the test command ended with exit code 1 and reported no test",
@@ -221,6 +233,8 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 		"target overlaid":        {red, "printf 'test:\\n\\ttrue\\n' > GNUmakefile", solve.Failed, steered},
 		"own test fails":         {green, "echo false > tests/u.sh", solve.Failed, "its own tests fail (exit code 2)"},
 		"own test passes":        {green, "echo true > tests/u.sh", solve.Passed, "the tests pass, as they did on the base"},
+		"own test shows nothing": {green, "echo x > src/new; echo true > tests/u.sh", solve.Passed, "the tests pass, as they did on the base"},
+		"own test shows it":      {green, "echo x > src/new; echo 'test -f src/new' > tests/u.sh", solve.Passed, "the tests pass, as they did on the base; its own test fails without the change"},
 		"a program is missing":   {green, "printf 'test:\\n\\tnosuch\\n' > Makefile", solve.NoVerdict, "with the candidate's own tests, the test command could not be run: make did not find one of its programs"},
 		"honest Makefile change": {green, "printf 'clean:\\n\\ttrue\\n' >> Makefile", solve.Passed, "the tests pass, as they did on the base"},
 	} {
@@ -230,8 +244,8 @@ mkdir src tests; echo 1 > src/val; echo 'grep -q 1 src/val' > tests/t.sh; printf
 			if v.Outcome != c.outcome || v.Reason != c.reason || v.Kept+v.Broken+v.Still != 0 {
 				t.Errorf("%+v\n%s", v, log)
 			}
-			if (v.Fixed == 1) != (name == "fixed") || (v.Tampering != "") != (c.reason == steered) {
-				t.Errorf("%d fixed, tampering %q", v.Fixed, v.Tampering)
+			if (v.Fixed == 1) != (name == "fixed") || (v.Proofs == 1) != (name == "own test shows it") || (v.Tampering != "") != (c.reason == steered) {
+				t.Errorf("%d fixed, %d proofs, tampering %q", v.Fixed, v.Proofs, v.Tampering)
 			}
 			if name == "test deleted" && !slices.Equal(v.Weakens, []string{"tests/t.sh"}) {
 				t.Errorf("weakens = %q", v.Weakens)

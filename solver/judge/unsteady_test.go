@@ -14,12 +14,13 @@ func TestUnsteady(t *testing.T) {
 		base, runs []string // the base's are those before and beside the candidate's
 		want       int
 	}{
-		"steady":                           {base: []string{"a+ b+"}, runs: []string{"a+ b+"}},
-		"fails once":                       {base: []string{"a+ b+", "a+ b+"}, runs: []string{"a+ b-", "a+ b+"}, want: 1},
-		"fails once, and on the base, too": {base: []string{"a+ b+", "a+ b-"}, runs: []string{"a+ b-", "a+ b+"}},
-		"fails once, and once another":     {base: []string{"a+ b+ c+", "a+ b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c-"}, want: 2},
-		"known to be flaky":                {base: []string{"a- b+ c+", "a- b- c+"}, runs: []string{"a+ b- c-", "a+ b+ c+"}, want: 1},
-		"a new one":                        {changes: []string{"a_test.py"}, base: []string{"a+"}, runs: []string{"a+", "a+ n-", "a+ n+"}},
+		"steady":                              {base: []string{"a+ b+"}, runs: []string{"a+ b+"}},
+		"fails once":                          {base: []string{"a+ b+", "a+ b+"}, runs: []string{"a+ b-", "a+ b+"}, want: 1},
+		"fails once, and on the base, too":    {base: []string{"a+ b+", "a+ b-"}, runs: []string{"a+ b-", "a+ b+"}},
+		"fails once, and once another":        {base: []string{"a+ b+ c+", "a+ b+ c+"}, runs: []string{"a+ b- c+", "a+ b+ c-"}, want: 2},
+		"known to be flaky":                   {base: []string{"a- b+ c+", "a- b- c+"}, runs: []string{"a+ b- c-", "a+ b+ c+"}, want: 1},
+		"a new one":                           {changes: []string{"a_test.py"}, base: []string{"a+"}, runs: []string{"a+", "a+ n-", "a+ n+"}},
+		"in the repeat of what shows the fix": {changes: []string{"src.py", "a_test.py"}, base: []string{"a+", "a+"}, runs: []string{"a+", "a+ n+", "a+ n-", "a+ n-", "a- n+"}, want: 1},
 	} {
 		how := judge.Trial{Test: junitTests, Tries: 2}
 		b := &player{t: t, plays: c.base}

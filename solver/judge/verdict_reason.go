@@ -49,10 +49,26 @@ func passReason(d delta, v solve.Verdict) string {
 	if n := len(d.still); n > 0 {
 		text += "; " + count(n, "test fails", "tests fail") + " as on the base"
 	}
-	if len(d.fixed) == 0 && v.NewPass == 0 {
+	text += proofWords(v)
+	if len(d.fixed)+v.Proofs+v.Unready == 0 {
 		text += "; no test shows the fix"
 	}
 	return strings.TrimPrefix(text+flakyLeftOut(d), "; ")
+}
+
+// proofWords says what the candidate's own tests show.
+func proofWords(v solve.Verdict) string {
+	switch {
+	case v.Proofs == 1:
+		return "; its own test fails without the change"
+	case v.Proofs > 1:
+		return fmt.Sprintf("; its own %d tests fail without the change", v.Proofs)
+	case v.Unready == 1:
+		return "; its own test cannot be built or loaded without the change"
+	case v.Unready > 1:
+		return fmt.Sprintf("; its own %d tests cannot be built or loaded without the change", v.Unready)
+	}
+	return ""
 }
 
 func join(parts []string) string {
