@@ -2,6 +2,7 @@ package patch
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,14 +14,26 @@ import (
 func IsTestFile(p string) bool {
 	dir, base := path.Split(p)
 	parts := strings.FieldsFunc(strings.ToLower(dir), func(r rune) bool { return r == '/' })
-	return slices.ContainsFunc(parts, isTestDir) || isTestDirOf(parts, base) || isTestName(base)
+	return slices.ContainsFunc(parts, isTestDir) || isTestDirOf(parts, base) || isTestName(base) || isHelper(base)
+}
+
+// helper is the name of code that helps tests.
+var helper = regexp.MustCompile(`^test[-_]?(?:utils?|utilities|helpers?|support|libs?|fixtures?)$`)
+
+// isHelper says whether a source file has the name of a helper of tests: testutil.go, testHelpers.js.
+func isHelper(base string) bool {
+	stem := strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
+	return path.Ext(base) != "" && helper.MatchString(stem)
 }
 
 // isTestDir says whether everything in a directory of that name belongs to tests.
 func isTestDir(name string) bool {
 	switch name {
 	case "test", "tests", "testdata", "__tests__", "__test__", "__snapshots__", "__mocks__", "__fixtures__",
-		"fixtures", "snapshots", "e2e", "androidtest", "integration-tests", "integration_tests", "unittest", "unittests":
+		"fixtures", "snapshots", "golden", "cassettes", "test_data", "test-data", "e2e", "androidtest", "integration-tests", "integration_tests", "unittest", "unittests":
+		return true
+	}
+	if helper.MatchString(name) {
 		return true
 	}
 	// C#: Shop.Tests, Shop.UnitTests.
@@ -30,6 +43,9 @@ func isTestDir(name string) bool {
 
 // isTestDirOf knows the directories that are tests for some languages only.
 func isTestDirOf(parts []string, base string) bool {
+	if i := slices.Index(parts, "internal"); i >= 0 && i+1 < len(parts) && strings.HasPrefix(parts[i+1], "test") {
+		return true // internal/testenv of a Go module
+	}
 	if !slices.Contains(parts, "spec") {
 		return false
 	}
@@ -80,16 +96,16 @@ func beginsWord(name, word string) bool {
 func IsTestConfig(p string) bool {
 	base := strings.ToLower(path.Base(p))
 	switch base {
-	case "pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py", "tox.ini", "setup.cfg", "noxfile.py", ".coveragerc",
+	case "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "conftest.py", "tox.ini", "setup.cfg", "noxfile.py", ".coveragerc",
 		".rspec", "phpunit.xml", "phpunit.xml.dist", "pest.php", "codeception.yml", "jasmine.json", "testng.xml",
 		"junit-platform.properties", "nextest.toml", ".runsettings", "xunit.runner.json":
 		return true
 	}
 	if strings.HasPrefix(base, ".") {
 		stem, _, _ := strings.Cut(base[1:], ".")
-		return stem == "mocharc" || stem == "nycrc" || stem == "jestrc" || stem == "taprc"
+		return stem == "mocharc" || stem == "nycrc" || stem == "c8rc" || stem == "jestrc" || stem == "taprc"
 	}
-	for _, name := range []string{"jest.config", "jest.setup", "vitest.config", "vitest.workspace", "vitest.setup", "karma.conf",
+	for _, name := range []string{"jest.config", "jest.setup", "jest.preset", "setuptests", "setupjest", "test-setup", "vitest.config", "vitest.workspace", "vitest.setup", "karma.conf",
 		"playwright.config", "cypress.config", "ava.config", "nightwatch.conf", "wdio.conf"} {
 		if strings.HasPrefix(base, name+".") {
 			return true

@@ -18,7 +18,8 @@ func TestIsTestFile(t *testing.T) {
 		spec/models/user_spec.rb test/user_test.rb test_user.rb spec/spec_helper.rb spec/factories/a.rb
 		tests/Unit/UserTest.php UserTest.php a.phpt
 		Shop.Tests/Cart.cs CartTests.cs src/Shop.UnitTests/x.txt
-		fixtures/a.json pkg/snapshots/a.txt TESTS/A.TXT`) {
+		fixtures/a.json pkg/snapshots/a.txt TESTS/A.TXT
+		testutil/a.go internal/testenv/env.go pkg/internal/testing/x.go src/test-utils/render.tsx testutils.py testHelpers.js test_support/a.rb golden/a.txt`) {
 		if !patch.IsTestFile(p) {
 			t.Errorf("%s is a test", p)
 		}
@@ -27,7 +28,7 @@ func TestIsTestFile(t *testing.T) {
 		a.go test.go testing/x.go latest.go contest.py attest.py testimony.py latest/a.py
 		a.js test.js.md latest.ts spec/openapi.yaml spec/v1.json spec.md
 		src/lib.rs Testimonial.java Contest.java Latest.java Test.java Audit.java user.rb Contest.php
-		Manifest.cs tester/a.go src/main/java/A.java README.md .github/workflows/test.yml testutil/a.go`) {
+		Manifest.cs tester/a.go src/main/java/A.java README.md .github/workflows/test.yml internal/latest/a.go testutility/a.go testlib`) {
 		if patch.IsTestFile(p) {
 			t.Errorf("%s is no test", p)
 		}
@@ -37,7 +38,7 @@ func TestIsTestFile(t *testing.T) {
 func TestIsTestConfig(t *testing.T) {
 	t.Parallel()
 	for _, p := range strings.Fields(`
-		pytest.ini conftest.py sub/conftest.py tox.ini setup.cfg noxfile.py jest.config.js jest.config.mjs jest.setup.ts
+		pytest.ini .pytest.toml pytest.toml src/setupTests.ts conftest.py sub/conftest.py tox.ini setup.cfg noxfile.py jest.config.js jest.config.mjs jest.setup.ts
 		vitest.config.ts .mocharc.json .mocharc .nycrc karma.conf.js playwright.config.ts cypress.config.js phpunit.xml
 		phpunit.xml.dist .rspec testng.xml x/ci.runsettings`) {
 		if !patch.IsTestConfig(p) {
