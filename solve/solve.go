@@ -418,7 +418,9 @@ type Verdict struct {
 	FlakyTests   []string `json:"flaky_tests,omitempty"`
 	// Weakens lists existing test files that the candidate deletes or changes so
 	// that fewer tests run; the verdict itself used the base's versions.
-	Weakens  []string      `json:"weakens,omitempty"`
+	Weakens []string `json:"weakens,omitempty"`
+	// Restored lists files of the candidate that steer tests and are no tests themselves: the regression ran with the base's.
+	Restored []string      `json:"restored,omitempty"`
 	Log      string        `json:"log,omitempty"` // artifact with the tests' output
 	Duration time.Duration `json:"duration"`
 }

@@ -2,11 +2,28 @@ package judge
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/tree"
 )
+
+// Steers lists the files of a candidate that are put back and are no tests. It leaves the base as it was.
+func Steers(ctx context.Context, sb sandbox.Sandbox, in Input) ([]string, error) {
+	j := judging{Input: in, sb: sb}
+	s, err := j.steering(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := tree.ApplyPatch(ctx, sb, in.Patch); err != nil {
+		return nil, err
+	}
+	found := steers(s.find(ctx, sb))
+	return found, tree.Reset(ctx, sb)
+}
 
 // Parse reads the results of one run of the test command from its standard output and the
 // content of its report files.

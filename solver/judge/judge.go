@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -77,11 +76,11 @@ func (j *judging) judge(ctx context.Context) error {
 	if err := j.fresh(ctx); err != nil {
 		return err
 	}
-	var err error
-	if j.verdict.NoCode, err = j.noCode(ctx); err != nil {
+	steering, err := j.steering(ctx)
+	if err != nil {
 		return err
 	}
-	mixed, err := j.mixed(ctx)
+	j.verdict.NoCode, err = j.noCode(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,8 @@ func (j *judging) judge(ctx context.Context) error {
 		}
 		return err
 	}
-	j.own = slices.Concat(touched(j.Changes, isTestSide), touched(j.Changes, namedBy(j.Test.Command)), mixed.changed(ctx, j.sb))
+	j.own = steering.find(ctx, j.sb)
+	j.verdict.Restored = steers(j.own)
 	if err := tree.RestoreTests(ctx, j.sb, j.own); err != nil {
 		return err
 	}

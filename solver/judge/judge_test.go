@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -142,11 +143,11 @@ func TestJudge(t *testing.T) {
 		}},
 		"replaces the runner": {script: "printf '%s' '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > all.xml; echo 'cp all.xml results.xml' > runner.sh", want: solve.Verdict{
 			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
-			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"runner.sh"},
+			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"runner.sh"}, Restored: []string{"runner.sh"},
 		}},
 		"plants a configuration": {script: "echo 'override=true' > pytest.ini", want: solve.Verdict{
 			Outcome: passed, Reason: "keeps 2 passing tests; 2 tests fail as on the base; no test shows the fix",
-			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"pytest.ini"},
+			Kept: 2, Still: 2, StillTests: []string{"tests.a.fix", "tests.a.old"}, Weakens: []string{"pytest.ini"}, Restored: []string{"pytest.ini"},
 		}},
 		"plants a report": {script: "touch src/crash; echo '<testsuite><testcase classname=\"tests.a\" name=\"fix\"/></testsuite>' > results.xml", want: solve.Verdict{
 			Outcome: none, Reason: "the test command ended with exit code 1 and reported no test",
@@ -275,3 +276,6 @@ type gone struct{ sandbox.Sandbox }
 func (gone) Exec(context.Context, sandbox.Command) (sandbox.Result, error) {
 	return sandbox.Result{}, sandbox.ErrGone
 }
+
+// Get fails.
+func (gone) Get(context.Context, string) (io.ReadCloser, error) { return nil, sandbox.ErrGone }

@@ -1,18 +1,12 @@
 package judge
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/patch"
-	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -35,144 +29,44 @@ func isTestSide(p string) bool {
 	return patch.IsTestFile(p) || patch.IsTestConfig(p) || controlsRunner(p)
 }
 
-// namedBy reports whether the test command itself names a file: its script.
-func namedBy(command string) func(p string) bool {
-	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>'\"=", r) })
-	return func(p string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return path.Clean(w) == p })
-	}
-}
-
 // controlsRunner reports whether a file decides what a test command does, although its name is
 // that of neither a test nor a test configuration.
 func controlsRunner(p string) bool {
-	switch path.Base(p) {
-	case "go.work", "sitecustomize.py", "usercustomize.py", "GNUmakefile", "makefile", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs":
+	base := path.Base(p)
+	switch base {
+	case "go.work", "sitecustomize.py", "usercustomize.py", "GNUmakefile", "makefile", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs",
+		".swcrc", "bunfig.toml", "deno.json", "deno.jsonc", "import_map.json", "build.rs", "rust-toolchain", "rust-toolchain.toml":
 		return true
 	}
-	dir := path.Base(path.Dir(p))
-	return dir == ".cargo" || dir == ".mvn" || shadowsPython(p)
-}
-
-// shadowsPython reports whether Python would load the file instead of its test runner or a part
-// of it: it looks in the root of the repository first.
-func shadowsPython(p string) bool {
-	first, _, _ := strings.Cut(p, "/")
-	switch strings.TrimSuffix(first, ".py") {
-	case "pytest", "_pytest", "pluggy", "iniconfig", "unittest":
-		return path.Ext(p) == ".py"
-	}
-	return false
-}
-
-// mixedFiles are the base's versions of files that hold a runner's configuration beside much
-// else, nil where the base has no such file. They are restored only if that part changed.
-type mixedFiles map[string][]byte
-
-// mixed reads the base's versions, before the patch is applied.
-func (j *judging) mixed(ctx context.Context) (mixedFiles, error) {
-	m := mixedFiles{}
-	matters := func(p string) bool {
-		kind, ok := mixedFileOf(p)
-		return ok && strings.Contains(j.Test.Command, kind.program)
-	}
-	for _, p := range touched(j.Changes, matters) {
-		data, err := read(ctx, j.sb, p)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path.Base(p), err)
-		}
-		m[p] = data
-	}
-	return m, nil
-}
-
-// changed lists the files whose part for the runner differs now.
-func (m mixedFiles) changed(ctx context.Context, sb sandbox.Sandbox) []string {
-	var out []string
-	for p, base := range m {
-		now, err := read(ctx, sb, p)
-		if kind, _ := mixedFileOf(p); err != nil || kind.part(base) != kind.part(now) {
-			out = append(out, p)
+	for _, begin := range []string{"babel.config.", ".babelrc", "vite.config.", ".env.test"} {
+		if strings.HasPrefix(base, begin) {
+			return true
 		}
 	}
-	slices.Sort(out)
-	return out
+	return path.Ext(base) == ".pth" || slices.ContainsFunc(strings.Split(path.Dir(p), "/"), holdsRunner) || isTestLibrary(p)
 }
 
-// maxConfig is how much of a mixed file is looked at, in bytes.
-const maxConfig = 1 << 20
-
-// read returns a regular file of the work tree; nil if there is none.
-func read(ctx context.Context, sb sandbox.Sandbox, p string) ([]byte, error) {
-	r, err := sb.Get(ctx, path.Join(sandbox.RepoDir, p))
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, nil // no such file, or a link: there is no content to compare
+// holdsRunner reports whether a directory of that name holds a runner's configuration, installed
+// packages, or what describes packages: a runner loads its plugins by that.
+func holdsRunner(dir string) bool {
+	switch dir {
+	case ".cargo", ".mvn", "buildSrc", "build-logic", "node_modules":
+		return true
 	}
-	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, maxConfig))
+	dir = strings.ToLower(dir)
+	return strings.HasSuffix(dir, ".dist-info") || strings.HasSuffix(dir, ".egg-info")
 }
 
 var (
-	pytestSection = regexp.MustCompile(`(?m)^\s*\[tool\.(?:pytest|tox|nox|coverage|hatch\.envs)[^\n]*\n(?:[^\[\n][^\n]*\n|\n|\[\[?"[^\n]*\n)*`)
-	goReplace     = regexp.MustCompile(`(?m)^\s*replace\b[^(\n]*(?:\([^)]*\))?`)
-	cargoTests    = regexp.MustCompile(`(?m)^\s*(?:test|doctest|autotests|harness)\s*=.*$|^\s*\[\[test\]\]`)
+	vendoredTests = regexp.MustCompile(`(?i)(?:^|/)(?:vendor|_?vendored|third_party)/.*(?:test|assert|mock|expect|gomega|ginkgo|convey|go-cmp|check\.v)`)
+	testServices  = regexp.MustCompile(`(?:^|/)META-INF/services/(?:org\.junit|org\.testng|io\.kotest|org\.spockframework)`)
+	mockito       = regexp.MustCompile(`(?:^|/)mockito-extensions/`)
 )
 
-// mixedFile is a kind of files that hold a runner's configuration beside much else.
-type mixedFile struct {
-	name    string // a pattern of path.Match
-	program string // they matter only to test commands that name this program
-	part    func(data []byte) string
-}
-
-var mixedFileKinds = []mixedFile{
-	{"package.json", "", packagePart},
-	{"go.mod", "", found(goReplace)}, // another module instead of one that the tests use
-	{"pyproject.toml", "", found(pytestSection)},
-	{"Cargo.toml", "", found(cargoTests)},
-	{"Makefile", "make", whole},
-	{"pom.xml", "mvn", whole},
-	{"*gradle*", "gradle", whole},
-}
-
-func mixedFileOf(p string) (mixedFile, bool) {
-	i := slices.IndexFunc(mixedFileKinds, func(k mixedFile) bool {
-		ok, _ := path.Match(k.name, path.Base(p)) // the patterns are well formed
-		return ok
-	})
-	if i < 0 {
-		return mixedFile{}, false
-	}
-	return mixedFileKinds[i], true
-}
-
-func whole(data []byte) string { return string(data) }
-
-// found returns the part of a file that matches.
-func found(re *regexp.Regexp) func(data []byte) string {
-	return func(data []byte) string { return string(bytes.Join(re.FindAll(append(data, '\n'), -1), []byte("\n"))) }
-}
-
-// packageKeys are those of a package.json that steer its tests.
-var packageKeys = []string{"scripts", "jest", "mocha", "vitest", "ava", "tap", "nyc", "c8"}
-
-// packagePart is the part of a package.json that steers its tests.
-func packagePart(data []byte) string {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
-		return "raw:" + string(data)
-	}
-	part := "json:"
-	for _, key := range packageKeys {
-		var flat bytes.Buffer
-		if raw, ok := all[key]; ok && json.Compact(&flat, raw) == nil {
-			part += key + "=" + flat.String() + "\n"
-		}
-	}
-	return part
+// isTestLibrary reports whether a file is part of a copied library of assertions, or adds a
+// listener to a runner by its name.
+func isTestLibrary(p string) bool {
+	return vendoredTests.MatchString(p) || testServices.MatchString(p) || mockito.MatchString(p)
 }
 
 // deleted lists the existing test files that the patch deletes.
