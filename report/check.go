@@ -145,6 +145,7 @@ func runDetails(r solve.Run) string {
 			{"New tests that fail", t.NewFailTests, t.NewFail},
 			{"Flaky tests, left out", t.FlakyTests, t.Flaky},
 			{"Weakened test files", t.Weakens, len(t.Weakens)},
+			{"Files that steer tests, put back", t.Restored, len(t.Restored)},
 		} {
 			if l.total > 0 {
 				parts = append(parts, "### "+l.title, codeList(l.names, 50, l.total))
