@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
@@ -22,7 +23,10 @@ func Steers(ctx context.Context, sb sandbox.Sandbox, in Input) ([]string, error)
 		return nil, err
 	}
 	found := steers(s.find(ctx, sb))
-	return found, tree.Reset(ctx, sb)
+	if err := tree.RestoreTests(ctx, sb, touched(in.Changes, func(string) bool { return true })); err != nil {
+		return nil, err
+	}
+	return found, ourScript(ctx, sb, "find . -path ./.git -prune -o -type d -empty -delete", nil)
 }
 
 // Parse reads the results of one run of the test command from its standard output and the
@@ -53,3 +57,13 @@ func SameCode(p, before, after string) bool { return sameCode(p, before, after) 
 
 // IsDocument reports whether a file is text for people.
 func IsDocument(p string) bool { return isDocument(p) }
+
+// CanaryPath is where canaries of a command would be put first, "" for nowhere.
+func CanaryPath(cmd solve.TestCommand, paths []string) string {
+	kind := canaryKindOf(cmd)
+	if kind == nil {
+		return ""
+	}
+	places, _ := kind.places(paths)
+	return strings.Join(places[:min(len(places), 1)], "")
+}

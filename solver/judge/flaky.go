@@ -22,6 +22,9 @@ type Trial struct {
 	// Tries is the most runs of tests that fail; 0 is 1.
 	// docs/decisions/0008-flaky-tests.md has the reasons.
 	Tries int
+
+	place *CanaryPlace // of the canaries; nil is none
+	near  []string     // files beside whose tests canaries are put, too
 }
 
 // TrialOf is how tests are run under settings.
@@ -37,7 +40,11 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 	var all Report
 	var log bytes.Buffer
 	for n := 1; ; n++ {
-		r, err := t.run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n))
+		run := t.run
+		if n == 1 {
+			run = t.tryCanaries
+		}
+		r, err := run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n))
 		if err == nil && r.NoVerdict == "" {
 			err = tree.IgnoreLeftovers(ctx, sb)
 		}
@@ -46,6 +53,8 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 			return r, log.Bytes(), err
 		case n == 1:
 			all = r
+		case n == 2 && all.Canaries != nil && r.NoVerdict == "" && !maps.Equal(all.Tests, r.Tests):
+			all, n = r, 1 // the canaries may have changed results
 		case r.NoVerdict == "": // a repeat without a verdict changes nothing
 			all = all.join(r)
 		}
@@ -58,6 +67,9 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 // run makes one run and puts its output into the log.
 func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
 	fmt.Fprintf(log, "==> %s: %s\n", title, t.Test.Command)
+	if t.place != nil {
+		fmt.Fprintln(log, "==> with tests of the judge's own, of which one passes and one fails")
+	}
 	r, text, err := t.RunTests(ctx, sb)
 	log.Write(text)
 	fmt.Fprintf(log, "\n==> exit code %d\n", r.Counts.Exit)
@@ -67,7 +79,7 @@ func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, t
 // join combines r with another run on the same tree. A test whose results differ, or that only
 // one of them has, is Flaky. A command that succeeded once has succeeded.
 func (r Report) join(other Report) Report {
-	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1)}
+	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1), Canaries: r.Canaries}
 	for name, s := range r.Tests {
 		if other.Tests[name] != s {
 			s = Flaky

@@ -49,8 +49,12 @@ func Judge(ctx context.Context, in Input) (Result, error) {
 	j := judging{Input: in, learned: in.Base, closeIt: func() {}, unsteady: map[string]bool{}}
 	defer func() { j.closeIt() }()
 	err := j.judge(ctx)
-	if err == nil && j.verdict.Outcome == solve.Passed {
+	if err == nil && j.verdict.Outcome == solve.Passed && j.lied == "" {
 		err = j.countUnsteady(ctx)
+	}
+	if err == nil && j.lied != "" {
+		j.verdict.Tampering = j.lied
+		j.conclude(solve.Failed, "it changes what tests report: "+j.lied)
 	}
 	j.verdict.Duration = time.Since(began)
 	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned}, err
@@ -63,6 +67,7 @@ type judging struct {
 	closeIt  func()
 	verdict  solve.Verdict
 	log      bytes.Buffer
+	lied     string          // how the candidate changes what tests report; "" if nothing was found
 	own      []string        // files of tests and their configuration that the patch touches
 	learned  Report          // the base's report, from runs of the base alone
 	unsteady map[string]bool // tests whose results differ between two tries with the candidate; "" is the command

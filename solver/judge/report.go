@@ -43,6 +43,10 @@ type Report struct {
 	NoVerdict string `json:"no_verdict,omitempty"`
 	// Setting is the key of config.yml that cut the run short, if one did.
 	Setting string `json:"setting,omitempty"`
+	// Canaries is where canaries can be put: the base's tests ran with them, and they came out right.
+	Canaries *CanaryPlace `json:"canaries,omitempty"`
+	// Canary is how those of this run came out.
+	Canary CanaryResult `json:"-"`
 	// Empty says that NoVerdict is set because there are no tests at all.
 	Empty bool `json:"empty,omitempty"`
 }

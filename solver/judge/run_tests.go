@@ -54,6 +54,10 @@ func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte
 	} else if err := helper(ctx, sb, clearScript, cmd.Report, nil, 0); err != nil {
 		return Report{}, nil, fmt.Errorf("remove old test reports: %w", err)
 	}
+	canaries, err := t.plant(ctx, sb)
+	if err != nil {
+		return Report{}, nil, err
+	}
 	stdout, stderr := output.stdout(), output.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
 		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},
@@ -72,10 +76,13 @@ func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte
 	if f.file != nil {
 		report, err = collect(ctx, sb, cmd.Report, f)
 	}
+	if err := canaries.remove(ctx, sb); err != nil {
+		return Report{}, text, err
+	}
 	if err != nil && f.file != nil && !errors.Is(err, errReport) {
 		return Report{}, text, fmt.Errorf("collect test reports: %w", err)
 	}
-	report, err = report.finish(cmd, res.ExitCode, err)
+	report, err = report.finish(cmd, canaries.take(&report, res.ExitCode), err)
 	if err != nil {
 		report.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
 		return report, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome

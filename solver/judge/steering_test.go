@@ -137,6 +137,9 @@ func TestSteeredPytest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v, log := b.judge(t, b.candidate(t, c.script))
+			if lies := v.Tampering != ""; lies == c.fixed && v.Outcome != solve.NoVerdict {
+				t.Errorf("tampering: %q", v.Tampering)
+			}
 			if fixed := v.Outcome == solve.Passed && slices.Equal(v.FixedTests, []string{"tests.test_bug.test_nothing"}); fixed != c.fixed {
 				t.Errorf("%+v\n%s", v, log)
 			}
