@@ -26,7 +26,7 @@ func Steers(ctx context.Context, sb sandbox.Sandbox, in Input) ([]string, error)
 	if err := tree.RestoreTests(ctx, sb, touched(in.Changes, func(string) bool { return true })); err != nil {
 		return nil, err
 	}
-	return found, ourScript(ctx, sb, "find . -path ./.git -prune -o -type d -empty -delete", nil)
+	return found, ourScript(ctx, sb, "find . -mindepth 1 -type d -empty -not -path './.git/*' -delete", nil)
 }
 
 // Parse reads the results of one run of the test command from its standard output and the

@@ -128,7 +128,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	d.fill(&j.verdict)
 	if reason := regressionReason(d, j.Base, now); reason != "" {
 		j.conclude(solve.Failed, reason)
-		return nil
+		return j.tellRestored(ctx)
 	}
 	if len(j.own) > 0 {
 		own, err := j.runOwnTests(ctx)

@@ -47,3 +47,22 @@ func steers(own []string) (out []string) {
 	}
 	return out[:min(len(out), shown)]
 }
+
+// tellRestored adds to the reason of a failed regression what files of the candidate were put
+// back that are no tests, and whether the tests pass with them: a change can need them honestly.
+func (j *judging) tellRestored(ctx context.Context) error {
+	n := len(j.verdict.Restored)
+	if n == 0 {
+		return nil
+	}
+	own, err := j.runFresh(ctx, ownRun, ownRun.title)
+	if err != nil {
+		return err
+	}
+	if own.NoVerdict == "" && regressionReason(compare(j.Base, own), j.Base, own) == "" {
+		j.verdict.Reason += ", but not with its own version of " + count(n, "file that steers", "files that steer") + " tests"
+	} else {
+		j.verdict.Reason += "; " + count(n, "file that steers tests was", "files that steer tests were") + " put back"
+	}
+	return nil
+}

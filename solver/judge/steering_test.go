@@ -146,3 +146,20 @@ func TestSteeredPytest(t *testing.T) {
 		})
 	}
 }
+
+// A change that needs a file that steers tests fails with the base's version, and its verdict tells why.
+func TestRestoredFileThatIsNeeded(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, runner+"printf 'want=1\n' > pytest.ini; sed -i 's/keep|.*/keep|grep -q \"$want\" src\\/val2/; /^old/d; /^fix/d' tests/a.t; "+
+		"echo 1 > src/val2; sed -i 's/bash -c/export want; bash -c/' runner.sh", runnerTests)
+	for script, want := range map[string]string{
+		"echo 2 > src/val2; echo want=2 > pytest.ini": "breaks 1 test that passes on the base, but not with its own version of 1 file that steers tests",
+		"echo 2 > src/val2; echo want=3 > pytest.ini": "breaks 1 test that passes on the base; 1 file that steers tests was put back",
+		"echo 2 > src/val2":                           "breaks 1 test that passes on the base",
+	} {
+		v, log := b.judge(t, b.candidate(t, script))
+		if v.Outcome != solve.Failed || v.Reason != want {
+			t.Errorf("%s: %+v\n%s", script, v, log)
+		}
+	}
+}
