@@ -14,8 +14,10 @@ type Decision struct {
 	// Rule is the order of criteria that was used, in words.
 	Rule []string `json:"rule"`
 	// Cross is what the candidates' new tests said of each other; the rule reads it.
-	Cross       []CrossResult `json:"cross,omitempty"`
-	Comparisons []Comparison  `json:"comparisons"`
+	Cross []CrossResult `json:"cross,omitempty"`
+	// SandboxUses are the sandboxes of the cross tests.
+	SandboxUses []SandboxUse `json:"stays,omitempty"`
+	Comparisons []Comparison `json:"comparisons"`
 }
 
 // Comparison is one step of the ranking: neighbours and the first criterion

@@ -44,10 +44,13 @@ func (r Run) SandboxCost() Money {
 // SandboxCost is what the base's sandboxes have cost.
 func (b Base) SandboxCost() Money { return sandboxCost(b.SandboxUses, time.Time{}) }
 
-// SandboxCost is what a solve's sandboxes have cost: those of its base and of its runs,
-// without the runs that an earlier solve paid for. Limits of money do not count it.
+// SandboxCost is what a solve's sandboxes have cost: those of its base, of its runs and of its
+// cross tests, without the runs that an earlier solve paid for. Limits of money do not count it.
 func SandboxCost(s Solve, runs []Run) Money {
 	sum := s.Base.SandboxCost()
+	if s.Decision != nil {
+		sum += sandboxCost(s.Decision.SandboxUses, time.Time{})
+	}
 	for _, r := range runs {
 		if r.From == nil {
 			sum += r.SandboxCost()

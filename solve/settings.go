@@ -28,6 +28,10 @@ type Settings struct {
 	// InstallTime and TestTime bound one run of each command; 0 is no limit.
 	InstallTime time.Duration `json:"install_time"`
 	TestTime    time.Duration `json:"test_time"`
+	// CrossRuns is how many runs of a candidate's new tests on another candidate there are at most, and CrossTime how long
+	// all of them take together.
+	CrossRuns int           `json:"cross_runs,omitempty"`
+	CrossTime time.Duration `json:"cross_time,omitempty"`
 	// Tries is how often the tests run at most to find flaky ones, Output how many bytes of theirs are read.
 	Tries  int   `json:"tries"`
 	Output int64 `json:"output"`

@@ -20,7 +20,14 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	if err != nil {
 		return s, err
 	}
-	d := solve.Decide(s, runs, s.RuleOr(e.cfg.settings()))
+	crossed, err := e.crossTests.Test(ctx, s, runs)
+	if err != nil {
+		return s, fmt.Errorf("run the candidates' tests on each other: %w", err)
+	}
+	rule := s.RuleOr(e.cfg.settings())
+	rule.Cross = crossed.Results
+	d := solve.Decide(s, runs, rule)
+	d.SandboxUses = crossed.SandboxUses
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
 		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))

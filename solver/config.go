@@ -144,6 +144,11 @@ type Tests struct {
 	// The most test runs, to find flaky tests: if a test fails on the base, or with a candidate, the tests run again, up to this
 	// number. A test that does not fail each time is flaky and ignored. 1 trusts the first run.
 	Tries int `yaml:"tries"`
+	// The most runs of one candidate's new tests on another candidate, after all experiments ended; 0 is none. Only the tests that
+	// fail without their author's change run.
+	CrossRuns int `yaml:"cross_runs"`
+	// Time of all these runs together.
+	CrossTime time.Duration `yaml:"cross_time"`
 	// How much of the tests' output is read, in MiB.
 	Output int `yaml:"output_mib"`
 	// Asked says that the commands are the wish of whoever asks for the solve: a
@@ -190,7 +195,7 @@ func DefaultConfig() Config {
 			"small-steps": "Make the smallest change you can think of, run the tests, and only then decide on the next one.",
 		},
 		Tests: Tests{
-			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, Output: 64,
+			InstallTime: 10 * time.Minute, Time: 10 * time.Minute, Tries: 2, CrossRuns: 12, CrossTime: 10 * time.Minute, Output: 64,
 			Hosts: []string{}, InstallEnv: map[string]string{},
 		},
 		Branch: "ai/fix-{issue}-{solve}",

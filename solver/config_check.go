@@ -68,6 +68,7 @@ func (c Config) checkNumbers(report func(key, problem string)) {
 		{"patch.max_files", c.Patch.MaxFiles, 1, mostCount},
 		{"tests.output_mib", c.Tests.Output, 1, mostMiB},
 		{"tests.tries", c.Tests.Tries, 1, 10},
+		{"tests.cross_runs", c.Tests.CrossRuns, 0, 1000},
 		{"defaults.repeat", c.Defaults.Repeat, 1, mostExperiments},
 	} {
 		switch {
@@ -108,7 +109,7 @@ func (c Config) checkTimes(report func(key, problem string)) {
 		v   time.Duration
 	}{
 		{"limits.run_time", c.Limits.RunTime}, {"limits.solve_time", c.Limits.SolveTime}, {"limits.command_time", c.Limits.CommandTime},
-		{"tests.install_time", c.Tests.InstallTime}, {"tests.time", c.Tests.Time},
+		{"tests.install_time", c.Tests.InstallTime}, {"tests.time", c.Tests.Time}, {"tests.cross_time", c.Tests.CrossTime},
 	} {
 		if t.v < 0 || (t.v > 0 && t.v < time.Second) {
 			report(t.key, fmt.Sprintf("is %s, must be at least 1s (write a unit: 90s, 20m)", t.v))

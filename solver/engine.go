@@ -24,6 +24,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/attempt"
 	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/commands"
+	"github.com/yudai-dev/yudai/solver/crosstest"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/plan"
 	"github.com/yudai-dev/yudai/solver/prepare"
@@ -43,9 +44,11 @@ type Engine struct {
 	planner  *plan.Planner
 	preparer *prepare.Preparer
 	attempts *attempt.Parts
-	commands *commands.Commands
-	budgets  *budget.Budgets
-	daily    *budget.DailyLimit
+	// crossTests runs when all runs of a solve have ended.
+	crossTests *crosstest.Tester
+	commands   *commands.Commands
+	budgets    *budget.Budgets
+	daily      *budget.DailyLimit
 
 	slots  chan struct{} // one token per solve being worked on
 	leased atomic.Int64  // until when the lease is confirmed, in nanoseconds; 0 if it is not
@@ -98,6 +101,7 @@ func New(cfg Config, parts Parts) *Engine {
 		Store: store, Bases: e.preparer, Drivers: parts.Drivers, Agents: parts.Agents, Models: parts.Models, Gateway: parts.Gateway,
 		Budgets: budgets, Settings: settings, MaxAttempts: cfg.MaxAttempts,
 	}
+	e.crossTests = &crosstest.Tester{Store: store, Bases: e.preparer, Drivers: parts.Drivers, Settings: settings}
 	return e
 }
 

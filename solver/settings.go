@@ -54,7 +54,8 @@ func (c Config) settings() solve.Settings {
 	return solve.Settings{
 		Test:    solve.TestCommand{Command: t.Command, Format: t.Format, Report: t.Report, Source: "config"},
 		Install: t.Install, Hosts: t.Hosts,
-		InstallTime: t.InstallTime, TestTime: t.Time, Tries: t.Tries, Output: int64(t.Output) << 20,
+		InstallTime: t.InstallTime, TestTime: t.Time, Tries: t.Tries, CrossRuns: t.CrossRuns, CrossTime: t.CrossTime,
+		Output: int64(t.Output) << 20,
 		Patch: solve.PatchRules{
 			MaxBytes: c.Patch.MaxKiB << 10, MaxFiles: c.Patch.MaxFiles, RefuseInstructions: c.Patch.RefuseInstructions,
 		},

@@ -71,9 +71,10 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 	}
 	names := map[string]bool{}
 	for _, s := range live {
-		if s.State != solve.StatePreparing && s.State != solve.StateRunning {
+		if s.State != solve.StatePreparing && s.State != solve.StateRunning && s.State != solve.StateReducing {
 			continue
 		}
+		names[sandboxes.CrossName(s.ID)] = s.State == solve.StateReducing
 		for _, name := range sandboxes.LayerNames(s.ID) {
 			names[name] = true
 		}

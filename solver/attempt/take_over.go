@@ -71,9 +71,7 @@ func (a *Attempt) attach(ctx context.Context, name string) (sandbox.Sandbox, err
 
 // discard removes a sandbox that may be there under that name.
 func (a *Attempt) discard(ctx context.Context, name string) {
-	if sb, err := a.attach(ctx, name); err == nil {
-		sandboxes.Close(ctx, sb)
-	}
+	sandboxes.Discard(ctx, a.with.Drivers, a.solve, name)
 }
 
 // cleanUp cleans up after a run that somebody else ended: then its sandbox is

@@ -46,7 +46,7 @@ type Result struct {
 // An error means that the sandbox failed. There is no verdict then; another call may give one.
 func Judge(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
-	j := judging{Input: in, learned: in.Base, closeIt: func() {}, unsteady: map[string]bool{}}
+	j := newJudging(in)
 	defer func() { j.closeIt() }()
 	err := j.judge(ctx)
 	if err == nil && j.verdict.Outcome == solve.Passed && j.lied == "" {
@@ -73,11 +73,13 @@ type judging struct {
 	unsteady map[string]bool // tests whose results differ between two tries with the candidate; "" is the command
 }
 
-func (j *judging) judge(ctx context.Context) error {
-	if j.Base.NoVerdict != "" {
-		j.conclude(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
-		return nil
-	}
+func newJudging(in Input) *judging {
+	return &judging{Input: in, learned: in.Base, closeIt: func() {}, unsteady: map[string]bool{}}
+}
+
+// layOut puts the candidate's source on a fresh copy of the base, and finds out which of its
+// files belong to the tests.
+func (j *judging) layOut(ctx context.Context) error {
 	if err := j.fresh(ctx); err != nil {
 		return err
 	}
@@ -85,21 +87,28 @@ func (j *judging) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.verdict.NoCode, err = j.noCode(ctx)
-	if err != nil {
+	if j.verdict.NoCode, err = j.noCode(ctx); err != nil {
 		return err
 	}
 	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
+		return err
+	}
+	j.own = steering.find(ctx, j.sb)
+	j.verdict.Restored = steers(j.own)
+	return tree.RestoreTests(ctx, j.sb, j.own)
+}
+
+func (j *judging) judge(ctx context.Context) error {
+	if j.Base.NoVerdict != "" {
+		j.conclude(solve.NoVerdict, "the base's own tests give no verdict: "+j.Base.NoVerdict)
+		return nil
+	}
+	if err := j.layOut(ctx); err != nil {
 		if errors.Is(err, tree.ErrPatch) {
 			fmt.Fprintf(&j.log, "%v\n", err)
 			j.conclude(solve.Failed, "the patch does not apply to the base commit")
 			return nil
 		}
-		return err
-	}
-	j.own = steering.find(ctx, j.sb)
-	j.verdict.Restored = steers(j.own)
-	if err := tree.RestoreTests(ctx, j.sb, j.own); err != nil {
 		return err
 	}
 	now, err := j.run(ctx, j.sb, &j.log, regressionRun.title)

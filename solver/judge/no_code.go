@@ -104,8 +104,8 @@ func canStrip(p string) bool {
 	return ok || path.Ext(p) == ".go"
 }
 
-// steering matches comments that tell a compiler, an interpreter or a tool what to do.
-var steering = regexp.MustCompile(`^(?://export |//line |/\*line |/\*\s*globals? |[/*#!\s]*(?:` + strings.Join([]string{
+// directive matches comments that tell a compiler, an interpreter or a tool what to do.
+var directive = regexp.MustCompile(`^(?://export |//line |/\*line |/\*\s*globals? |[/*#!\s]*(?:` + strings.Join([]string{
 	`!`, `go:`, `\+build\b`, `nolint`, `lint:`, // Go, and #!
 	`type:`, `noqa`, `pragma`, `pylint`, `mypy`, `pyright`, `ruff:`, `fmt:`, `isort:`, `cython:`, `distutils:`, `doctest:`, `nosec`, // Python
 	`-\*-`, `.{0,30}coding[:=]`, `frozen_string_literal`, `warn_indent`, `shareable_constant_value`, `typed:`, `rubocop:`, // Ruby
@@ -114,8 +114,9 @@ var steering = regexp.MustCompile(`^(?://export |//line |/\*line |/\*\s*globals?
 	`fall.?through`, `NOLINT`, `NOSONAR`, `clang-`, `IWYU`, `cppcheck`, `shellcheck`, `noinspection`, `@formatter`, `checkstyle`,
 }, "|") + `))`)
 
-func steers(comment string) bool {
-	return steering.MatchString(comment[:min(len(comment), 200)]) || strings.Contains(comment, "@deprecated")
+// isDirective reports whether a comment is more than text for people.
+func isDirective(comment string) bool {
+	return directive.MatchString(comment[:min(len(comment), 200)]) || strings.Contains(comment, "@deprecated")
 }
 
 // pythonDocs are the words of a Python program that reads its own docstrings.

@@ -108,7 +108,7 @@ func (s *stripper) comment(rest string) bool {
 		return true
 	}
 	text := rest[:end]
-	s.drop(text, steers(text) || s.examples && strings.Contains(text, "```"))
+	s.drop(text, isDirective(text) || s.examples && strings.Contains(text, "```"))
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		s.line = s.pos - len(text) + i + 1
 		s.newline = s.newline || s.newlines
@@ -133,7 +133,7 @@ func (s *stripper) keeps(text string) bool {
 		doc, is = inner, true
 	}
 	if !s.examples || !is {
-		return steers(text)
+		return isDirective(text)
 	}
 	// An example in a Rust doc comment is compiled and run: a fenced or an indented block.
 	bare := strings.TrimSpace(doc)
@@ -255,7 +255,7 @@ func stripGo(src string) (text string, ok bool) {
 		switch _, tok, lit := s.Scan(); {
 		case tok == token.EOF:
 			return out.String(), s.ErrorCount == 0
-		case tok == token.COMMENT && !cgo && !steers(lit):
+		case tok == token.COMMENT && !cgo && !isDirective(lit):
 		case tok == token.SEMICOLON:
 			ended = true
 		default:

@@ -24,6 +24,17 @@ func Close(ctx context.Context, sb sandbox.Sandbox) {
 	}
 }
 
+// Discard removes a sandbox of the solve that may be there under that name.
+func Discard(ctx context.Context, drivers Drivers, s solve.Solve, name string) {
+	d, err := DriverOf(drivers, s)
+	if err != nil {
+		return
+	}
+	if sb, err := d.Attach(ctx, name); err == nil {
+		Close(ctx, sb)
+	}
+}
+
 // DeleteBases removes the solve's bases whatever happened to ctx, best effort: the sweep does the rest.
 func DeleteBases(ctx context.Context, drivers Drivers, s solve.Solve) {
 	d, known := drivers.Of(s.Plan.Sandbox)

@@ -33,5 +33,8 @@ func LayerNames(id solve.ID) []string { return []string{BaseName(id), InstallNam
 // RunName is the sandbox in which a run's agent works.
 func RunName(r solve.Run) string { return fmt.Sprintf("y-%s-%d-%d", r.Solve, r.N, r.Attempt) }
 
+// CrossName is the sandbox in which candidates' tests run on other candidates.
+func CrossName(id solve.ID) string { return "y-" + string(id) + "-cross" }
+
 // JudgeName is the sandbox in which a run's candidate is tested.
 func JudgeName(r solve.Run) string { return RunName(r) + "-judge" }

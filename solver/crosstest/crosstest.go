@@ -1,0 +1,171 @@
+// Package crosstest runs the new tests of each candidate on the other candidates, when all
+// runs of a solve have ended. What they say goes into the decision.
+package crosstest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/solver/prepare"
+	"github.com/yudai-dev/yudai/solver/sandboxes"
+)
+
+// Store is what a Tester needs of the store.
+type Store interface {
+	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
+}
+
+// Bases opens sandboxes on the base of a solve.
+type Bases interface {
+	Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error)
+}
+
+// Tester runs candidates' tests on other candidates.
+type Tester struct {
+	Store   Store
+	Bases   Bases
+	Drivers sandboxes.Drivers
+	// Settings are those of a plan that has none.
+	Settings solve.Settings
+}
+
+// Outcome is what the tests said, and the sandboxes that it took.
+type Outcome struct {
+	Results     []solve.CrossResult `json:"results,omitempty"`
+	SandboxUses []solve.SandboxUse  `json:"stays,omitempty"`
+}
+
+// Names of the artifacts.
+const (
+	outcomeArtifact = "cross.json"
+	logArtifact     = "cross-tests.log"
+)
+
+// Test runs the tests of all pairs that [solve.CrossPairs] names, one after the other, and
+// stores what they say: a second call returns the same. Pairs for which there is no time, or
+// whose sandbox fails, are left out; the choice does not depend on them.
+func (t *Tester) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Outcome, error) {
+	var out Outcome
+	pairs := solve.CrossPairs(runs, s.SettingsOr(t.Settings).CrossRuns)
+	if len(pairs) == 0 || s.Picked() || t.end(s).Before(time.Now()) {
+		return out, nil
+	}
+	data, err := t.Store.Artifact(ctx, s.ID, outcomeArtifact)
+	if err == nil {
+		return out, json.Unmarshal(data, &out)
+	}
+	if !errors.Is(err, solve.ErrNotFound) {
+		return out, err
+	}
+	data, err = t.Store.Artifact(ctx, s.ID, prepare.BaseReport)
+	if err != nil {
+		return out, err
+	}
+	base, err := judge.DecodeReport(data)
+	if err != nil {
+		return out, err
+	}
+	return t.test(ctx, s, runs, pairs, base)
+}
+
+func (t *Tester) test(ctx context.Context, s solve.Solve, runs []solve.Run, pairs []solve.CrossPair, base judge.Report) (Outcome, error) {
+	var out Outcome
+	var log []byte
+	settings, used := s.SettingsOr(t.Settings), sandboxes.NewRecorder(nil)
+	bounded, cancel := context.WithDeadline(ctx, t.end(s))
+	defer cancel()
+	for _, pair := range pairs {
+		author, subject := runOf(runs, pair.Author), runOf(runs, pair.Run)
+		in, err := t.input(bounded, s, author, subject)
+		if err == nil {
+			in.Base, in.Trial = base, judge.TrialOf(settings, s.Base.Test)
+			in.Open = func(ctx context.Context) (sandbox.Sandbox, func(), error) { return t.open(ctx, s, used) }
+			var result solve.CrossResult
+			var text []byte
+			result, text, err = judge.Cross(bounded, in)
+			result.Author, result.Run = pair.Author, pair.Run
+			log = fmt.Appendf(log, "==> the tests of run %d on the candidate of run %d\n%s", pair.Author, pair.Run, text)
+			if err == nil {
+				out.Results = append(out.Results, result)
+			}
+		}
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Int(logkey.Run, pair.Run).Msg("candidate's tests not run on another candidate")
+		}
+	}
+	out.SandboxUses = used.Used()
+	return out, t.store(ctx, s.ID, out, log)
+}
+
+// end is when the time for the tests is over: before that of the solve, which would have no champion then.
+func (t *Tester) end(s solve.Solve) time.Time {
+	const reserve = 30 * time.Second
+	end := time.Now().Add(s.SettingsOr(t.Settings).CrossTime)
+	if !s.Deadline.IsZero() && s.Deadline.Add(-reserve).Before(end) {
+		end = s.Deadline.Add(-reserve)
+	}
+	return end
+}
+
+func (t *Tester) store(ctx context.Context, id solve.ID, out Outcome, log []byte) error {
+	if err := t.Store.PutArtifact(ctx, id, logArtifact, log); err != nil {
+		return err
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	return t.Store.PutArtifact(ctx, id, outcomeArtifact, data)
+}
+
+// input reads what the two runs brought.
+func (t *Tester) input(ctx context.Context, s solve.Solve, author, subject solve.Run) (in judge.CrossInput, err error) {
+	if in.AuthorPatch, err = t.Store.Artifact(ctx, s.ID, author.Candidate.Artifact); err != nil {
+		return in, err
+	}
+	in.Tests = author.Verdict.ProofTests
+	in.Patch, err = t.Store.Artifact(ctx, s.ID, subject.Candidate.Artifact)
+	in.Changes = subject.Candidate.Files
+	return in, err
+}
+
+// open opens a clean copy of the base. All have one name, one after the other: so whoever goes
+// on for an owner that died finds the one that it left.
+func (t *Tester) open(ctx context.Context, s solve.Solve, used *sandboxes.Recorder) (sandbox.Sandbox, func(), error) {
+	name := sandboxes.CrossName(s.ID)
+	sandboxes.Discard(ctx, t.Drivers, s, name)
+	timeout := s.SettingsOr(t.Settings).TestTime
+	sb, err := t.Bases.Open(ctx, s, sandbox.Spec{
+		Name: name, From: s.Base.Image, TTL: sandboxes.Lifetime(timeout, timeout),
+		Labels: map[string]string{"solve": string(s.ID), "phase": sandboxes.PhaseJudge},
+	}, used)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sb, func() {
+		sandboxes.Close(ctx, sb)
+		used.Closed()
+	}, nil
+}
+
+func runOf(runs []solve.Run, n int) solve.Run {
+	for _, r := range runs {
+		if r.N == n {
+			return r
+		}
+	}
+	return solve.Run{}
+}

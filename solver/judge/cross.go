@@ -1,0 +1,71 @@
+package judge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yudai-dev/yudai/patch"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/tree"
+)
+
+// CrossInput is a candidate, and the tests of another one.
+type CrossInput struct {
+	Input       // of the candidate that is tested
+	AuthorPatch []byte
+	Tests       []string // names of the author's tests that count
+}
+
+// Cross runs the author's tests on the other candidate's code, twice, and says which of the
+// named ones pass each time and which fail each time. One that does not compile or import
+// there, that is skipped, or whose results differ stands in neither list. Of the author's
+// files only tests go in, none that configure a runner. The bytes are the output. An error
+// means that the sandbox failed.
+func Cross(ctx context.Context, in CrossInput) (solve.CrossResult, []byte, error) {
+	var out solve.CrossResult
+	j := newJudging(in.Input)
+	defer func() { j.closeIt() }()
+	tests, err := patch.Only(in.AuthorPatch, func(p string) bool { return patch.IsTestFile(p) && !patch.IsTestConfig(p) })
+	if err != nil {
+		return out, nil, err
+	}
+	const title = "another candidate's tests on this candidate's code"
+	first, err := j.cross(ctx, tests, title)
+	if err != nil {
+		return out, j.log.Bytes(), err
+	}
+	second, err := j.cross(ctx, tests, title+", once more")
+	if err != nil || j.lied != "" {
+		return out, j.log.Bytes(), err
+	}
+	for _, name := range in.Tests {
+		switch {
+		case first.Tests[name] != second.Tests[name]:
+		case first.Tests[name] == Pass:
+			out.Passed = append(out.Passed, name)
+		case first.Tests[name] == Fail:
+			out.Failed = append(out.Failed, name)
+		}
+	}
+	return out, j.log.Bytes(), nil
+}
+
+// cross runs tests of another candidate in a fresh copy of the base. Without a verdict the
+// report is empty: tests that cannot run here say nothing.
+func (j *judging) cross(ctx context.Context, tests []byte, title string) (Report, error) {
+	if err := j.layOut(ctx); err != nil {
+		return Report{}, err
+	}
+	err := tree.ApplyPatch(ctx, j.sb, tests)
+	if errors.Is(err, tree.ErrPatch) { // a file of the same name is there as source
+		return Report{}, nil
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	r, err := j.run(ctx, j.sb, &j.log, title)
+	if err != nil || r.NoVerdict != "" {
+		return Report{}, err
+	}
+	return r, nil
+}
