@@ -86,7 +86,7 @@ func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
 func (p *provider) driver() *cloud.Driver {
 	return cloud.New(p, p.journal, cloud.Options{
 		Origin:   fmt.Sprintf("the template %q (%stemplate) does not fit: build one with `yudai sandbox build e2b`", p.config.Template, section),
-		CheckTTL: 15 * time.Minute,
+		CheckTTL: p.config.Lease, // so that it tries the whole lease, and extends none
 	}, p.log)
 }
 
