@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"internal/strictyaml": {"internal/spelling"},
 	"internal/spelling":   {},
 
-	"solver":           {"agent", "git", "internal/clock", "internal/failpoint", "internal/logkey", "internal/spelling", "repoconfig", "report", "sandbox", "solve", "solver/attempt", "solver/budget", "solver/commands", "solver/fault", "solver/judge", "solver/plan", "solver/prepare", "solver/sandboxes"},
+	"solver":           {"agent", "git", "internal/clock", "internal/durable", "internal/failpoint", "internal/logkey", "internal/spelling", "repoconfig", "report", "sandbox", "solve", "solver/attempt", "solver/budget", "solver/commands", "solver/fault", "solver/judge", "solver/plan", "solver/prepare", "solver/sandboxes"},
 	"solver/commands":  {"internal/logkey", "report", "solve", "solver/fault"},
 	"solver/plan":      {"agent", "repoconfig", "report", "solve", "solver/fault", "solver/sandboxes"},
 	"solver/attempt":   {"agent", "internal/logkey", "patch", "sandbox", "solve", "solver/budget", "solver/fault", "solver/judge", "solver/prepare", "solver/sandboxes", "solver/tree"},

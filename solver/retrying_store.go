@@ -2,13 +2,12 @@ package solver
 
 import (
 	"context"
-	"errors"
-	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/clock"
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -33,7 +32,7 @@ func retry[T any](ctx context.Context, limit time.Duration, what string, call fu
 	end := time.Now().Add(limit)
 	for {
 		v, err := call(ctx)
-		late := !time.Now().Add(storePause).Before(end) && !full(err)
+		late := !time.Now().Add(storePause).Before(end) && !durable.NoRoom(err)
 		if err == nil || fault.Decided(err) || ctx.Err() != nil || late {
 			return v, err
 		}
@@ -43,10 +42,6 @@ func retry[T any](ctx context.Context, limit time.Duration, what string, call fu
 		}
 	}
 }
-
-// full says that the disk has no room: that is nobody's fault here, and ends.
-// The lease is renewed all the while, in pages that are free.
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // do is retry for a call without a value.
 func (r retryingStore) do(ctx context.Context, what string, call func(context.Context) error) error {

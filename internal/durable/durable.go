@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Unfinished is the pattern of files that are being written. Those that a crash left may be removed.
@@ -83,3 +84,6 @@ func MakeDirs(path string) error {
 	}
 	return Sync(parent)
 }
+
+// NoRoom says that the disk, or the user's share of it, is full: nobody's fault here, and it ends.
+func NoRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

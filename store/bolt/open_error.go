@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/yudai-dev/yudai/internal/durable"
 )
 
 // errDamaged says that a file is no store, or no longer one.
@@ -62,14 +64,11 @@ func openError(path string, err error) error {
 		err, advice = fmt.Errorf("%w: %w", errDamaged, err), "restore a backup, "+elsewhere
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		advice = fmt.Sprintf("let user %d write there, %s", os.Getuid(), elsewhere)
-	case noRoom(err):
+	case durable.NoRoom(err):
 		advice = "make room, " + elsewhere
 	}
 	return fmt.Errorf("open store %s: %w: %s", path, err, advice)
 }
-
-// noRoom says that the disk, or the user's share of it, is full.
-func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // lockedBy names the process that holds the file's lock, if the kernel says so.
 func lockedBy(path string) string {

@@ -12,6 +12,7 @@ import (
 
 	bbolt "go.etcd.io/bbolt"
 
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 )
 
@@ -157,7 +158,7 @@ func (s *Store) commit(batch []*job) {
 		switch {
 		case bad >= 0:
 			batch = append(append([]*job(nil), batch[:bad]...), batch[bad+1:]...)
-		case len(batch) > 1 && noRoom(err):
+		case len(batch) > 1 && durable.NoRoom(err):
 			for _, j := range batch {
 				s.commit([]*job{j})
 			}
