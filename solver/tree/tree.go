@@ -31,10 +31,9 @@ var (
 	ErrKeep = errors.New("the kept git directory is damaged")
 )
 
-// TooLarge says that the changes of the work tree exceed a limit, which the text names.
+// TooLarge says that the changes of the work tree exceed a limit. Its text, which names the limit, is for people.
 type TooLarge struct{ limit string }
 
-// Error is for people, too.
 func (e TooLarge) Error() string { return "changes are too large: " + e.limit }
 
 // commandTime bounds one of our commands in the sandbox.

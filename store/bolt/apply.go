@@ -36,8 +36,7 @@ func (s *Store) transition(ctx context.Context, op string, rule func(reader) (*s
 		return *after, t.write(after)
 	})
 	if err == nil && s.cfg.Ended != nil && after.Solve.State.Final() && len(after.Entries) > 0 {
-		// The change is stored, whether or not the caller still waits. Who reads runs that cannot be read is told why.
-		runs, _ := s.Runs(context.WithoutCancel(ctx), after.Solve.ID)
+		runs, _ := s.Runs(context.WithoutCancel(ctx), after.Solve.ID) // who reads them next is told why they cannot be read
 		s.cfg.Ended(after.Solve, runs)
 	}
 	return after, err
