@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/cmd"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -52,8 +52,7 @@ func TestScripts(t *testing.T) {
 					return false, nil
 				}
 				_, err := exec.LookPath("bwrap")
-				required := strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap")
-				return err == nil || required, nil
+				return err == nil || require.Needs("bubblewrap"), nil
 			default:
 				return false, nil
 			}

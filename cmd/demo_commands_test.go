@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -123,9 +122,7 @@ func (d *demoBot) shows(path, text string, before int) {
 func TestDemoAnswersEveryCommand(t *testing.T) {
 	t.Parallel()
 	require.Long(t)
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bubblewrap is not installed")
-	}
+	require.Programs(t, "bubblewrap", "bwrap")
 	d := startDemo(t)
 	const issue, pull = "/issues/1", "/pull/2"
 	for _, c := range []struct {

@@ -1,12 +1,12 @@
 package docker_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -31,7 +31,7 @@ func run(m *testing.M) int {
 	// A fuzzing worker leaves without coming back here, and the engine would live on; no
 	// fuzz target needs it.
 	fuzzing := flag.Lookup("test.fuzz").Value.String() != ""
-	if dockerd.Missing() == "" && !fuzzing && !testing.Short() {
+	if dockerd.Missing() == nil && !fuzzing && !testing.Short() {
 		var err error
 		if engine, err = dockerd.Start(context.Background(), false); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -53,11 +53,7 @@ func config(t *testing.T) docker.Config {
 	t.Helper()
 	require.Daily(t)
 	if engine == nil {
-		why := dockerd.Missing()
-		if slices.Contains(strings.Split(os.Getenv(require.Env), ","), "docker") {
-			t.Fatal("docker is required: " + why)
-		}
-		t.Skip(why)
+		require.Need(t, "docker", cmp.Or(dockerd.Missing(), errors.New("no engine for fuzzing")))
 	}
 	c := docker.DefaultConfig()
 	c.Host, c.Image, c.ProxyDir = engine.Host, engine.Image, t.TempDir()

@@ -106,9 +106,7 @@ func process(t *testing.T, change func(*exec.Cmd)) {
 // found, and nothing once it is closed. So the names here are the driver's.
 func TestOpenSandboxIsFound(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv(require.Env), "bubblewrap") {
-		t.Skip("bubblewrap is not installed")
-	}
+	require.Programs(t, "bubblewrap", "bwrap")
 	w := newWorld(t)
 	w.live()
 	w.write()

@@ -32,24 +32,24 @@ type Engine struct {
 // patience is how long the engine may take to answer, on a busy machine.
 const patience = 60 * time.Second
 
-// Missing says why no engine can be started here; "" if one can.
-func Missing() string {
+// Missing says why no engine can be started here; nil if one can.
+func Missing() error {
 	if os.Geteuid() != 0 {
-		return "a container engine needs root"
+		return errors.New("a container engine needs root")
 	}
 	for _, program := range []string{"dockerd", "containerd", "runc", "/usr/bin/git", "/usr/bin/python3"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return program + " is not installed"
+			return fmt.Errorf("find a program of the engine: %w", err)
 		}
 	}
-	return ""
+	return nil
 }
 
 // Start starts an engine with an empty store and imports the image. The Go
 // toolchain of this machine is part of it where withGo is set, which costs a few seconds.
 func Start(ctx context.Context, withGo bool) (*Engine, error) {
-	if why := Missing(); why != "" {
-		return nil, fmt.Errorf("start a container engine: %s", why)
+	if err := Missing(); err != nil {
+		return nil, fmt.Errorf("start a container engine: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "yudai-dockerd-")
 	if err != nil {

@@ -4,22 +4,17 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/yudai-dev/yudai/test/dockerd"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 // TestEngineStartsAndLeavesNothing starts an engine, kills it, starts it again
 // with what it had, and stops it.
 func TestEngineStartsAndLeavesNothing(t *testing.T) {
-	if why := dockerd.Missing(); why != "" {
-		if slices.Contains(strings.Split(os.Getenv("YUDAI_TEST_REQUIRE"), ","), "docker") {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
+	require.Need(t, "docker", dockerd.Missing())
 	e, err := dockerd.Start(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -97,11 +96,8 @@ func TestRealAgents(t *testing.T) {
 	t.Parallel()
 	require.Long(t)
 	requireSandbox(t)
-	for _, program := range []string{"npm", "pip3"} {
-		if _, err := exec.LookPath(program); err != nil {
-			needs(t, strings.TrimSuffix(program, "3"), err.Error())
-		}
-	}
+	require.Programs(t, "npm", "npm")
+	require.Programs(t, "pip", "pip3")
 	for _, p := range []struct {
 		place  func(t *testing.T) place
 		agents []string

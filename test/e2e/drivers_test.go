@@ -75,22 +75,9 @@ func localPlace() place {
 	}
 }
 
-// needs skips a test that this machine cannot run, or fails it where it has to run.
-func needs(t *testing.T, what, missing string) {
-	t.Helper()
-	if missing == "" {
-		return
-	}
-	required := strings.Split(os.Getenv(require.Env), ",")
-	if slices.Contains(required, what) {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-}
-
 func dockerPlace(t *testing.T) place {
 	t.Helper()
-	needs(t, "docker", dockerd.Missing())
+	require.Need(t, "docker", dockerd.Missing())
 	engine, err := dockerd.Start(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
@@ -137,20 +124,12 @@ func inEngine(cli *client.Client, own string) (left []string) {
 	return left
 }
 
-// machines says why stubs of services cannot run here.
-func machines() string {
-	if err := machine.Supported(); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
 func e2bPlace(t *testing.T) place { return e2bWith(t, nil) }
 
 // e2bWith is a stub of E2B whose sandboxes may reach these hosts.
 func e2bWith(t *testing.T, hosts map[string]string) place {
 	t.Helper()
-	needs(t, "root", machines())
+	require.Machines(t, machine.Supported())
 	s, err := e2bsim.New(e2bsim.Options{Dir: t.TempDir(), Hosts: hosts})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +155,7 @@ func primePlace(t *testing.T) place { return primeWith(t, nil) }
 // primeWith is a stub of Prime whose sandboxes may reach these hosts.
 func primeWith(t *testing.T, hosts map[string]string) place {
 	t.Helper()
-	needs(t, "root", machines())
+	require.Machines(t, machine.Supported())
 	s, err := primesim.New(primesim.Options{Dir: t.TempDir(), Hosts: hosts})
 	if err != nil {
 		t.Fatal(err)

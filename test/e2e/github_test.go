@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/internal/githubsim/openapi"
 	"github.com/yudai-dev/yudai/server"
+	"github.com/yudai-dev/yudai/test/require"
 )
 
 func TestMain(m *testing.M) {
@@ -44,9 +44,7 @@ func atOnce() {
 // requireSandbox skips where the sandbox cannot run, unless it has to.
 func requireSandbox(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil && !strings.Contains(os.Getenv("YUDAI_TEST_REQUIRE"), "bubblewrap") {
-		t.Skip("bubblewrap is not installed")
-	}
+	require.Programs(t, "bubblewrap", "bwrap")
 }
 
 var loadDescription = sync.OnceValues(func() (*openapi.Validator, error) { return openapi.New("") })
