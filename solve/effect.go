@@ -17,7 +17,7 @@ const (
 	EffectFinal  EffectKind = "result"    // the final comment
 	EffectReply  EffectKind = "reply"     // the answer to an ask, or a refusal
 	EffectDone   EffectKind = "outcome"   // the closing reaction on the trigger
-	// EffectRelease deletes the solve's branch where the claim is all that is on it.
+	// EffectRelease deletes the solve's branch where the reservation's commit is all that is on it.
 	EffectRelease EffectKind = "release"
 )
 
@@ -65,7 +65,7 @@ type Effect struct {
 // Receipt is what GitHub answered.
 type Receipt struct {
 	ID     int64  `json:"id,omitempty"`  // comment, check run, reaction
-	SHA    string `json:"sha,omitempty"` // claim commit, champion commit
+	SHA    string `json:"sha,omitempty"` // commit of the branch reservation, champion commit
 	Number int    `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
 }

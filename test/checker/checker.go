@@ -79,7 +79,7 @@ func Check(ctx context.Context, e Evidence) (Report, error) {
 	return Report{
 		Lost:    lost(github, left),
 		Doubled: doubled(github, left),
-		Leaked:  append(strayBranches(github, left), leaked...),
+		Leaked:  append(orphanBranches(github, left), leaked...),
 		Paid:    paid(left, calls, e.Crashes),
 	}, nil
 }

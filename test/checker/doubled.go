@@ -58,8 +58,8 @@ func more[K comparable](counts map[K]int, say func(K, int)) {
 	}
 }
 
-// strayBranches names the branches that no solve has a claim on.
-func strayBranches(g *github, left final) []string {
+// orphanBranches names the branches that belong to no solve.
+func orphanBranches(g *github, left final) []string {
 	var f findings
 	for _, b := range g.branches {
 		owned := slices.ContainsFunc(left.solves, func(s solve.Solve) bool { return s.Branch == b.name && s.Repo.String() == b.repo })

@@ -26,8 +26,8 @@ import (
 	"github.com/yudai-dev/yudai/store/bolt"
 )
 
-// stray makes a branch with a commit without changes that a program could take for a claim.
-func (w *world) stray(name, author string, id solve.ID, age time.Duration) {
+// orphan makes a branch with a commit without changes that a program could take for a branch reservation.
+func (w *world) orphan(name, author string, id solve.ID, age time.Duration) {
 	w.t.Helper()
 	tr, err := ghinstallation.New(w.github, w.app.ID, w.install.ID, w.app.PrivateKeyPEM)
 	w.must(err)
@@ -111,8 +111,8 @@ func (w *world) wish(number int, at time.Time) solve.Solve {
 	}
 }
 
-// TestStrayBranches: claim branches that no solve needs go, and nothing else does.
-func TestStrayBranches(t *testing.T) {
+// TestOrphanBranches: reserved branches that no solve needs go, and nothing else does.
+func TestOrphanBranches(t *testing.T) {
 	t.Parallel()
 	w, _ := healing(t)
 	w.counted()
@@ -122,17 +122,17 @@ func TestStrayBranches(t *testing.T) {
 	w.holdPermissions() // what waits goes on waiting
 	const old = 2 * time.Hour
 	name := func(id solve.ID, more string) string { return "ai/fix-1-" + string(id) + more }
-	w.stray(name(over, ""), bot, over, old)
-	w.stray(name(unknown, ""), bot, unknown, old)
+	w.orphan(name(over, ""), bot, over, old)
+	w.orphan(name(unknown, ""), bot, unknown, old)
 	keep := []string{name(fresh, ""), name(waits, ""), name(young, ""), name(over, "-mine"), "ai/fix-1-by-hand", "ai/fix-" + name(unknown, "/other"), "main"}
-	w.stray(keep[0], bot, fresh, old)
-	w.stray(keep[1], bot, waits, old)
-	w.stray(keep[2], bot, young, time.Minute)
-	w.stray(keep[3], user, over, old)
-	w.stray(keep[4], bot, unknown, old)
-	w.stray(keep[5], bot, over, old)
+	w.orphan(keep[0], bot, fresh, old)
+	w.orphan(keep[1], bot, waits, old)
+	w.orphan(keep[2], bot, young, time.Minute)
+	w.orphan(keep[3], user, over, old)
+	w.orphan(keep[4], bot, unknown, old)
+	w.orphan(keep[5], bot, over, old)
 	// And a person's work on top of a claim.
-	w.stray(name(unknown, "-work"), bot, unknown, old)
+	w.orphan(name(unknown, "-work"), bot, unknown, old)
 	_, err := w.hub.CommitFiles(w.repo.FullName(), name(unknown, "-work"), "mine", map[string]string{"x": "y"})
 	w.must(err)
 	keep = append(keep, name(unknown, "-work"))
