@@ -225,6 +225,9 @@ func inGroup(t *testing.T, sb sandbox.Sandbox, dir string) {
 			continue
 		}
 		line, _ := os.ReadFile(p + "/cmdline")
+		if len(line) == 0 {
+			continue // it has ended
+		}
 		found[strings.ReplaceAll(string(line), "\x00", " ")] = true
 		text, _ := os.ReadFile(p + "/cgroup")
 		group := ""
