@@ -99,6 +99,7 @@ var mayImport = map[string][]string{
 	"internal/failpoint":             {},
 	"test/kill":                      {"agent", "test/checker", "internal/failpoint", "internal/githubsim", "server", "solve"},
 	"test/projects":                  {"sandbox/egress", "solve", "solver/judge"},
+	"test/judgement":                 {"solve"},
 	"test/toolcache":                 {},
 	"test/hostmachine":               {"sandbox"},
 	"test/house":                     {},
