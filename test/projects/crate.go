@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
 // fetchCrate lets cargo lay out a crate, as what a package of ours depends on.
@@ -29,7 +31,7 @@ func (s source) fetchCrate(ctx context.Context, cache, dir string) error {
 	if err != nil {
 		return fmt.Errorf("make a package: %w", err)
 	}
-	if _, err := command(ctx, tmp, "cargo", "vendor", "--quiet", "vendor"); err != nil {
+	if _, err := localsolve.Command(ctx, tmp, "cargo", "vendor", "--quiet", "vendor"); err != nil {
 		return err
 	}
 	laid := filepath.Join(tmp, "vendor", s.Name)

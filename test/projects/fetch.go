@@ -12,9 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
 // fetch lays the release out in dir. What package managers hand out is kept in
@@ -78,7 +79,7 @@ func (s source) download(ctx context.Context, kept string) error {
 	default:
 		return fmt.Errorf("unknown ecosystem %q: use go, crates, pypi or npm", s.Ecosystem)
 	}
-	if _, err := command(ctx, tmp, argv...); err != nil {
+	if _, err := localsolve.Command(ctx, tmp, argv...); err != nil {
 		return err
 	}
 	_ = os.RemoveAll(kept) // what an earlier version of this program left
@@ -93,7 +94,7 @@ func (s source) fetchModule(ctx context.Context, cache, dir string) error {
 	if err := os.MkdirAll(cache, 0o750); err != nil {
 		return fmt.Errorf("make the cache: %w", err)
 	}
-	out, err := command(ctx, cache, "go", "mod", "download", "-json", s.Name+"@"+s.Version)
+	out, err := localsolve.Command(ctx, cache, "go", "mod", "download", "-json", s.Name+"@"+s.Version)
 	if err != nil {
 		return err
 	}
@@ -118,19 +119,6 @@ func (s source) fetchModule(ctx context.Context, cache, dir string) error {
 		}
 		return os.Chmod(p, mode)
 	})
-}
-
-// command runs a program of this machine and returns what it printed.
-func command(ctx context.Context, dir string, argv ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // package managers and git, with arguments of our own definitions
-	cmd.Dir = dir
-	var words strings.Builder
-	cmd.Stderr = &words
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(words.String()))
-	}
-	return out, nil
 }
 
 func fileSum(name string) (string, error) {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/model/scripted"
-	"github.com/yudai-dev/yudai/sandbox/egress"
+	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
 // TestDefinitions: two projects each of three languages at least, one of each in
@@ -185,7 +184,7 @@ func TestFetchChecksTheSum(t *testing.T) {
 	if err := s.fetch(t.Context(), cache, dir); err != nil {
 		t.Fatal(err)
 	}
-	got, err := paths(dir)
+	got, err := localsolve.Paths(dir)
 	if err != nil || !slices.Equal(got, []string{"package.json", "test/a.js"}) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -227,22 +226,6 @@ func pack(t *testing.T, name string, files map[string]string) string {
 	}
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
-}
-
-// TestConfigOpensOnlyWhatIsPrivate: where registries are public, a solve gets no setting at all.
-func TestConfigOpensOnlyWhatIsPrivate(t *testing.T) {
-	t.Parallel()
-	if got := config(nil); got != "" {
-		t.Errorf("%q", got)
-	}
-	if got, want := config([]string{"10.0.0.1/32", "10.0.0.2/32"}), `allow_private: ["10.0.0.1/32", "10.0.0.2/32"]`; !strings.Contains(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for a, want := range map[string]bool{"93.184.216.34": true, "10.0.0.1": false, "203.0.113.7": false, "127.0.0.1": false, "169.254.169.254": false, "::1": false} {
-		if got := egress.Public(netip.MustParseAddr(a)); got != want {
-			t.Errorf("%s public: %v", a, got)
-		}
-	}
 }
 
 func TestChoose(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
 // repository makes a git repository of the release with the bug in it.
@@ -20,15 +20,7 @@ func (p project) repository(ctx context.Context, cache, dir string) error {
 			return err
 		}
 	}
-	git := []string{"git", "-c", "user.name=projects", "-c", "user.email=projects@localhost", "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false"}
-	for _, args := range [][]string{
-		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all", "--force"}, {"commit", "--quiet", "--no-verify", "--message", p.Source.Name + " " + p.Source.Version},
-	} {
-		if _, err := command(ctx, dir, append(git, args...)...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return localsolve.Commit(ctx, dir, p.Source.Name+" "+p.Source.Version)
 }
 
 // apply makes the edit below dir.
@@ -49,19 +41,4 @@ func (e edit) apply(dir string) error {
 		return fmt.Errorf("plant the bug: %w", err)
 	}
 	return nil
-}
-
-// paths lists the files below dir as detection sees them.
-func paths(dir string) ([]string, error) {
-	var out []string
-	err := fs.WalkDir(os.DirFS(dir), ".", func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !strings.HasPrefix(p, ".git/") {
-			out = append(out, p)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", dir, err)
-	}
-	return out, nil
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
 // row is one line of the table.
@@ -51,23 +51,15 @@ func (p project) solve(ctx context.Context, o options) (row, error) {
 		fmt.Fprintf(o.out, "  registries have private addresses here, which are allowed: %s\n", strings.Join(w.private, ", "))
 	}
 	began := time.Now()
-	log, failed := w.run(ctx)
+	record, log, failed := localsolve.Run(ctx, w.program, dir)
 	r.took = time.Since(began)
 	if r.left, err = w.left(); err != nil {
 		return r, err
 	}
 	if failed != nil {
-		return r, fmt.Errorf("yudai solve: %w\n%s", failed, log)
+		return r, fmt.Errorf("%w\n%s", failed, log)
 	}
-	data, err := os.ReadFile(w.path("record.json"))
-	if err != nil {
-		return r, fmt.Errorf("read the record: %w", err)
-	}
-	record, err := solve.ReadRecord(data)
-	if err != nil {
-		return r, err
-	}
-	r.fill(record)
+	r.fill(*record)
 	return r, errors.Join(r.check(), w.branch(ctx, record.Solve.Branch))
 }
 
@@ -130,10 +122,10 @@ func (w *workplace) prepare(ctx context.Context, o options) error {
 		}
 	}
 	var err error
-	if w.private, err = privateHosts(ctx, w.path("repo")); err != nil {
+	if w.private, err = localsolve.Private(ctx, w.path("repo")); err != nil {
 		return err
 	}
-	if err := os.WriteFile(w.path("config.yml"), []byte(config(w.private)), 0o600); err != nil {
+	if err := os.WriteFile(w.path("config.yml"), []byte(localsolve.Config(w.private)), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	w.program = w.path("yudai")
@@ -144,21 +136,9 @@ func (w *workplace) prepare(ctx context.Context, o options) error {
 	return os.WriteFile(w.program, data, 0o755) //nolint:gosec // a program
 }
 
-// run is the command as a person gives it.
-func (w *workplace) run(ctx context.Context) (log string, err error) {
-	cmd := exec.CommandContext(ctx, w.program, "solve", "--config", w.path("config.yml"), //nolint:gosec // our own program
-		"--script", w.path("script.yml"), "--temps", "0.2", "--record", w.path("record.json"), w.path("repo"), w.path("issue.md"))
-	cmd.Dir = w.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "XDG_STATE_HOME=" + w.path("state")}
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
 // branch checks that the champion's branch has come.
 func (w *workplace) branch(ctx context.Context, name string) error {
-	out, err := command(ctx, w.path("repo"), "git", "log", "--format=%s", "main.."+name, "--")
+	out, err := localsolve.Command(ctx, w.path("repo"), "git", "log", "--format=%s", "main.."+name, "--")
 	if err == nil && strings.Count(string(out), "\n") != 1 {
 		err = fmt.Errorf("branch %s has %d commits on main, want 1", name, strings.Count(string(out), "\n"))
 	}

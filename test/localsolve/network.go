@@ -1,4 +1,4 @@
-package main
+package localsolve
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 	"github.com/yudai-dev/yudai/solver/judge"
 )
 
-// privateHosts lists the private addresses that the registries of a repository
+// Private lists the private addresses that the registries of a repository
 // have on this machine: a mirror inside a company. yudai refuses such addresses
-// unless its operator allows them, which config does for exactly these.
-func privateHosts(ctx context.Context, repo string) ([]string, error) {
-	files, err := paths(repo)
+// unless its operator allows them, which Config does for exactly these.
+func Private(ctx context.Context, repo string) ([]string, error) {
+	files, err := Paths(repo)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func privateHosts(ctx context.Context, repo string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// config is the whole configuration of a solve: nothing, where registries are public.
-func config(private []string) string {
+// Config is the whole configuration of a solve: nothing, where registries are public.
+func Config(private []string) string {
 	if len(private) == 0 {
 		return ""
 	}
