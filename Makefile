@@ -109,6 +109,10 @@ projects: deps build ## solve planted bugs of existing projects (needs package r
 projects-sample: deps build ## the same for one project of each language, without the page
 	$(GO) run ./test/projects -yudai bin/yudai -sample
 
+.PHONY: judgement
+judgement: deps build ## measure how well the right candidate is chosen, on a published set and on repositories of ours (needs package registries); writes docs/evidence/judgement.md
+	$(GO) run ./test/judgement -yudai bin/yudai -docs docs/evidence/judgement.md $(ARGS)
+
 # What check runs under the race detector, to stay under half an hour on two cores: the
 # packages with goroutines of ours, without tests that compare many cases one after the
 # other. `make race` has all; the rest waits for engines, agents and test runners, or is pure.

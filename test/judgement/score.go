@@ -9,31 +9,25 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// contender is one way to choose among the candidates of an issue. prepare may add to the runs what the record of
-// the models says of them; the record is that of all other repositories, and empty if learns is not set.
+// contender is one way to choose among the candidates of an issue.
 type contender struct {
-	name    string
-	learns  bool
-	prepare func(runs []solve.Run, rec record) solve.Rule
+	name  string
+	order []string
+	// learns: the runs have the record of their models in all other repositories.
+	learns bool
 }
+
+// withRecord is the name of the default rule with a record of the models.
+const withRecord = solve.RuleEvidence + " with a record"
 
 // contenders are the rules that are scored, the default rule first.
 func contenders() []contender {
-	named := func(name string, order ...string) contender {
-		return contender{name: name, prepare: func([]solve.Run, record) solve.Rule { return solve.Rule{Order: order} }}
-	}
-	learned := func(name string, order ...string) contender {
-		return contender{name: name, learns: true, prepare: func(_ []solve.Run, rec record) solve.Rule {
-			return solve.Rule{Order: order, Models: rec.models()}
-		}}
-	}
 	return []contender{
-		named(solve.RuleEvidence, solve.OrderOf(solve.RuleEvidence)...),
-		named(solve.RuleSmallest, solve.OrderOf(solve.RuleSmallest)...),
-		named("agreement alone", "agreement"),
-		learned("record alone", "model"),
-		learned("agreement, then record", "agreement", "model"),
-		learned("record, then agreement", "model", "agreement"),
+		{name: solve.RuleEvidence, order: solve.OrderOf(solve.RuleEvidence)},
+		{name: withRecord, order: solve.OrderOf(solve.RuleEvidence), learns: true},
+		{name: solve.RuleSmallest, order: solve.OrderOf(solve.RuleSmallest)},
+		{name: "agreement alone", order: []string{"agreement"}},
+		{name: "record alone", order: []string{"record"}, learns: true},
 	}
 }
 
@@ -47,11 +41,13 @@ type pick struct {
 // choose lets the contender choose. Where no candidate keeps the tests, all are equal.
 func (c contender) choose(is issue, all []issue) pick {
 	p := pick{issue: is, runs: is.runs()}
-	rec := record{}
 	if c.learns {
-		rec = learn(all, is.Repository)
+		rec := learn(all, is.Repository)
+		for i := range p.runs {
+			p.runs[i].Experiment.Record = rec[p.runs[i].Experiment.Model].percent()
+		}
 	}
-	d := solve.Reduce(p.runs, c.prepare(p.runs, rec))
+	d := solve.Reduce(p.runs, solve.Rule{Order: c.order})
 	for _, r := range p.runs {
 		against, ok := d.Against(r.N)
 		if d.Champion == 0 || r.N == d.Champion || ok && against.Criterion == "run" && r.State == solve.RunPassed {
@@ -163,7 +159,7 @@ func grades(picks []pick) map[solve.Grade]graded {
 	out := map[solve.Grade]graded{}
 	for _, p := range picks {
 		for _, n := range p.best {
-			grade := solve.GradeOf(p.runs, n)
+			grade := solve.GradeOf(p.runs, nil, n)
 			g := out[grade]
 			g.all += 1 / float64(len(p.best))
 			if p.issue.Candidates[n-1].Resolved {

@@ -119,8 +119,8 @@ type record map[string]tally
 // tally counts right ones among those tried.
 type tally struct{ Right, Tried int }
 
-// rate is the share that was right, with one right and one wrong candidate before the first.
-func (t tally) rate() float64 { return float64(t.Right+1) / float64(t.Tried+2) }
+// percent is how many in a hundred are right, with one right and one wrong before the first.
+func (t tally) percent() int { return 100 * (t.Right + 1) / (t.Tried + 2) }
 
 // learn is the record of the models in all repositories but one.
 func learn(issues []issue, without string) record {
@@ -138,21 +138,5 @@ func learn(issues []issue, without string) record {
 			out[e.System] = t
 		}
 	}
-	return out
-}
-
-// models lists the models, the best record first.
-func (r record) models() []string {
-	var out []string
-	for m := range r {
-		out = append(out, m)
-	}
-	slices.SortFunc(out, func(a, b string) int {
-		x, y := r[a].rate(), r[b].rate()
-		if x != y {
-			return map[bool]int{true: -1, false: 1}[x > y]
-		}
-		return strings.Compare(a, b)
-	})
 	return out
 }

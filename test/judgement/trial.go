@@ -72,7 +72,7 @@ func (t *trial) fill(rec solve.Record) {
 		name := r.Experiment.Model
 		t.states[name] = r.State
 		if r.N == d.Champion {
-			t.champion, t.grade = name, solve.GradeOf(rec.Runs, r.N)
+			t.champion, t.grade = name, solve.GradeOf(rec.Runs, d.Cross, r.N)
 		}
 	}
 	if c, ok := d.Against(d.RunnerUp()); ok {
@@ -110,10 +110,14 @@ func (t *trial) believed(r solve.Run) bool {
 
 // winsAlone says whether a run wins where only right ones are beside it.
 func (t *trial) winsAlone(rec solve.Record, n int) bool {
-	runs := slices.DeleteFunc(slices.Clone(rec.Runs), func(r solve.Run) bool {
-		return r.N != n && t.of(r.Experiment.Model).Kind != right
-	})
-	return solve.Reduce(runs, rec.Rule()).Champion == n
+	there := map[int]bool{n: true}
+	for _, r := range rec.Runs {
+		there[r.N] = there[r.N] || t.of(r.Experiment.Model).Kind == right
+	}
+	rule := rec.Rule()
+	rule.Cross = slices.DeleteFunc(slices.Clone(rule.Cross), func(c solve.CrossResult) bool { return !there[c.Author] || !there[c.Run] })
+	runs := slices.DeleteFunc(slices.Clone(rec.Runs), func(r solve.Run) bool { return !there[r.N] })
+	return solve.Reduce(runs, rule).Champion == n
 }
 
 func (t *trial) problem(format string, args ...any) {
