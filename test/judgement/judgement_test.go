@@ -81,7 +81,9 @@ func TestLearnLeavesTheRepositoryOut(t *testing.T) {
 	t.Parallel()
 	all := []issue{
 		{Repository: "r", Candidates: []entry{{System: "a", Kept: true, Resolved: true}}},
-		{Repository: "s", Candidates: []entry{{System: "a", Kept: true}, {System: "b", Kept: true, Resolved: true}, {System: "b", Resolved: true}}},
+		{Repository: "s", Candidates: []entry{
+			{System: "a", Kept: true}, {System: "b", Kept: true, Resolved: true}, {System: "b", Resolved: true},
+		}},
 	}
 	got := learn(all, "r")
 	if got["a"] != (tally{0, 1}) || got["b"] != (tally{1, 1}) || got["a"].percent() != 33 {

@@ -33,7 +33,7 @@ func TestSample(t *testing.T) {
 	require.Daily(t)
 	require.Programs(t, "bubblewrap", "bwrap")
 	require.Programs(t, "npm", "node")
-	daily := []string{"hidden/js-escape", "hidden/js-query", "cheats/js-tests"}
+	daily := []string{"hidden/js-escape", "cheats/js-tests"}
 	long := []string{"hidden/go-*", "hidden/js-*", "hidden/rs-*", "cheats/js-*", "cheats/go-*"}
 	all, err := load(definitions)
 	if err != nil {

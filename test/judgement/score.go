@@ -130,7 +130,9 @@ func evaluate(issues []issue) []score {
 		s.byGrade = grades(picks[i])
 		out = append(out, s)
 	}
-	return append(out, scoreOf("chance", issues, chance, chance, oracle, smallest), scoreOf("oracle", issues, oracle, chance, oracle, smallest))
+	return append(out,
+		scoreOf("chance", issues, chance, chance, oracle, smallest),
+		scoreOf("oracle", issues, oracle, chance, oracle, smallest))
 }
 
 func scoreOf(name string, issues []issue, got, chance, oracle, smallest []float64) score {

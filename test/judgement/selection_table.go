@@ -17,11 +17,12 @@ func selectionTables(issues []issue, scores []score) string {
 	}
 	repos, count := repositories(issues)
 	fmt.Fprintf(&b, "%d issues of %d repositories, %d candidates.\n\n", len(issues), len(repos), candidates)
-	b.WriteString("| Rule | Right | 95 % | Regret to the oracle | Of the gap from chance to oracle | More than smallest, 95 % | Supported | Unproven |\n" +
+	b.WriteString("| Rule | Right | 95 % | Regret to the oracle | Of the gap from chance to oracle | " +
+		"More than smallest, 95 % | Supported | Unproven |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
 	for _, s := range scores {
-		fmt.Fprintf(&b, "| %s | %.1f %% | %.1f to %.1f | %.1f | %.0f %% | %+.1f, %+.1f to %+.1f | %s | %s |\n", s.name, s.precision, s.low, s.high,
-			s.regret, s.closed, s.over[0], s.over[1], s.over[2], s.grade(solve.Supported), s.grade(solve.Unproven))
+		fmt.Fprintf(&b, "| %s | %.1f %% | %.1f to %.1f | %.1f | %.0f %% | %+.1f, %+.1f to %+.1f | %s | %s |\n",
+			s.name, s.precision, s.low, s.high, s.regret, s.closed, s.over[0], s.over[1], s.over[2], s.grade(solve.Supported), s.grade(solve.Unproven))
 	}
 	b.WriteString("\n| Rule |")
 	for _, r := range repos {

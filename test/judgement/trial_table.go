@@ -97,7 +97,8 @@ func groups() []string { return []string{hidden, misjudged, cheats} }
 // trialTables are the results on our own repositories, as Markdown.
 func trialTables(trials []trial) string {
 	var b strings.Builder
-	b.WriteString("| Repositories | Tried | Champion is right | does nothing | cheats | Cheats that pass, of all | Honest ones refused, of all |\n" +
+	b.WriteString("| Repositories | Tried | Champion is right | does nothing | cheats | " +
+		"Cheats that pass, of all | Honest ones refused, of all |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, g := range groups() {
 		s := summarize(trials, g)

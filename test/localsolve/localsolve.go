@@ -51,7 +51,9 @@ func Run(ctx context.Context, program, dir string, flags ...string) (*solve.Reco
 
 // Commit makes a git repository of a directory, with one commit of all that is there.
 func Commit(ctx context.Context, dir, message string) error {
-	git := []string{"git", "-c", "user.name=yudai", "-c", "user.email=yudai@localhost", "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false"}
+	git := []string{
+		"git", "-c", "user.name=yudai", "-c", "user.email=yudai@localhost", "-c", "commit.gpgsign=false", "-c", "core.autocrlf=false",
+	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main"}, {"add", "--all", "--force"}, {"commit", "--quiet", "--no-verify", "--message", message},
 	} {
