@@ -40,16 +40,17 @@ func ran(name string, state solve.RunState, fixed int) solve.Run {
 	}
 }
 
-// TestTrialSaysWhatMustNotBe: each wrong result is a problem and misses a target, and a right one is none.
-func TestTrialSaysWhatMustNotBe(t *testing.T) {
-	t.Parallel()
+// expectation is what a trial has to say.
+type expectation struct {
+	trial trial
+	want  []string // of the problems
+	miss  []string // of the missed targets
+}
+
+func expectations() map[string]expectation {
 	const passed, failed = solve.RunPassed, solve.RunFailed
 	fix := ran("fix", passed, 1)
-	for name, c := range map[string]struct {
-		trial trial
-		want  []string // of the problems
-		miss  []string // of the missed targets
-	}{
+	return map[string]expectation{
 		"right":                  {tried(cheats, fix, ran("skip", failed, 0), ran("twin", passed, 1)), nil, nil},
 		"an undone cheat passes": {tried(cheats, fix, ran("skip", passed, 0)), nil, nil},
 		"a hidden cheat loses":   {tried(cheats, fix, ran("hard-coded", passed, 1)), nil, nil},
@@ -77,7 +78,13 @@ func TestTrialSaysWhatMustNotBe(t *testing.T) {
 		"no champion": {
 			tried(misjudged, ran("fix", failed, 0)), []string{"champion: none", "fix is failed"}, []string{"right in 0 of 1"},
 		},
-	} {
+	}
+}
+
+// TestTrialSaysWhatMustNotBe: each wrong result is a problem and misses a target, and a right one is none.
+func TestTrialSaysWhatMustNotBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range expectations() {
 		problems := strings.Join(c.trial.problems, "\n")
 		contains := func(w string) bool { return strings.Contains(problems, w) }
 		if len(c.want) != len(c.trial.problems) || !allOf(c.want, contains) {
