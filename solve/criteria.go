@@ -33,7 +33,7 @@ func criteria(ev evidence, models []string) []criterion {
 			gateText, compareCount(gate),
 		},
 		{
-			"code", "changes more than documents, comments and white space",
+			"code", "changes more than tests, documents, comments and white space",
 			noCodeText, compareCount(noCode),
 		},
 		{
@@ -69,7 +69,7 @@ func criteria(ev evidence, models []string) []criterion {
 			compareMore(func(r *Run) int { return ev.agreed[r.N] }),
 		},
 		{
-			"typical", "size without tests nearest to the middle of all candidates that pass",
+			"typical", "where no test shows the fix: size without tests nearest to the middle of all candidates that pass",
 			func(r *Run) string { return Count(ev.atypical[r.N], "line") + " away" },
 			compareCount(func(r *Run) int { return ev.atypical[r.N] }),
 		},
@@ -167,7 +167,7 @@ func noCode(r *Run) int {
 
 func noCodeText(r *Run) string {
 	if noCode(r) > 0 {
-		return "documents, comments or white space only"
+		return "tests, documents, comments or white space only"
 	}
 	return "code changed"
 }

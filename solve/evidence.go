@@ -26,7 +26,8 @@ func evidenceOf(runs []Run, cross []CrossResult) evidence {
 			able = append(able, &runs[i])
 		}
 	}
-	return evidence{crossScores(runs, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+	crossed := crossScores(runs, cross)
+	return evidence{crossed, agreedLines(able), sizeDistances(able, crossed), latencyPlaces(able)}
 }
 
 // crossScore is how many models agree on how many of the candidates' new tests; see crossMatrix.score.
@@ -70,8 +71,9 @@ func agreedLines(runs []*Run) map[int]int {
 }
 
 // sizeDistances are the distances from the middle size; of two in the middle the larger
-// one counts: what is wrong is too small more often than too large.
-func sizeDistances(runs []*Run) map[int]int {
+// one counts: what is wrong is too small more often than too large. It is 0 where a test
+// shows the fix: then the smaller change is the better one.
+func sizeDistances(runs []*Run, crossed map[int]crossScore) map[int]int {
 	var sizes []int
 	for _, r := range runs {
 		sizes = append(sizes, sourceSize(r))
@@ -79,8 +81,9 @@ func sizeDistances(runs []*Run) map[int]int {
 	slices.Sort(sizes)
 	out := map[int]int{}
 	for _, r := range runs {
-		d := sourceSize(r) - sizes[len(sizes)/2]
-		out[r.N] = max(d, -d)
+		if d := sourceSize(r) - sizes[len(sizes)/2]; fixes(r) == 0 && crossed[r.N].tests == 0 {
+			out[r.N] = max(d, -d)
+		}
 	}
 	return out
 }

@@ -58,6 +58,12 @@ func TestTypicalSize(t *testing.T) {
 		if against, _ := d.Against(1); d.Champion != c.champion || against.Criterion != "typical" {
 			t.Errorf("%+v", d)
 		}
+		for i := range c.runs {
+			c.runs[i].Verdict.Fixed = 1
+		}
+		if d := solve.Reduce(c.runs, rule()); d.Champion != 1 {
+			t.Errorf("a test shows the fix, and the smallest does not win: %+v", d)
+		}
 	}
 }
 

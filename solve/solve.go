@@ -399,7 +399,7 @@ type Verdict struct {
 	// Flaky tests are left out of all of these: their outcomes differ between
 	// runs on one tree, the base's or the candidate's.
 	Flaky int `json:"flaky,omitempty"`
-	// NoCode: the candidate changes nothing but documents, comments and white space.
+	// NoCode: the candidate changes nothing but tests, documents, comments and white space.
 	NoCode bool `json:"no_code,omitempty"`
 	// Proofs counts its own new and changed tests that fail on the base's source and pass with the candidate, each time.
 	// Unready are those that do not compile or import on the base's source: they use names that the candidate adds.
