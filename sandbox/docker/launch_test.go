@@ -91,7 +91,7 @@ env -i YUDAI_KEEP=1 setsid sleep 8002 &
 env -i YUDAI_EXEC=4503599627370497 setsid sleep 8003 &
 env -i YUDAI_KEEP=1 setsid bash -c 'ulimit -x 9007199254740992; ulimit -x unlimited; ulimit -x 5; exec sleep 8004' 2>/dev/null &
 sleep 0.4`)
-	if got := output(t, sb, `for f in /proc/[0-9]*/cmdline; do mapfile -d '' -t c <"$f"; [[ ${c[0]} = sleep && ${c[1]} = 800* ]] && echo ${c[1]}; done 2>/dev/null; true`); got != "" {
+	if got := output(t, sb, `for f in /proc/[0-9]*/cmdline; do mapfile -d '' -t c <"$f" || continue; [[ ${c[0]} = sleep && ${c[1]} = 800* ]] && echo ${c[1]}; done 2>/dev/null; true`); got != "" {
 		t.Errorf("survived their command: %q", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestSocketForwarderComesBack(t *testing.T) {
 	if got := output(t, sb, ask); got != "hello" {
 		t.Fatalf("it says %q", got)
 	}
-	got := output(t, sb, `for f in /proc/[0-9]*; do mapfile -d '' -t c <$f/cmdline; [ "${c[1]}" != forward ] || kill -KILL ${f#/proc/} || echo cannot; done 2>/dev/null; `+ask)
+	got := output(t, sb, `for f in /proc/[0-9]*; do mapfile -d '' -t c <$f/cmdline || continue; [ "${c[1]}" != forward ] || kill -KILL ${f#/proc/} || echo cannot; done 2>/dev/null; `+ask)
 	if got != "hello" {
 		t.Errorf("after the forwarder was killed it says %q", got)
 	}
