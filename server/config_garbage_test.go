@@ -176,6 +176,7 @@ func byDesign() map[string][]string {
 		"solver.tests.install_env":  {"{}"},
 		"solver.tests.install_time": {"0s"}, "solver.tests.time": {"0s"},
 		"solver.clone_depth":      {"0"},
+		"solver.tests.cross_runs": {"0"}, "solver.tests.cross_time": {"0s"}, // none
 		"solver.profiles":         {"{}"},
 		"solver.repository.hosts": {"[]", "[nonsense]"}, // a host of one word may be a mirror's
 		"solver.order":            {"[]"},

@@ -20,7 +20,7 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	if err != nil {
 		return s, err
 	}
-	crossed, err := e.crossTests.Test(ctx, s, runs)
+	crossed, err := e.crosscheck.Test(ctx, s, runs)
 	if err != nil {
 		return s, fmt.Errorf("run the candidates' tests on each other: %w", err)
 	}

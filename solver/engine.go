@@ -24,7 +24,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/attempt"
 	"github.com/yudai-dev/yudai/solver/budget"
 	"github.com/yudai-dev/yudai/solver/commands"
-	"github.com/yudai-dev/yudai/solver/crosstest"
+	"github.com/yudai-dev/yudai/solver/crosscheck"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/plan"
 	"github.com/yudai-dev/yudai/solver/prepare"
@@ -44,8 +44,8 @@ type Engine struct {
 	planner  *plan.Planner
 	preparer *prepare.Preparer
 	attempts *attempt.Parts
-	// crossTests runs when all runs of a solve have ended.
-	crossTests *crosstest.Tester
+	// crosscheck runs when all runs of a solve have ended.
+	crosscheck *crosscheck.Checker
 	commands   *commands.Commands
 	budgets    *budget.Budgets
 	daily      *budget.DailyLimit
@@ -101,7 +101,7 @@ func New(cfg Config, parts Parts) *Engine {
 		Store: store, Bases: e.preparer, Drivers: parts.Drivers, Agents: parts.Agents, Models: parts.Models, Gateway: parts.Gateway,
 		Budgets: budgets, Settings: settings, MaxAttempts: cfg.MaxAttempts,
 	}
-	e.crossTests = &crosstest.Tester{Store: store, Bases: e.preparer, Drivers: parts.Drivers, Settings: settings}
+	e.crosscheck = &crosscheck.Checker{Store: store, Bases: e.preparer, Drivers: parts.Drivers, Settings: settings}
 	return e
 }
 

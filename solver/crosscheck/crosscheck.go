@@ -1,6 +1,6 @@
-// Package crosstest runs the new tests of each candidate on the other candidates, when all
+// Package crosscheck runs the new tests of each candidate on the other candidates, when all
 // runs of a solve have ended. What they say goes into the decision.
-package crosstest
+package crosscheck
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
-// Store is what a Tester needs of the store.
+// Store is what a Checker needs of the store.
 type Store interface {
 	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
@@ -30,8 +30,8 @@ type Bases interface {
 	Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error)
 }
 
-// Tester runs candidates' tests on other candidates.
-type Tester struct {
+// Checker runs candidates' tests on other candidates.
+type Checker struct {
 	Store   Store
 	Bases   Bases
 	Drivers sandboxes.Drivers
@@ -54,20 +54,20 @@ const (
 // Test runs the tests of all pairs that [solve.CrossPairs] names, one after the other, and
 // stores what they say: a second call returns the same. Pairs for which there is no time, or
 // whose sandbox fails, are left out; the choice does not depend on them.
-func (t *Tester) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Outcome, error) {
+func (c *Checker) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Outcome, error) {
 	var out Outcome
-	pairs := solve.CrossPairs(runs, s.SettingsOr(t.Settings).CrossRuns)
-	if len(pairs) == 0 || s.Picked() || t.end(s).Before(time.Now()) {
+	pairs := solve.CrossPairs(runs, s.SettingsOr(c.Settings).CrossRuns)
+	if len(pairs) == 0 || s.Picked() || c.end(s).Before(time.Now()) {
 		return out, nil
 	}
-	data, err := t.Store.Artifact(ctx, s.ID, outcomeArtifact)
+	data, err := c.Store.Artifact(ctx, s.ID, outcomeArtifact)
 	if err == nil {
 		return out, json.Unmarshal(data, &out)
 	}
 	if !errors.Is(err, solve.ErrNotFound) {
 		return out, err
 	}
-	data, err = t.Store.Artifact(ctx, s.ID, prepare.BaseReport)
+	data, err = c.Store.Artifact(ctx, s.ID, prepare.BaseReport)
 	if err != nil {
 		return out, err
 	}
@@ -75,21 +75,21 @@ func (t *Tester) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Out
 	if err != nil {
 		return out, err
 	}
-	return t.test(ctx, s, runs, pairs, base)
+	return c.test(ctx, s, runs, pairs, base)
 }
 
-func (t *Tester) test(ctx context.Context, s solve.Solve, runs []solve.Run, pairs []solve.CrossPair, base judge.Report) (Outcome, error) {
+func (c *Checker) test(ctx context.Context, s solve.Solve, runs []solve.Run, pairs []solve.CrossPair, base judge.Report) (Outcome, error) {
 	var out Outcome
 	var log []byte
-	settings, used := s.SettingsOr(t.Settings), sandboxes.NewRecorder(nil)
-	bounded, cancel := context.WithDeadline(ctx, t.end(s))
+	settings, used := s.SettingsOr(c.Settings), sandboxes.NewRecorder(nil)
+	bounded, cancel := context.WithDeadline(ctx, c.end(s))
 	defer cancel()
 	for _, pair := range pairs {
 		author, subject := runOf(runs, pair.Author), runOf(runs, pair.Run)
-		in, err := t.input(bounded, s, author, subject)
+		in, err := c.input(bounded, s, author, subject)
 		if err == nil {
 			in.Base, in.Trial = base, judge.TrialOf(settings, s.Base.Test)
-			in.Open = func(ctx context.Context) (sandbox.Sandbox, func(), error) { return t.open(ctx, s, used) }
+			in.Open = func(ctx context.Context) (sandbox.Sandbox, func(), error) { return c.open(ctx, s, used) }
 			var result solve.CrossResult
 			var text []byte
 			result, text, err = judge.Cross(bounded, in)
@@ -107,48 +107,48 @@ func (t *Tester) test(ctx context.Context, s solve.Solve, runs []solve.Run, pair
 		}
 	}
 	out.SandboxUses = used.Used()
-	return out, t.store(ctx, s.ID, out, log)
+	return out, c.store(ctx, s.ID, out, log)
 }
 
 // end is when the time for the tests is over: before that of the solve, which would have no champion then.
-func (t *Tester) end(s solve.Solve) time.Time {
+func (c *Checker) end(s solve.Solve) time.Time {
 	const reserve = 30 * time.Second
-	end := time.Now().Add(s.SettingsOr(t.Settings).CrossTime)
+	end := time.Now().Add(s.SettingsOr(c.Settings).CrossTime)
 	if !s.Deadline.IsZero() && s.Deadline.Add(-reserve).Before(end) {
 		end = s.Deadline.Add(-reserve)
 	}
 	return end
 }
 
-func (t *Tester) store(ctx context.Context, id solve.ID, out Outcome, log []byte) error {
-	if err := t.Store.PutArtifact(ctx, id, logArtifact, log); err != nil {
+func (c *Checker) store(ctx context.Context, id solve.ID, out Outcome, log []byte) error {
+	if err := c.Store.PutArtifact(ctx, id, logArtifact, log); err != nil {
 		return err
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
 		return err
 	}
-	return t.Store.PutArtifact(ctx, id, outcomeArtifact, data)
+	return c.Store.PutArtifact(ctx, id, outcomeArtifact, data)
 }
 
 // input reads what the two runs brought.
-func (t *Tester) input(ctx context.Context, s solve.Solve, author, subject solve.Run) (in judge.CrossInput, err error) {
-	if in.AuthorPatch, err = t.Store.Artifact(ctx, s.ID, author.Candidate.Artifact); err != nil {
+func (c *Checker) input(ctx context.Context, s solve.Solve, author, subject solve.Run) (in judge.CrossInput, err error) {
+	if in.AuthorPatch, err = c.Store.Artifact(ctx, s.ID, author.Candidate.Artifact); err != nil {
 		return in, err
 	}
 	in.Tests = author.Verdict.ProofTests
-	in.Patch, err = t.Store.Artifact(ctx, s.ID, subject.Candidate.Artifact)
+	in.Patch, err = c.Store.Artifact(ctx, s.ID, subject.Candidate.Artifact)
 	in.Changes = subject.Candidate.Files
 	return in, err
 }
 
 // open opens a clean copy of the base. All have one name, one after the other: so whoever goes
 // on for an owner that died finds the one that it left.
-func (t *Tester) open(ctx context.Context, s solve.Solve, used *sandboxes.Recorder) (sandbox.Sandbox, func(), error) {
+func (c *Checker) open(ctx context.Context, s solve.Solve, used *sandboxes.Recorder) (sandbox.Sandbox, func(), error) {
 	name := sandboxes.CrossName(s.ID)
-	sandboxes.Discard(ctx, t.Drivers, s, name)
-	timeout := s.SettingsOr(t.Settings).TestTime
-	sb, err := t.Bases.Open(ctx, s, sandbox.Spec{
+	sandboxes.Discard(ctx, c.Drivers, s, name)
+	timeout := s.SettingsOr(c.Settings).TestTime
+	sb, err := c.Bases.Open(ctx, s, sandbox.Spec{
 		Name: name, From: s.Base.Image, TTL: sandboxes.Lifetime(timeout, timeout),
 		Labels: map[string]string{"solve": string(s.ID), "phase": sandboxes.PhaseJudge},
 	}, used)
