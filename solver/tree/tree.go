@@ -34,6 +34,7 @@ var (
 // TooLarge says that the changes of the work tree exceed a limit. Its text, which names the limit, is for people.
 type TooLarge struct{ limit string }
 
+// Error is the text.
 func (e TooLarge) Error() string { return "changes are too large: " + e.limit }
 
 // commandTime bounds one of our commands in the sandbox.
