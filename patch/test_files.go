@@ -30,7 +30,8 @@ func isHelper(base string) bool {
 func isTestDir(name string) bool {
 	switch name {
 	case "test", "tests", "testdata", "__tests__", "__test__", "__snapshots__", "__mocks__", "__fixtures__",
-		"fixtures", "snapshots", "golden", "cassettes", "test_data", "test-data", "e2e", "androidtest", "integration-tests", "integration_tests", "unittest", "unittests":
+		"fixtures", "snapshots", "golden", "cassettes", "test_data", "test-data", "e2e",
+		"androidtest", "integration-tests", "integration_tests", "unittest", "unittests":
 		return true
 	}
 	if helper.MatchString(name) {
@@ -105,7 +106,8 @@ func IsTestConfig(p string) bool {
 		stem, _, _ := strings.Cut(base[1:], ".")
 		return stem == "mocharc" || stem == "nycrc" || stem == "c8rc" || stem == "jestrc" || stem == "taprc"
 	}
-	for _, name := range []string{"jest.config", "jest.setup", "jest.preset", "setuptests", "setupjest", "test-setup", "vitest.config", "vitest.workspace", "vitest.setup", "karma.conf",
+	for _, name := range []string{"jest.config", "jest.setup", "jest.preset", "setuptests", "setupjest", "test-setup",
+		"vitest.config", "vitest.workspace", "vitest.setup", "karma.conf",
 		"playwright.config", "cypress.config", "ava.config", "nightwatch.conf", "wdio.conf"} {
 		if strings.HasPrefix(base, name+".") {
 			return true

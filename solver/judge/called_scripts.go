@@ -24,7 +24,7 @@ type calls struct {
 // call is one file that a text names.
 type call struct {
 	path     string
-	included bool // it is part of the makefile or script that names it
+	included bool // make or npm reads it for the text that names it
 }
 
 // calls follows the test command. What it names itself counts, whatever it is.
@@ -79,32 +79,38 @@ func (c *calls) named(text, dir string, patched []string) []call {
 			}
 		}
 	}
-	if usesMake.MatchString(text) {
-		for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-			add(name, true)
-		}
-	}
-	if usesNPM.MatchString(text) {
-		add("package.json", true)
-	}
-	for _, m := range makeInclude.FindAllStringSubmatch(text, -1) {
-		for _, pattern := range strings.Fields(m[1]) {
-			add(afterVariable(pattern), true)
-			for _, p := range patched {
-				if ok, err := path.Match(path.Join(dir, pattern), p); ok && err == nil {
-					add(p, true)
-				}
-			}
-		}
+	for _, name := range includedBy(text, dir, patched) {
+		add(name, true)
 	}
 	words := shellWords(text)
 	for i, w := range words {
 		shell := i > 0 && slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", ".", "source"}, words[i-1])
 		if w = afterVariable(w); w != "" && (shell || strings.Contains(w, "/") || path.Ext(w) != "") && !strings.Contains(w, "://") {
-			add(w, shell && (words[i-1] == "." || words[i-1] == "source"))
+			add(w, false)
 		}
 	}
 	return out
+}
+
+// includedBy lists what make and npm read for a text, and what the text includes as a makefile.
+func includedBy(text, dir string, patched []string) (names []string) {
+	if usesMake.MatchString(text) {
+		names = append(names, "GNUmakefile", "makefile", "Makefile")
+	}
+	if usesNPM.MatchString(text) {
+		names = append(names, "package.json")
+	}
+	for _, m := range makeInclude.FindAllStringSubmatch(text, -1) {
+		for _, pattern := range strings.Fields(m[1]) {
+			names = append(names, afterVariable(pattern))
+			for _, p := range patched {
+				if ok, err := path.Match(path.Join(dir, pattern), p); ok && err == nil {
+					names = append(names, p)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // shellWords splits a script or a makefile into words, without its quotes.

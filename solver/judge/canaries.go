@@ -110,7 +110,9 @@ func (c *canaries) remove(ctx context.Context, sb sandbox.Sandbox) error {
 
 // ourScript runs a script of the judge in the work tree.
 func ourScript(ctx context.Context, sb sandbox.Sandbox, text string, out *bytes.Buffer, args ...string) error {
-	cmd := sandbox.Command{Argv: append([]string{"bash", "-c", text, "bash"}, args...), Dir: sandbox.RepoDir, MaxOutput: 8 << 20, Timeout: time.Minute}
+	cmd := sandbox.Command{
+		Argv: append([]string{"bash", "-c", text, "bash"}, args...), Dir: sandbox.RepoDir, MaxOutput: 8 << 20, Timeout: time.Minute,
+	}
 	if out != nil {
 		cmd.Stdout = out
 	}
@@ -219,10 +221,7 @@ func (t Trial) tryCanaries(ctx context.Context, sb sandbox.Sandbox, log *bytes.B
 func (j *judging) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
 	t := j.Trial
 	t.place = j.Base.Canaries
-	t.near = touched(j.Changes, func(p string) bool {
-		beside := path.Join(path.Dir(p), "x_test.go")
-		return path.Dir(p) != "." && slices.ContainsFunc(slices.Collect(maps.Keys(j.Base.Tests)), func(name string) bool { return holds(beside, name) })
-	})
+	t.near = touched(j.Changes, j.testedGo)
 	r, err := t.run(ctx, sb, log, title)
 	switch {
 	case err != nil || title == controlRun.title || j.lied != "":
@@ -232,4 +231,10 @@ func (j *judging) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer
 		j.lied = "tests that must run are missing from the report"
 	}
 	return r, err
+}
+
+// testedGo reports whether a file is in a Go package, below the root, whose tests ran on the base.
+func (j *judging) testedGo(p string) bool {
+	beside := path.Join(path.Dir(p), "x_test.go")
+	return path.Ext(p) == ".go" && path.Dir(p) != "." && among(j.Base.Tests, beside)
 }

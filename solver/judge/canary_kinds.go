@@ -77,7 +77,8 @@ var canaryKinds = []canaryKind{
 		format: "junit", call: regexp.MustCompile(`\bmvnw?\b.*-Dmaven\.test\.failure\.ignore=true|\bgradlew?\b.*--continue`),
 		file: regexp.MustCompile(`^(.*src/test/java/(?:.*/)?)[^/]+(Test\.java)$`), head: javaHead,
 		body: func(c *canaries) string {
-			return "public class " + c.stem + "Test {\n" + c.tests("    @Test public void %s() { if (%d + %d != %d) throw new AssertionError(\"sum\"); }\n") + "}\n"
+			return "public class " + c.stem + "Test {\n" +
+				c.tests("    @Test public void %s() { if (%d + %d != %d) throw new AssertionError(\"sum\"); }\n") + "}\n"
 		},
 	},
 }

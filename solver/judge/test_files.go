@@ -58,9 +58,10 @@ func holdsRunner(dir string) bool {
 }
 
 var (
-	vendoredTests = regexp.MustCompile(`(?i)(?:^|/)(?:vendor|_?vendored|third_party)/.*(?:test|assert|mock|expect|gomega|ginkgo|convey|go-cmp|check\.v)`)
-	testServices  = regexp.MustCompile(`(?:^|/)META-INF/services/(?:org\.junit|org\.testng|io\.kotest|org\.spockframework)`)
-	mockito       = regexp.MustCompile(`(?:^|/)mockito-extensions/`)
+	vendoredTests = regexp.MustCompile(`(?i)(?:^|/)(?:vendor|_?vendored|third_party)/.*` +
+		`(?:test|assert|mock|expect|gomega|ginkgo|convey|go-cmp|check\.v)`)
+	testServices = regexp.MustCompile(`(?:^|/)META-INF/services/(?:org\.junit|org\.testng|io\.kotest|org\.spockframework)`)
+	mockito      = regexp.MustCompile(`(?:^|/)mockito-extensions/`)
 )
 
 // isTestLibrary reports whether a file is part of a copied library of assertions, or adds a
