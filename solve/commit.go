@@ -14,10 +14,12 @@ const commitVersion = 1
 // Commit is what the champion's commit contains, on top of the base commit. It is stored
 // before anybody writes it, so that every try writes the same.
 type Commit struct {
-	V       int          `json:"v"`
-	Message string       `json:"message"`
-	BaseSHA string       `json:"base_sha"`
-	Files   []CommitFile `json:"files"`
+	V       int    `json:"v"`
+	Message string `json:"message"`
+	BaseSHA string `json:"base_sha"`
+	// Tree is the name of its tree, "" in artifacts of old versions.
+	Tree  string       `json:"tree,omitempty"`
+	Files []CommitFile `json:"files"`
 }
 
 // CommitFile is one file of a tree that differs from its base, whole.

@@ -120,7 +120,9 @@ func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Ru
 	if err != nil {
 		return err
 	}
-	commit := solve.Commit{Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Files: changed}
+	commit := solve.Commit{
+		Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Tree: tree, Files: changed,
+	}
 	data, err := commit.Encode()
 	if err != nil {
 		return err
