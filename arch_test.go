@@ -28,14 +28,15 @@ const module = "github.com/yudai-dev/yudai"
 // may also import forEveryone.
 var mayImport = map[string][]string{
 	".":          {"cmd"},
-	"cmd":        {"server", "setup", "handlers", "solve", "report", "git", "sandbox/drivers", "internal/durable", "internal/githubsim"},
-	"server":     {"handlers", "server/api", "reconcile", "setup", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/clock", "internal/failpoint", "internal/strictyaml", "repoconfig"},
+	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "internal/durable", "internal/githubsim"},
+	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/clock", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"reconcile":  {"handlers", "solve", "ghapp", "internal/clock"},
-	"setup":      {"handlers", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
+	"setup":      {"handlers", "bundle", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
 	"server/api": {"handlers", "solve", "repoconfig", "ghapp"},
 	"handlers":   {"solve", "report", "internal/spelling"},
 	"report":     {"solve"},
 	"patch":      {"solve"},
+	"bundle":     {"solve", "internal/durable"},
 	"solve":      {"internal/spelling"},
 
 	"repoconfig":          {"solve", "patch", "internal/strictyaml", "internal/spelling"},

@@ -60,7 +60,7 @@ func layers() []string {
 		"solver/judge", "solver/tree",
 		"repoconfig", "ghapp", "git", "store", "model", "agent/presets", "agent/miniswe", "agent/command", "agent",
 		"sandbox/drivers", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/cloud", "sandbox",
-		"report", "patch", "solve", "internal",
+		"report", "patch", "bundle", "solve", "internal",
 	}
 }
 
