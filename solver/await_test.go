@@ -85,6 +85,9 @@ func (w *world) final(id solve.ID, want solve.State) solve.Solve {
 	if s.State != want {
 		w.Fatalf("solve %s is %s (%s), want %s", id, s.State, s.Reason, want)
 	}
+	if s.Decision != nil && w.signs == nil {
+		w.bundled(id)
+	}
 	return s
 }
 

@@ -38,12 +38,15 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 			c.Reason = fmt.Sprintf("The time budget of %s ended before a candidate passed the tests.", s.Deadline.Sub(s.Started))
 		}
 	}
+	decided := s
+	decided.Decision = &d
 	if d.Champion != 0 {
-		chosen := s
-		chosen.Decision = &d
-		if err := e.storeCommit(ctx, chosen, runs); err != nil { // publish tries again
+		if err := e.storeCommit(ctx, decided, runs); err != nil { // publish tries again
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("champion's commit not stored yet")
 		}
+	}
+	if err := e.sign(ctx, decided); err != nil {
+		return s, err
 	}
 	s, _, err = e.store.Apply(ctx, c)
 	if err == nil {
@@ -62,6 +65,7 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err := e.ensureCommit(ctx, s); err != nil && ctx.Err() == nil {
 		return s, err
 	}
+	_ = e.sign(ctx, s)                                              // only what was not signed with the choice; its error is the end of ctx, which is looked at below
 	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // reads go on after a cancel
 	defer unwatch()
 	hints, cancelled := e.store.Watch(read), ctx.Done()

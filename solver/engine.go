@@ -40,6 +40,7 @@ type Engine struct {
 	store   retryingStore
 	drivers sandboxes.Drivers
 	gateway Gateway
+	signer  Signer
 
 	planner  *plan.Planner
 	preparer *prepare.Preparer
@@ -85,6 +86,7 @@ func New(cfg Config, parts Parts) *Engine {
 	budgets, settings := budget.New(store), cfg.settings()
 	e := &Engine{
 		cfg: cfg, node: parts.Node, log: parts.Log, store: store, drivers: parts.Drivers, gateway: parts.Gateway,
+		signer:   parts.Signer,
 		commands: commands.New(store, parts.Hub), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
 		slots: make(chan struct{}, cfg.MaxSolves), halted: halted,
 		solves: map[solve.ID]*task{}, authorizing: map[solve.ID]*task{}, runs: map[runKey]*task{},

@@ -37,7 +37,9 @@ type world struct {
 	choose  func(first, second sandbox.Driver) sandboxes.Drivers
 	models  *models
 	agents  map[string]agent.Agent
-	doors   *doors // nil in most worlds
+	doors   *doors        // nil in most worlds
+	bundles string        // directory of the signer
+	signs   solver.Signer // instead of the real one; nil in most worlds
 	git     *git.Cache
 	procs   []*process
 	made    int // solves
@@ -77,6 +79,7 @@ func newWorld(t *testing.T, o origin) *world {
 	cfg := bolt.DefaultConfig()
 	w.dir = memory(t)
 	cfg.Path = filepath.Join(w.dir, "yudai.db")
+	w.bundles = filepath.Join(w.dir, "bundles")
 	var err error
 	w.store, err = bolt.Open(cfg)
 	w.must(err)
@@ -132,7 +135,7 @@ func (w *world) process(node string) *process {
 	p := &process{w: w, node: node, store: &ledger{Store: w.store}, driver: &tenant{boxes: w.driver}, done: make(chan struct{})}
 	p.engine = solver.New(w.cfg, solver.Parts{
 		Store: p.store, Hub: w.hub, Drivers: p.drivers(), Git: w.git, Agents: w.agents, Models: w.models,
-		Gateway: p.gateway(), Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
+		Gateway: p.gateway(), Signer: p.signer(), Node: node, Label: "yudai:solve", Log: zerolog.New(zerolog.NewTestWriter(w.T)).With().Str("node", node).Logger(),
 	})
 	return p
 }
@@ -143,6 +146,14 @@ func (p *process) gateway() solver.Gateway {
 		return nil
 	}
 	return p.w.doors
+}
+
+// signer is the real one, on the store of the process, unless the world has another.
+func (p *process) signer() solver.Signer {
+	if p.w.signs != nil {
+		return p.w.signs
+	}
+	return p.w.signer(p.store)
 }
 
 // drivers are those of the process.

@@ -71,7 +71,9 @@ type Parts struct {
 	Models  Models
 	// Gateway is for agents that are programs of their own; nil if there are none.
 	Gateway Gateway
-	Node    string // of this process's boot, unique
+	// Signer leaves a signed statement of every decision; nil leaves none.
+	Signer Signer
+	Node   string // of this process's boot, unique
 	// Label asks for a solve without a profile; repositories' own profiles have labels like it.
 	Label string
 	Log   zerolog.Logger

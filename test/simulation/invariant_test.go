@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/test/checker"
@@ -30,6 +32,7 @@ func (w *world) check() {
 		return
 	}
 	w.checkSolve(store, s)
+	w.checkBundle(store, s)
 	w.checkEffects(store, s)
 	w.checkBill()
 	w.checkComments(s)
@@ -67,6 +70,31 @@ func (w *world) checkSolve(store *bolt.Store, s solve.Solve) {
 		if e.Seq != uint64(i)+1 {
 			w.problem("event %d has the number %d", i+1, e.Seq)
 		}
+	}
+}
+
+// checkBundle wants the stored decision signed, in a bundle that anybody can check.
+func (w *world) checkBundle(store *bolt.Store, s solve.Solve) {
+	w.t.Helper()
+	if s.Decision == nil {
+		return
+	}
+	signer, err := bundle.New(context.Background(), w.bundles(), store, "checker")
+	w.must(err)
+	write, err := signer.Export(context.Background(), s.ID)
+	if err != nil {
+		w.problem("the decision was not signed: %v", err)
+		return
+	}
+	var data bytes.Buffer
+	w.must(write(&data))
+	b, err := bundle.Read(&data)
+	w.must(err)
+	_, wrong := b.Decide()
+	stored, err := json.Marshal(s.Decision)
+	w.must(err)
+	if err := errors.Join(b.Verify(b.Key), wrong); err != nil || !bytes.Equal(stored, b.Statement.Predicate.Decision) {
+		w.problem("the bundle is not that of the stored decision: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
@@ -76,11 +77,15 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 	if err := mirrors.Sweep(time.Now()); err != nil {
 		return err
 	}
+	signer, err := bundle.New(ctx, w.bundles(), records, "simulated")
+	if err != nil {
+		return err
+	}
 	node := fmt.Sprintf("node%d", n)
 	engine := solver.New(w.solver, solver.Parts{
 		Store: records, Hub: eyes{app, w.repo.Dir()}, Drivers: fakesandbox.Only{Driver: &tenant{host: w.host, gate: p.gate, mut: w.mut}}, Git: mirrors,
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())},
-		Models: account{w.provider, p.gate}, Node: node, Log: log,
+		Models: account{w.provider, p.gate}, Signer: signer, Node: node, Log: log,
 	})
 	p.intake, err = server.NewIntake(w.secrets.WebhookSecret.Reveal(), handlers.New(handlers.Options{
 		Accepter: records, Bot: who.Bot, NewID: w.newID,

@@ -155,6 +155,9 @@ func (w *world) storeConfig() bolt.Config {
 	return cfg
 }
 
+// bundles is the directory of the signer.
+func (w *world) bundles() string { return filepath.Join(w.dir, "bundles") }
+
 // newID numbers the solves.
 func (w *world) newID() solve.ID {
 	w.ids++
