@@ -22,15 +22,16 @@ import (
 // rig is yudai and the emulator on this machine: the very program that serves
 // GitHub, with GitHub played by package githubsim on a loopback port.
 type rig struct {
-	dir   string // with everything of it
-	keep  bool   // whether its record and log are worth keeping
-	log   *os.File
-	hub   *githubsim.Hub
-	app   githubsim.App
-	url   string // of the emulator
-	srv   *server.Server
-	group errgroup.Group
-	stop  context.CancelFunc
+	dir     string // with everything of it
+	bundles string // directory of the signing key and the statements
+	keep    bool   // whether its record and log are worth keeping
+	log     *os.File
+	hub     *githubsim.Hub
+	app     githubsim.App
+	url     string // of the emulator
+	srv     *server.Server
+	group   errgroup.Group
+	stop    context.CancelFunc
 }
 
 // rigUser is the person in the emulator, and the owner of its repository.
@@ -43,7 +44,10 @@ func runRig(ctx context.Context, kind string, cfg server.Config, job func(*rig) 
 	if err != nil {
 		return err
 	}
-	r := &rig{dir: space.path, stop: func() {}}
+	r := &rig{dir: space.path, bundles: filepath.Join(space.path, "bundles"), stop: func() {}}
+	if kind == kindSolve { // one key and one chain for all of them
+		r.bundles = filepath.Join(filepath.Dir(space.path), "bundles")
+	}
 	err = r.open(ctx)
 	if err == nil {
 		err = job(r)
@@ -95,7 +99,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string) error {
 		return os.Getenv(key)
 	}
 	log := zerolog.New(r.log).With().Timestamp().Logger()
-	srv, err := server.New(ctx, r.configure(cfg), server.Options{Getenv: getenv, Log: log})
+	srv, err := server.New(ctx, r.configure(cfg), server.Options{Getenv: getenv, Log: log, Bundles: r.bundles})
 	if err != nil {
 		return err
 	}

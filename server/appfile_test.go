@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/setup"
@@ -113,6 +114,15 @@ func TestDoctorReadsTheStanding(t *testing.T) {
 			t.Errorf("the doctor does not say %q:\n%s", want, said)
 		}
 	}
+	bundles := filepath.Join(filepath.Dir(w.cfg.Store.Path), "bundles")
+	if !strings.Contains(said, "0 bundles: the key that signs them is made at the first start, in "+bundles) {
+		t.Errorf("the doctor does not tell of the signing key to come:\n%s", said)
+	}
+	_, err = bundle.New(t.Context(), bundles, nil, "test")
+	w.must(err)
+	key, err := bundle.ReadKey(bundles)
+	w.must(err)
+	w.must(os.Chmod(filepath.Join(bundles, bundle.KeyFile), 0o644))
 	w.must(w.hub.Grant(in, map[string]string{"issues": "write"}))
 	w.must(w.hub.SetWebhookURL(app, "http://127.0.0.1:1/x"))
 	w.must(w.hub.Ping(app))
@@ -122,6 +132,8 @@ func TestDoctorReadsTheStanding(t *testing.T) {
 		"2 installed: acme has not granted checks: write, contents: write, pull_requests: write > an owner of acme accepts",
 		"2 webhook: GitHub sends it to http://127.0.0.1:1/x, not to " + w.base + "/api/github/hook > set the Webhook URL",
 		"2 deliveries: GitHub could not deliver the newest webhook (ping at ", "502 failed to connect to host", "DNS, firewall, proxy, certificate",
+		"0 bundles: signed by the key whose public half is " + bundle.PublicKeyFile(bundles, key),
+		"1 secrets: every user of this machine can read " + filepath.Join(bundles, bundle.KeyFile),
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the doctor does not say %q:\n%s", want, said)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/setup"
 )
@@ -31,10 +32,11 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 	}
 	d := &setup.Doctor{
 		Getenv: getenv, Config: read, App: cfg.app(), Sandbox: cfg.Sandbox, Models: cfg.Models, Gateway: cfg.Gateway, Solver: cfg.Solver,
-		Operator: cfg.operator(),
+		Operator: cfg.operator(), Bundles: cfg.bundles(),
 		SecretFiles: []string{
 			cfg.GitHub.App.PrivateKeyFile, cfg.GitHub.App.WebhookSecretFile, cfg.Server.APITokenFile, cfg.Sandbox.E2B.APIKeyFile,
 			cfg.Sandbox.Prime.APIKeyFile, filepath.Join(cfg.Gateway.Dir, gateway.SecretFile),
+			filepath.Join(cfg.bundles(), bundle.KeyFile),
 		},
 	}
 	for _, m := range cfg.Models.Models {

@@ -67,7 +67,7 @@ func (s *Server) routes(
 	}
 	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway}
 	return NewHandler(s.log, all, api.API{
-		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Backup: s.store.Backup,
+		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Bundle: s.bundles.Export, Backup: s.store.Backup,
 		Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read,
 		WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,

@@ -3,9 +3,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
@@ -42,6 +45,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Now is the clock of the set-up; nil is time.Now.
 	Now func() time.Time
+	// Bundles is the directory of the signing key and the statements; "" is the one beside the store.
+	Bundles string
 }
 
 // Server is the whole program, listening. Run serves until its context ends.
@@ -52,6 +57,7 @@ type Server struct {
 	drivers    *drivers.Set
 	app        *ghapp.App
 	engine     *solver.Engine
+	bundles    *bundle.Signer
 	gateway    *gateway.Gateway
 	writer     *ghapp.Writer
 	reconciler *reconcile.Reconciler
@@ -117,6 +123,9 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := s.cfg.app().ForgetAnswer(); err != nil {
 		return err
 	}
+	if s.bundles, err = bundle.New(ctx, cmp.Or(opts.Bundles, s.cfg.bundles()), s.store, Version()); err != nil {
+		return err
+	}
 	node := xid.New().String()
 	if err := s.newEngine(models, node); err != nil {
 		return err
@@ -150,7 +159,7 @@ func (s *Server) newEngine(models *model.Set, node string) error {
 	}
 	s.engine = solver.New(s.cfg.Solver, solver.Parts{
 		Store: s.store, Hub: hub{s.app}, Drivers: s.drivers, Git: mirrors, Label: s.cfg.Server.Label,
-		Agents: s.cfg.agents(s.metrics.queried), Models: models, Gateway: s.gateway, Node: node, Log: s.log,
+		Agents: s.cfg.agents(s.metrics.queried), Models: models, Gateway: s.gateway, Signer: s.bundles, Node: node, Log: s.log,
 	})
 	return nil
 }
@@ -309,6 +318,11 @@ func (s *Server) refusal(ctx context.Context, id solve.ID) (solve.Effect, bool) 
 // Record exports a solve.
 func (s *Server) Record(ctx context.Context, id solve.ID) (solve.Record, error) {
 	return s.engine.Record(ctx, id)
+}
+
+// Bundle finds the signed bundle of a solve and returns what writes it; solve.ErrNotFound if there is none.
+func (s *Server) Bundle(ctx context.Context, id solve.ID) (write func(io.Writer) error, err error) {
+	return s.bundles.Export(ctx, id)
 }
 
 // Traits are those of the default sandbox driver.

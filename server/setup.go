@@ -132,6 +132,9 @@ func (c Config) app() setup.App {
 	return setup.App{Dir: filepath.Dir(c.Store.Path), PublicURL: c.Server.PublicURL, GitHub: c.GitHub}
 }
 
+// bundles is the directory of the signing key and the statements.
+func (c Config) bundles() string { return filepath.Join(filepath.Dir(c.Store.Path), "bundles") }
+
 // with is the configuration with that part filled in.
 func (c Config) with(a setup.App) Config {
 	c.Server.PublicURL, c.GitHub = a.PublicURL, a.GitHub

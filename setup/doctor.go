@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/model"
@@ -37,6 +39,8 @@ type Doctor struct {
 	Agents []Agent
 	// Operator is what the configuration lets a repository's own file say.
 	Operator repoconfig.Operator
+	// Bundles is the directory of the key that signs bundles.
+	Bundles string
 	// SecretFiles are files that not every user of the machine may read.
 	SecretFiles []string
 }
@@ -49,7 +53,7 @@ type Agent struct {
 
 // Check yields what it finds, in the order in which a newcomer would mend it.
 func (d *Doctor) Check(ctx context.Context) iter.Seq[Finding] {
-	return inTurn(ctx, d.git, d.config, d.sandbox, d.models, d.agents, d.gateway, d.files, d.github)
+	return inTurn(ctx, d.git, d.config, d.sandbox, d.models, d.agents, d.gateway, d.bundles, d.files, d.github)
 }
 
 // inTurn makes a check when the findings of the one before were taken.
@@ -175,6 +179,18 @@ func (d *Doctor) gateway(context.Context) []Finding {
 			"set server.public_url to an https address"}}
 	}
 	return []Finding{{Good, "gateway", "by sockets in " + d.Gateway.Dir + ", from elsewhere at " + g.PublicHost(), ""}}
+}
+
+// bundles says which key signs, for those who check.
+func (d *Doctor) bundles(context.Context) []Finding {
+	key, err := bundle.ReadKey(d.Bundles)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Finding{{Good, "bundles", "the key that signs them is made at the first start, in " + d.Bundles, ""}}
+	case err != nil:
+		return []Finding{{Bad, "bundles", err.Error(), "give the file back to this user"}}
+	}
+	return []Finding{{Good, "bundles", "signed by the key whose public half is " + bundle.PublicKeyFile(d.Bundles, key), ""}}
 }
 
 // files looks for secrets that every user of this machine can read.

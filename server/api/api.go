@@ -49,6 +49,8 @@ type API struct {
 	GitHub GitHubReader
 	// Record exports a solve; solve.ErrNotFound if there is none.
 	Record func(ctx context.Context, id solve.ID) (solve.Record, error)
+	// Bundle finds the signed bundle of a solve and returns what writes it; solve.ErrNotFound if there is none.
+	Bundle func(ctx context.Context, id solve.ID) (write func(io.Writer) error, err error)
 	// Backup writes a copy of everything stored, as a tar.
 	Backup func(ctx context.Context, w io.Writer) error
 	// Token is the operator's: it may ask for solves in every repository the App is
@@ -73,6 +75,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.statusOperation(api), a.status)
 	huma.Register(api, a.recordOperation(api), a.record)
+	huma.Register(api, a.bundleOperation(api), a.bundle)
 	huma.Register(api, a.backupOperation(api), a.backup)
 	huma.Register(api, a.validateOperation(api), a.validate)
 	description, err := newDescription(api)

@@ -25,27 +25,38 @@ func (a API) backupOperation(api huma.API) huma.Operation {
 		Metadata: map[string]any{"curl": `curl -sSf "$YUDAI_URL/admin/backup" \
   -H "Authorization: Bearer $YUDAI_API_TOKEN" -o yudai.tar`},
 	})
-	o.Responses = map[string]*huma.Response{"200": {
-		Description: "The backup",
+	o.Responses = archiveResponse("The backup")
+	return o
+}
+
+func (a API) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	return archive("yudai-"+a.Now().UTC().Format("20060102T150405Z")+".tar", "backup not finished", func(w io.Writer) error {
+		return a.Backup(ctx, w)
+	}), nil
+}
+
+// archiveResponse describes the answer of [archive].
+func archiveResponse(what string) map[string]*huma.Response {
+	return map[string]*huma.Response{"200": {
+		Description: what,
 		Content: map[string]*huma.MediaType{
 			"application/x-tar": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		},
 	}}
-	return o
 }
 
-// backup streams. Once it has begun an error can only be told by breaking off.
-func (a API) backup(context.Context, *struct{}) (*huma.StreamResponse, error) {
+// archive streams a tar. Once it has begun an error can only be told by breaking off.
+func archive(name, failed string, write func(io.Writer) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		_, w := humago.Unwrap(ctx)
 		ctx.SetHeader("Content-Type", "application/x-tar")
-		ctx.SetHeader("Content-Disposition", `attachment; filename="yudai-`+a.Now().UTC().Format("20060102T150405Z")+`.tar"`)
+		ctx.SetHeader("Content-Disposition", `attachment; filename="`+name+`"`)
 		ctx.SetStatus(http.StatusOK)
-		if err := a.Backup(ctx.Context(), patientWriter{w, http.NewResponseController(w)}); err != nil {
-			zerolog.Ctx(ctx.Context()).Error().Err(err).Msg("backup not finished")
+		if err := write(patientWriter{w, http.NewResponseController(w)}); err != nil {
+			zerolog.Ctx(ctx.Context()).Error().Err(err).Msg(failed)
 			panic(http.ErrAbortHandler)
 		}
-	}}, nil
+	}}
 }
 
 // patientWriter gives every piece its own time instead of one for the whole answer.

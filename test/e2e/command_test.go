@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/bundle"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/report"
@@ -168,6 +169,11 @@ func TestAPI(t *testing.T) {
 		t.Error(err)
 	} else if _, same := report.Explain(rec); !same {
 		t.Error("the exported record does not recompute")
+	}
+	if b, err := bundle.Read(bytes.NewReader(get(t, base+"/solve/"+id+"/bundle", "operator-token-of-the-test"))); err != nil {
+		t.Error(err)
+	} else if _, err := b.Decide(); err != nil || b.Verify(b.Key) != nil {
+		t.Errorf("the bundle is not accepted: %v %v", err, b.Verify(b.Key))
 	}
 	for _, path := range []string{"/openapi.json", "/docs", "/healthz"} {
 		if status, _ := call(t, "GET", base+path, "", ""); status != http.StatusOK {
