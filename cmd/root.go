@@ -79,7 +79,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
-	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s),
+	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s),
 		newBackup(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
 	return root
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/durable"
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
@@ -231,6 +232,9 @@ func (l *localSolve) finish(ctx context.Context, r *rig, v report.View) error {
 	}
 	fmt.Fprintf(l.out, "\n%s\n", report.Console(v, columns(l.out)))
 	fmt.Fprintf(l.out, "record:      %s\ntranscripts: %s\n", path, filepath.Join(r.dir, "store"))
+	if err := l.writeBundle(ctx, r, v.Solve.ID); err != nil {
+		return err
+	}
 	if v.Solve.State != solve.StateSolved {
 		return fmt.Errorf("no champion: %s", v.Solve.Reason)
 	}
@@ -239,5 +243,22 @@ func (l *localSolve) finish(ctx context.Context, r *rig, v report.View) error {
 		return err
 	}
 	fmt.Fprintf(l.out, "branch:      %s (git show %s)\n", v.Solve.Branch, v.Solve.Branch)
+	return nil
+}
+
+// writeBundle leaves the signed bundle; a solve that ended before a decision has none.
+func (l *localSolve) writeBundle(ctx context.Context, r *rig, id solve.ID) error {
+	write, err := r.srv.Bundle(ctx, id)
+	if errors.Is(err, solve.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.dir, "bundle.tar")
+	if err := durable.Write(path, func(f *os.File) error { return write(f) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(l.out, "bundle:      %s (yudai verify --decision)\n", path)
 	return nil
 }
