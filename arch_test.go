@@ -438,7 +438,7 @@ func TestLongPagesHaveContents(t *testing.T) {
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
 	"data/": true, "app.yml": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
-	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "gateway/": true, "gateway/secret": true, "src/test": true, "testing/synctest": true,
+	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "gateway/": true, "bundles/": true, "gateway/secret": true, "src/test": true, "testing/synctest": true,
 	".github/yudai.yml": true, "yudai.yml": true, "opencode.json": true,
 }
 
