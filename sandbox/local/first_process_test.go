@@ -104,7 +104,7 @@ func TestReadAfterTheEnd(t *testing.T) {
 	if text, err := io.ReadAll(r); err != nil || string(text) != "text" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // readers return it bare
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("after the end %d, %v", n, err)
 	}
 }
