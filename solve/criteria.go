@@ -64,12 +64,12 @@ func criteria(ev evidence, models []string) []criterion {
 			recordText, compareMore(record),
 		},
 		{
-			"agreement", "shares more changed lines with candidates of other models",
+			"agreement", "where no test shows the fix: shares more changed lines with candidates of other models",
 			func(r *Run) string { return Count(ev.agreed[r.N], "line") + " in common" },
 			compareMore(func(r *Run) int { return ev.agreed[r.N] }),
 		},
 		{
-			"typical", "where no test shows the fix: size without tests nearest to the middle of all candidates that pass",
+			"typical", "where no test shows the fix: size without tests nearest to the middle of all that pass",
 			func(r *Run) string { return Count(ev.atypical[r.N], "line") + " away" },
 			compareCount(func(r *Run) int { return ev.atypical[r.N] }),
 		},

@@ -26,8 +26,13 @@ func evidenceOf(runs []Run, cross []CrossResult) evidence {
 			able = append(able, &runs[i])
 		}
 	}
-	crossed := crossScores(runs, cross)
-	return evidence{crossed, agreedLines(able), sizeDistances(able, crossed), latencyPlaces(able)}
+	e := evidence{crossScores(runs, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+	for _, r := range able {
+		if fixes(r) > 0 || e.crossed[r.N].tests > 0 { // a test shows the fix: then the smaller change is the better one
+			e.agreed[r.N], e.atypical[r.N] = 0, 0
+		}
+	}
+	return e
 }
 
 // crossScore is how many models agree on how many of the candidates' new tests; see crossMatrix.score.
@@ -71,9 +76,8 @@ func agreedLines(runs []*Run) map[int]int {
 }
 
 // sizeDistances are the distances from the middle size; of two in the middle the larger
-// one counts: what is wrong is too small more often than too large. It is 0 where a test
-// shows the fix: then the smaller change is the better one.
-func sizeDistances(runs []*Run, crossed map[int]crossScore) map[int]int {
+// one counts: what is wrong is too small more often than too large.
+func sizeDistances(runs []*Run) map[int]int {
 	var sizes []int
 	for _, r := range runs {
 		sizes = append(sizes, sourceSize(r))
@@ -81,9 +85,8 @@ func sizeDistances(runs []*Run, crossed map[int]crossScore) map[int]int {
 	slices.Sort(sizes)
 	out := map[int]int{}
 	for _, r := range runs {
-		if d := sourceSize(r) - sizes[len(sizes)/2]; fixes(r) == 0 && crossed[r.N].tests == 0 {
-			out[r.N] = max(d, -d)
-		}
+		d := sourceSize(r) - sizes[len(sizes)/2]
+		out[r.N] = max(d, -d)
 	}
 	return out
 }

@@ -27,6 +27,16 @@ func TestAgreement(t *testing.T) {
 	if d := solve.Reduce([]solve.Run{alone, repeated, first, second}, rule()); d.Champion != 2 {
 		t.Errorf("a model agrees with itself: %+v", d)
 	}
+	shown := []solve.Run{alone, first, second}
+	for i := range shown {
+		shown[i].Verdict.Fixed = 1
+	}
+	if d := solve.Reduce(shown, rule()); d.Champion != 1 {
+		t.Errorf("a test shows the fix, and lines in common decide: %+v", d)
+	}
+	for i := range shown {
+		shown[i].Verdict.Fixed = 0
+	}
 	failed := changing(5, "large", "+a")
 	failed.State, failed.Verdict.Outcome = solve.RunFailed, solve.Failed
 	if d := solve.Reduce([]solve.Run{alone, failed, changing(6, "other")}, rule()); d.Comparisons[0].Criterion == "agreement" {
