@@ -39,6 +39,12 @@ func TestSelection(t *testing.T) {
 	if s := scored(t, solve.RuleEvidence, scores); s.low >= s.precision || s.high <= s.precision {
 		t.Errorf("95 %%: %.1f to %.1f around %.1f", s.low, s.high, s.precision)
 	}
+	for _, grade := range []solve.Grade{solve.Supported, solve.Unproven} {
+		g := scored(t, solve.RuleEvidence, scores).byGrade[grade]
+		if got := int(math.Round(100 * g.right / g.all)); got != grade.Precision() {
+			t.Errorf("%s champions are right in %d %%, and people are told %d", grade, got, grade.Precision())
+		}
+	}
 }
 
 // TestRunsHoldNoTruth: what the hidden tests say changes nothing of what a rule sees.
