@@ -138,7 +138,7 @@ func TestDemoAnswersEveryCommand(t *testing.T) {
 		{1, "/yudai cancel", issue, "The last solve of this issue has already ended: solved."},
 		{2, "/yudai status", pull, "Solved, proven: the champion's pull request is open."},
 		{2, "/yudai solve", pull, "please ask in the issue"},
-		{1, "/yudai pick 1", issue, "Run 1 cannot be picked: failed"},
+		{1, "/yudai pick 4", issue, "Run 4 cannot be picked: no change"},
 		{1, "/yudai pick 3", pull, "you picked it"},
 		{1, "/yudai retry", issue, "passed, carried over"},
 		{2, "/yudai revise Say in the README how numbers are ordered.", pull, "It revises #2"},
