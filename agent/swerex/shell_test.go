@@ -151,12 +151,15 @@ func TestInteractiveIsRefused(t *testing.T) {
 // A command that still runs is waited for before the next begins.
 func TestCommandAfterATimeout(t *testing.T) {
 	t.Parallel()
-	url, _ := started(t)
-	if _, class, _ := inShell(t, url, "sleep 0.6; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
+	url, place := started(t)
+	if _, class, _ := inShell(t, url, "until [ -e go ]; do sleep 0.05; done; x=late", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
 	}
 	if _, class, _ := inShell(t, url, "echo early", object{"timeout": 0.1}); class != "swerex.exceptions.CommandTimeoutError" {
 		t.Error(class)
+	}
+	if err := os.WriteFile(place("/workspace/repo/go"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if out, _, _ := inShell(t, url, "echo $x", nil); out["output"] != "late\n" {
 		t.Error(out)
