@@ -127,7 +127,9 @@ func (o Options) bubblewrap() []string {
 	}
 	// Root may write the kernel's settings whatever its rights are: bubblewrap sees that
 	// it needs none of them, and leaves the directory as it is.
-	return append(args, "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm", "--chdir", "/",
+	// The kernel's counters are of all machines here: what another one's memory did is none of this one's.
+	args = append(args, "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--ro-bind", "/dev/null", "/proc/vmstat")
+	return append(args, "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm", "--chdir", "/",
 		shell, "-c", "echo up; exec >/dev/null 2>&1; while read -r line; do :; done")
 }
 
