@@ -100,7 +100,7 @@ func TestDown(t *testing.T) {
 	if err := s.Down(false); err != nil {
 		t.Fatal(err)
 	}
-	if got := say(t, s, box, "pgrep -c sleep"); got != "1" {
+	if got := say(t, s, box, "for i in {1..500}; do n=$(pgrep -c sleep) && break; done; echo $n"); got != "1" { // bash may not be there yet
 		t.Errorf("%s processes", got)
 	}
 }
