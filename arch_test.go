@@ -244,7 +244,7 @@ func TestProductionIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 66_000
+	const most = 65_850 // decision 39 has the account
 	if n := tree.Total(house.Production); n > most {
 		t.Errorf("production has %d lines, more than %d: `make house` says where", n, most)
 	}

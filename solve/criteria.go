@@ -27,6 +27,11 @@ func CriterionNames() []string {
 
 // criteria are all there are; ev is of the runs that are compared, and models the configured order.
 func criteria(ev evidence, models []string) []criterion {
+	return slices.Concat(verdictCriteria(), evidenceCriteria(ev), tieCriteria(ev, models))
+}
+
+// verdictCriteria ask what the repository's tests say.
+func verdictCriteria() []criterion {
 	return []criterion{
 		{
 			"passed", "tests pass, none broken, and the patch may be published",
@@ -48,6 +53,12 @@ func criteria(ev evidence, models []string) []criterion {
 			"steady", "makes fewer tests fail at random",
 			func(r *Run) string { return Count(unsteady(r), "test") + " unsteady" }, compareCount(unsteady),
 		},
+	}
+}
+
+// evidenceCriteria ask what the candidates say about each other.
+func evidenceCriteria(ev evidence) []criterion {
+	return []criterion{
 		{
 			"cross", "more models agree on more of the candidates' new tests",
 			func(r *Run) string {
@@ -73,6 +84,12 @@ func criteria(ev evidence, models []string) []criterion {
 			func(r *Run) string { return Count(ev.atypical[r.N], "line") + " away" },
 			compareCount(func(r *Run) int { return ev.atypical[r.N] }),
 		},
+	}
+}
+
+// tieCriteria ask what is left where nothing shows which candidate is right.
+func tieCriteria(ev evidence, models []string) []criterion {
+	return []criterion{
 		{
 			"files", "fewest files changed",
 			func(r *Run) string { return Count(files(r), "file") }, compareCount(files),

@@ -65,7 +65,8 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err := e.ensureCommit(ctx, s); err != nil && ctx.Err() == nil {
 		return s, err
 	}
-	_ = e.sign(ctx, s)                                              // only what was not signed with the choice; its error is the end of ctx, which is looked at below
+	// Only what was not signed with the choice. Its error is the end of ctx, which is looked at below.
+	_ = e.sign(ctx, s)
 	read, unwatch := context.WithCancel(context.WithoutCancel(ctx)) // reads go on after a cancel
 	defer unwatch()
 	hints, cancelled := e.store.Watch(read), ctx.Done()
