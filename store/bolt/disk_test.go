@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	bbolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
@@ -137,9 +138,10 @@ func TestDiskFillsAndIsFreed(t *testing.T) {
 				t.Errorf("no %s was refused", what)
 			}
 		}
+		f.now = f.now.Add(1)
 		both := f.Gathered(
 			func() error { return writes["delivery"](fmt.Sprint("beside", round)) },
-			func() error { return writes["heartbeat"]("") },
+			func() error { return f.Heartbeat(f.ctx, fleetNode, 24*time.Hour) },
 		)
 		if !errors.Is(both[0], syscall.ENOSPC) || both[1] != nil {
 			t.Errorf("in one batch on a full disk: delivery %v, heartbeat %v", both[0], both[1])
