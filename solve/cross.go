@@ -110,6 +110,12 @@ func (m crossMatrix) score(runs []Run, n int) (models, tests int) {
 	return len(distinct(same)), len(m[n])
 }
 
+// agreed says whether two models at least pass the same of the candidates' new tests as the run.
+func (m crossMatrix) agreed(runs []Run, n int) bool {
+	models, tests := m.score(runs, n)
+	return models > 1 && tests > 0
+}
+
 func (m crossMatrix) alike(a, b int) bool {
 	if len(m[a]) != len(m[b]) {
 		return false

@@ -32,10 +32,13 @@ func TestCross(t *testing.T) {
 	if c, _ := d.Against(3); !slices.Equal(d.Ranking, []int{1, 2, 3, 4, 5}) || c.Criterion != "cross" || c.Left != "2 models, 1 test" || c.Right != "3 models, 0 tests" {
 		t.Errorf("%+v", d)
 	}
+	if got := solve.GradeReason(runs, d, 1, "main"); got != "its own new tests fail without the change, and a candidate of another model passes them" {
+		t.Error(got)
+	}
 	if got := d.ForeignTests(runs); got != nil {
 		t.Errorf("a test of its own is foreign: %v", got)
 	}
-	for n, want := range map[int]solve.Grade{1: solve.Unproven, 2: solve.Proven, 3: solve.Unproven} {
+	for n, want := range map[int]solve.Grade{1: solve.Supported, 2: solve.Proven, 3: solve.Unproven} {
 		if got := solve.GradeOf(runs, d.Cross, n); got != want {
 			t.Errorf("run %d: %s, want %s", n, got, want)
 		}

@@ -128,7 +128,7 @@ type Grade string
 const (
 	// Proven: a test that fails without the candidate passes with it, and it is not a test of the candidate's own.
 	Proven Grade = "proven"
-	// Supported: a candidate of another model makes much the same change.
+	// Supported: a candidate of another model passes the same new tests, or makes much the same change.
 	Supported Grade = "supported"
 	// Unproven: neither. The tests that passed still pass.
 	Unproven Grade = "unproven"
@@ -138,12 +138,13 @@ const (
 // new tests say of each other, as far as that is known.
 func GradeOf(runs []Run, cross []CrossResult, n int) Grade {
 	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n && eligible(&r) })
+	m := newCrossMatrix(cross)
 	switch {
 	case i < 0:
 		return ""
-	case fixes(&runs[i]) > 0, newCrossMatrix(cross).foreign(firstWith(runs, n)) > 0:
+	case fixes(&runs[i]) > 0, m.foreign(firstWith(runs, n)) > 0:
 		return Proven
-	case slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
+	case m.agreed(runs, n), slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
 		return Supported
 	default:
 		return Unproven

@@ -74,11 +74,14 @@ func GradeReason(runs []Run, d Decision, n int, base string) string {
 	}
 	v := runs[slices.IndexFunc(runs, func(r Run) bool { return r.N == n })].Verdict
 	const same = "candidate of another model makes much the same change"
+	agreed := newCrossMatrix(d.Cross).agreed(runs, n)
 	own := ownTests(*v)
 	switch {
 	case grade == Proven:
 		d.Champion = n
 		return provenBy(v.Fixed, len(d.ForeignTests(runs)), base)
+	case grade == Supported && agreed:
+		return "its own new tests fail without the change, and a candidate of another model passes them"
 	case grade == Supported && own != "":
 		return "a " + same + ", and " + own
 	case grade == Supported:
