@@ -14,8 +14,8 @@ type CrossResult struct {
 // CrossPair is a candidate whose new tests run on another one.
 type CrossPair struct{ Author, Run int }
 
-// CrossPairs lists whose new tests run on whom, at most so many: each candidate that has proofs on
-// each other one that can win. Of candidates with the same patch only the first is there: see firstWith.
+// CrossPairs lists whose new tests run on whom, at most so many: each candidate that has proofs with
+// names on each other one that can win; a proof by the exit code alone has none. Of candidates with the same patch only the first is there: see firstWith.
 // With fewer than two patches there is nothing to choose, and so no pair.
 func CrossPairs(runs []Run, most int) []CrossPair {
 	var able []*Run
@@ -28,7 +28,7 @@ func CrossPairs(runs []Run, most int) []CrossPair {
 	var out []CrossPair
 	for _, author := range able {
 		for _, r := range able {
-			if author.Verdict.Proofs > 0 && author != r {
+			if len(author.Verdict.ProofTests) > 0 && author != r {
 				out = append(out, CrossPair{author.N, r.N})
 			}
 		}

@@ -73,7 +73,7 @@ func TestCrossPairs(t *testing.T) {
 	t.Parallel()
 	run := func(n, proofs int, patch string) solve.Run {
 		r := changing(n, "small")
-		r.Verdict.Proofs, r.Candidate.SHA256 = proofs, patch
+		r.Verdict.Proofs, r.Verdict.ProofTests, r.Candidate.SHA256 = proofs, slices.Repeat([]string{"TestNew"}, proofs), patch
 		return r
 	}
 	failed := run(5, 1, "e")
@@ -88,6 +88,11 @@ func TestCrossPairs(t *testing.T) {
 	}
 	if got := solve.CrossPairs([]solve.Run{run(1, 1, "a"), run(2, 1, "a")}, 9); got != nil {
 		t.Errorf("one patch: %v", got)
+	}
+	nameless := run(1, 1, "a")
+	nameless.Verdict.ProofTests = nil
+	if got := solve.CrossPairs([]solve.Run{nameless, run(2, 0, "b")}, 9); got != nil {
+		t.Errorf("a proof by the exit code: %v", got)
 	}
 	if got := solve.CrossPairs(runs, 0); len(got) != 0 {
 		t.Errorf("turned off: %v", got)

@@ -3,6 +3,7 @@ package crosscheck_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,7 +46,8 @@ func (*broken) All() []sandbox.Driver            { return nil }
 
 func passed(n, proofs int, patch string) solve.Run {
 	return solve.Run{
-		N: n, State: solve.RunPassed, Verdict: &solve.Verdict{Outcome: solve.Passed, Proofs: proofs, ProofTests: []string{"TestNew"}},
+		N: n, State: solve.RunPassed,
+		Verdict:   &solve.Verdict{Outcome: solve.Passed, Proofs: proofs, ProofTests: slices.Repeat([]string{"TestNew"}, proofs)},
 		Candidate: &solve.Candidate{SHA256: patch, Artifact: "patch"},
 	}
 }
