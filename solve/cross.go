@@ -15,7 +15,8 @@ type CrossResult struct {
 type CrossPair struct{ Author, Run int }
 
 // CrossPairs lists whose new tests run on whom, at most so many: each candidate that has proofs with
-// names on each other one that can win; a proof by the exit code alone has none. Of candidates with the same patch only the first is there: see firstWith.
+// names on each other one that can win; a proof by the exit code alone has none. Of candidates with
+// the same patch only the first is there: see firstWith.
 // With fewer than two patches there is nothing to choose, and so no pair.
 func CrossPairs(runs []Run, most int) []CrossPair {
 	var able []*Run
@@ -36,9 +37,10 @@ func CrossPairs(runs []Run, most int) []CrossPair {
 	return out[:min(len(out), most)]
 }
 
-// firstWith is the lowest number of the runs that can win with the same patch as run n.
+// firstWith is the lowest number of the runs that can win with the same patch as run n, and n
+// itself where that one cannot win.
 func firstWith(runs []Run, n int) int {
-	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n })
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.N == n && eligible(&r) })
 	for _, r := range runs {
 		if i >= 0 && r.N < n && eligible(&r) && r.Candidate.SHA256 != "" && r.Candidate.SHA256 == runs[i].Candidate.SHA256 {
 			n = r.N

@@ -78,7 +78,8 @@ func TestCrossPairs(t *testing.T) {
 	}
 	failed := run(5, 1, "e")
 	failed.State, failed.Verdict.Outcome = solve.RunFailed, solve.Failed
-	runs := []solve.Run{run(4, 0, "a"), failed, run(3, 2, "c"), run(2, 0, "b"), run(1, 1, "a")}
+	empty := solve.Run{N: 6, State: solve.RunEmpty}
+	runs := []solve.Run{run(4, 0, "a"), failed, run(3, 2, "c"), run(2, 0, "b"), run(1, 1, "a"), empty}
 	want := []solve.CrossPair{{1, 2}, {1, 3}, {3, 1}, {3, 2}}
 	if got := solve.CrossPairs(runs, 9); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -106,7 +107,7 @@ func TestCrossPairs(t *testing.T) {
 		}
 	}
 	d := solve.Reduce(runs, solve.Rule{Order: []string{"cross"}, Cross: cross})
-	if !slices.Equal(d.Ranking, []int{1, 2, 4, 3, 5}) {
+	if !slices.Equal(d.Ranking, []int{1, 2, 4, 3, 5, 6}) {
 		t.Errorf("%v", d.Ranking)
 	}
 }

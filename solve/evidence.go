@@ -26,7 +26,7 @@ func evidenceOf(runs []Run, cross []CrossResult) evidence {
 			able = append(able, &runs[i])
 		}
 	}
-	e := evidence{crossScores(runs, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
+	e := evidence{crossScores(runs, able, cross), agreedLines(able), sizeDistances(able), latencyPlaces(able)}
 	for _, r := range able {
 		if fixes(r) > 0 || e.crossed[r.N].tests > 0 { // a test shows the fix: then the smaller change is the better one
 			e.agreed[r.N], e.atypical[r.N] = 0, 0
@@ -40,12 +40,12 @@ type crossScore struct{ models, tests int }
 
 func (c crossScore) value() int { return c.models * c.tests }
 
-func crossScores(runs []Run, results []CrossResult) map[int]crossScore {
+func crossScores(runs []Run, able []*Run, results []CrossResult) map[int]crossScore {
 	m, out := newCrossMatrix(results), map[int]crossScore{}
 	if len(m) == 0 {
 		return out
 	}
-	for _, r := range runs {
+	for _, r := range able {
 		models, tests := m.score(runs, r.N)
 		out[r.N] = crossScore{models, tests}
 	}
