@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -173,4 +176,56 @@ func TestCriteriaNamedByOldRecords(t *testing.T) {
 	if d.Champion != 2 || !slices.Equal(d.Rule, words) {
 		t.Errorf("%+v", d)
 	}
+}
+
+// drawCross gives the runs lines, proofs and tests on each other, also where a run has no candidate.
+func drawCross(t *rapid.T, runs []solve.Run) []solve.CrossResult {
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"TestA", "TestB", "TestC"}), 0, 3, rapid.ID)
+	var out []solve.CrossResult
+	for i := range runs {
+		r := &runs[i]
+		if r.Candidate != nil {
+			r.Candidate.SHA256 = rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "patch")
+			r.Candidate.Lines = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"1", "2", "3", "4"}), 0, 4, rapid.ID).Draw(t, "lines")
+			r.Verdict.ProofTests = names.Draw(t, "proofs")
+			r.Verdict.Proofs = len(r.Verdict.ProofTests)
+			r.Verdict.NoCode = rapid.IntRange(0, 5).Draw(t, "no code") == 0
+		}
+		for author := range len(runs) {
+			if rapid.Bool().Draw(t, "tested") && author != i {
+				out = append(out, solve.CrossResult{
+					Author: author + 1, Run: i + 1, Passed: names.Draw(t, "passed"), Failed: names.Draw(t, "failed"),
+				})
+			}
+		}
+	}
+	return out
+}
+
+// Whatever the candidates' tests say of whichever runs, the choice, its grades and their reasons
+// are there, and none depends on the order in which the runs come.
+func TestEvidenceDependsOnNoOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		runs := drawRuns(t)
+		rule := rule()
+		rule.Cross = drawCross(t, runs)
+		d := solve.Reduce(runs, rule)
+		if d.Champion != 0 && !solve.Eligible(runs[d.Champion-1]) {
+			t.Fatalf("champion %d cannot win", d.Champion)
+		}
+		shuffled := rapid.Permutation(runs).Draw(t, "arrival")
+		if diff := cmp.Diff(d, solve.Reduce(shuffled, rule)); diff != "" {
+			t.Fatal(diff)
+		}
+		for _, r := range runs {
+			grade := solve.GradeOf(runs, d.Cross, r.N)
+			if reason := solve.GradeReason(runs, d, r.N, "main"); (grade == "") == solve.Eligible(r) || (reason == "") == solve.Eligible(r) {
+				t.Fatalf("run %d: grade %q because %q", r.N, grade, reason)
+			}
+			if again := solve.GradeOf(shuffled, d.Cross, r.N); again != grade {
+				t.Fatalf("run %d: %q, then %q", r.N, grade, again)
+			}
+		}
+	})
 }
