@@ -294,6 +294,7 @@ func TestPullWaitsForItsCommit(t *testing.T) {
 		w.content.set(solve.ErrNotFound)
 		stop := w.write("node-2")
 		pass(4 * time.Hour)
+		w.await("a try that has ended", func() bool { return w.store.given(id1, solve.EffectPull, 0).State != solve.EffectSending })
 		if e := w.store.given(id1, solve.EffectPull, 0); e.State != solve.EffectPending || e.Tries < 100 {
 			t.Errorf("effect is %s after %d tries: %s", e.State, e.Tries, e.Error)
 		}
