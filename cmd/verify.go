@@ -21,7 +21,7 @@ func newVerify(s streams) *cobra.Command {
 		Args: wants(1, "one bundle"),
 		RunE: func(_ *cobra.Command, args []string) error { return v.run(args[0]) },
 	}
-	c.Flags().StringVar(&v.key, "key", "", "accept only what this public key signed (a file; `yudai doctor` names the server's)")
+	c.Flags().StringVar(&v.key, "key", "", "a `file` with a public key: accept only what it signed (\"yudai doctor\" names the server's key)")
 	c.Flags().BoolVar(&v.decision, "decision", false, "recompute the champion")
 	return c
 }
