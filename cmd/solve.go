@@ -45,6 +45,7 @@ func newSolve(s streams) *cobra.Command {
 	matrixFlags(f, &l.req)
 	f.StringVar(&l.budget, "budget", "", "money and time of the whole solve, for example $2 or 20m or both: $2,20m")
 	f.StringVar(&l.req.Base, "base", "", "base branch (default: the one you are on)")
+	f.StringVar(&l.baseURL, "base-url", "", "an OpenAI-compatible server that has the models, for example http://127.0.0.1:11434/v1")
 	f.StringVar(&l.script, "script", "", "play this file as the models it names, instead of real ones")
 	f.StringVar(&l.test, "test", "", "test command (default: detected)")
 	f.StringVar(&l.install, "install", "", "install command (default: detected)")
@@ -76,10 +77,10 @@ func checkEmptyFlags(c *cobra.Command) error {
 // localSolve is one `yudai solve`.
 type localSolve struct {
 	streams
-	config, budget, script, test, install, record string
-	req                                           solve.Request
-	repo                                          git.Work
-	title, body                                   string // of the issue
+	config, budget, baseURL, script, test, install, record string
+	req                                                    solve.Request
+	repo                                                   git.Work
+	title, body                                            string // of the issue
 }
 
 // localRepo is the name of the repository in the emulator.
@@ -146,6 +147,12 @@ func (l *localSolve) configure() (server.Config, error) {
 			return cfg, err
 		}
 		cfg.SetScripted(l.script, names)
+	}
+	if l.baseURL != "" {
+		if len(l.req.Models) == 0 {
+			return cfg, errors.New("--base-url: name the server's models with --models")
+		}
+		cfg.SetEndpoint(l.baseURL, l.req.Models, os.Getenv)
 	}
 	tests := &cfg.Solver.Tests
 	tests.Asked = l.test != "" || l.install != ""

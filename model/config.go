@@ -45,7 +45,8 @@ type Entry struct {
 	Provider string `yaml:"provider"`
 	// The provider's own name for the model; "" is the same as name.
 	Model string `yaml:"model"`
-	// Another server than the provider's own, such as http://127.0.0.1:11434/v1. For openai it includes /v1.
+	// Another server than the provider's own, such as http://127.0.0.1:11434/v1. For openai it includes /v1. "" is OPENAI_BASE_URL
+	// or ANTHROPIC_BASE_URL if that variable is set.
 	BaseURL string `yaml:"base_url"`
 	// The environment variable that holds the key; "" is OPENAI_API_KEY or ANTHROPIC_API_KEY, or no key if base_url is set.
 	APIKeyEnv string `yaml:"api_key_env"`
@@ -84,6 +85,34 @@ func DefaultConfig() Config {
 			{Name: "claude-opus-5-5", Provider: Anthropic, Price: agent.Price{Input: 4, CachedInput: 0.2, CacheWrite: 5, Output: 20}},
 		},
 	}
+}
+
+// Environment has models without a base_url use OPENAI_BASE_URL or ANTHROPIC_BASE_URL, the
+// variables of the providers' own clients, where they are set. The keys stay those of the provider.
+// It tells which key of the section comes from which variable.
+func (c *Config) Environment(getenv func(string) string, tell func(key, variable string)) {
+	c.Models = slices.Clone(c.Models)
+	for i := range c.Models {
+		e := &c.Models[i]
+		name := map[string]string{OpenAI: "OPENAI", Anthropic: "ANTHROPIC"}[e.Provider]
+		url := getenv(name + "_BASE_URL")
+		if name == "" || url == "" || e.BaseURL != "" {
+			continue
+		}
+		e.BaseURL = url
+		tell(fmt.Sprintf("models.%d.base_url", i), name+"_BASE_URL")
+		if key := name + "_API_KEY"; e.APIKeyEnv == "" && getenv(key) != "" {
+			e.APIKeyEnv = key
+		}
+	}
+}
+
+// First names the first n models, fewer if there are fewer.
+func (c Config) First(n int) (names []string) {
+	for _, e := range c.Models[:min(n, len(c.Models))] {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // Validate reports every bad value with its key inside the section.

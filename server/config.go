@@ -126,8 +126,9 @@ func Default() Config {
 // exist. The error is a [*strictyaml.Error] with everything that is wrong.
 //
 // The environment overrides GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL
-// here, as go-githubapp names them; secrets are read when they are needed. An App
-// that the set-up registered fills in what the file leaves open; see [Config.AppFile].
+// here, as go-githubapp names them, and fills in the servers of models, see
+// [model.Config.Environment]; secrets are read when they are needed. An App that the
+// set-up registered fills in what the file leaves open; see [Config.AppFile].
 func Load(path string, getenv func(string) string) (Config, error) {
 	named := path != ""
 	if !named {
@@ -164,6 +165,10 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 			*v.into = value
 			p.Override(v.key, v.name)
 		}
+	}
+	cfg.Models.Environment(getenv, func(key, variable string) { p.Override("models."+key, variable) })
+	if p.Has("models.models") && len(cfg.Models.Models) > 0 && !p.Has("solver.defaults.models") {
+		cfg.Solver.Defaults.Models = cfg.Models.First(2)
 	}
 	for _, notice := range p.Retire("solver.tests.require_fix", "has no effect any more: remove it. "+
 		"A test that fails before and after decides nothing; docs/decisions/0036-what-a-test-proves.md tells what does") {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/internal/strictyaml"
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/setup"
 )
@@ -179,6 +181,50 @@ func TestEnvironmentLiesOverTheFile(t *testing.T) {
 	_, err = server.Parse("c.yml", []byte("github: {v3_api_url: https://other.example}"), func(k string) string { return env[k] })
 	if err == nil || !strings.HasPrefix(err.Error(), "GITHUB_V3_API_URL: github.v3_api_url: ") {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// The variables of the providers' own clients name their servers.
+func TestServersOfModels(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "k"}
+	getenv := func(k string) string { return env[k] }
+	const two = "models: {models: [{name: a, provider: openai}, {name: b, provider: openai, base_url: \"http://b\"}, {name: c, provider: anthropic}]}"
+	cfg, err := server.Parse("c.yml", []byte(two), getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range cfg.Models.Models {
+		got = append(got, e.BaseURL+" "+e.APIKeyEnv)
+	}
+	if diff := cmp.Diff([]string{"http://127.0.0.1:9/v1 OPENAI_API_KEY", "http://b ", " "}, got); diff != "" {
+		t.Error(diff)
+	}
+	cfg.SetEndpoint("http://c/v1", []string{"qwen:7b"}, getenv)
+	want := []model.Entry{{Name: "qwen:7b", Provider: model.OpenAI, BaseURL: "http://c/v1", APIKeyEnv: "OPENAI_API_KEY"}}
+	if diff := cmp.Diff(want, cfg.Models.Models); diff != "" || cfg.Solver.Defaults.Models[0] != "qwen:7b" {
+		t.Error(cfg.Solver.Defaults.Models, diff)
+	}
+	env["OPENAI_BASE_URL"] = "nonsense"
+	if _, err = server.Parse("c.yml", nil, getenv); err == nil || !strings.HasPrefix(err.Error(), "OPENAI_BASE_URL: models.models.0.base_url: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file that lists its models needs no names of defaults.
+func TestDefaultsFollowTheModels(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string][]string{
+		"models: {models: [{name: mine, provider: scripted, script: x}]}":                                                 {"mine"},
+		"models: {models: [{name: a, provider: openai}, {name: b, provider: openai}, {name: c, provider: openai}]}":       {"a", "b"},
+		"models: {models: [{name: a, provider: openai}, {name: b, provider: openai}]}\nsolver: {defaults: {models: [b]}}": {"b"},
+		"models: {attempts: 3}": server.Default().Solver.Defaults.Models,
+	} {
+		cfg, err := server.Parse("c.yml", []byte(file), noEnv)
+		if err != nil || !slices.Equal(cfg.Solver.Defaults.Models, want) {
+			t.Errorf("%s: %v, %v", file, cfg.Solver.Defaults.Models, err)
+		}
 	}
 }
 

@@ -103,6 +103,20 @@ func (c *Config) SetScripted(script string, names []string) {
 	c.Solver.Defaults.Models = names
 }
 
+// SetEndpoint makes the named models those of an OpenAI-compatible server, as the whole matrix.
+// The server gets OPENAI_API_KEY if that is set.
+func (c *Config) SetEndpoint(url string, names []string, getenv func(string) string) {
+	key := ""
+	if getenv("OPENAI_API_KEY") != "" {
+		key = "OPENAI_API_KEY"
+	}
+	c.Models.Models = nil
+	for _, name := range names {
+		c.Models.Models = append(c.Models.Models, model.Entry{Name: name, Provider: model.OpenAI, BaseURL: url, APIKeyEnv: key})
+	}
+	c.Solver.Defaults.Models = names
+}
+
 // ScriptModels lists the models that a script has plays for.
 func ScriptModels(path string) ([]string, error) {
 	data, err := os.ReadFile(path)

@@ -85,7 +85,7 @@ type Repository struct {
 
 // Matrix holds the axes' default values.
 type Matrix struct {
-	// Names from models.models.
+	// Names from models.models. A file that lists models and sets no names here means its first two.
 	Models []string `yaml:"models"`
 	// Temperatures, 0 to 2. A model that takes none runs once instead of once for each.
 	Temps []float64 `yaml:"temps"`

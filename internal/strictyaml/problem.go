@@ -93,7 +93,7 @@ func (p *Problems) Report(key, text string) {
 		}
 	}
 	parent := path
-	for parent != "" && !p.has(parent) {
+	for parent != "" && !p.Has(parent) {
 		parent = up(parent)
 	}
 	if parent == "" || parent != path && !inList(parent) {
@@ -105,14 +105,15 @@ func (p *Problems) Report(key, text string) {
 // Retire accepts a key that earlier versions read: it is no problem any more. It returns the
 // text as a notice with the key's place, or nothing if the file does not have the key.
 func (p *Problems) Retire(key, text string) []Problem {
-	if !p.has(key) {
+	if !p.Has(key) {
 		return nil
 	}
 	p.found = slices.DeleteFunc(p.found, func(one Problem) bool { return one.Key == key })
 	return []Problem{{Place: p.at[key], Key: key, Text: text}}
 }
 
-func (p *Problems) has(path string) bool {
+// Has says whether the file, or a variable of the environment, sets the key.
+func (p *Problems) Has(path string) bool {
 	_, ok := p.at[path]
 	return ok
 }
