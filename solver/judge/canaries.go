@@ -101,7 +101,8 @@ func (c *canaries) remove(ctx context.Context, sb sandbox.Sandbox) error {
 		return nil
 	}
 	if c.kept != "" {
-		if err := ourScript(ctx, sb, `mv -f -- "$2" "$1"`, nil, c.kept, keptSource); err != nil {
+		// Compilers tell by the time of a source whether they have built it: that of before is older than the canaries.
+		if err := ourScript(ctx, sb, `mv -f -- "$2" "$1" && touch -- "$1"`, nil, c.kept, keptSource); err != nil {
 			return err
 		}
 	}
