@@ -34,7 +34,7 @@ func (j *judging) calls(ctx context.Context) (*calls, error) {
 	c.files = touched(j.Changes, func(p string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return path.Clean(w) == p })
 	})
-	patched := touched(j.Changes, func(string) bool { return true })
+	patched := touched(j.Changes, anyFile)
 	queue := c.named(j.Test.Command, ".", patched)
 	for reads := 0; len(queue) > 0 && reads < maxReads; reads++ {
 		next := queue[0]

@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/yudai-dev/yudai/solver/tree"
 )
@@ -14,12 +13,14 @@ type kind struct {
 	title  string
 	source bool // what belongs to neither tests nor their configuration
 	tests  bool // tests and their configuration
+	loaded bool // of the source, what may be loaded by its presence; see [judging.loadedByPresence]
 }
 
 var (
 	regressionRun = kind{title: "the base's tests on the candidate's code", source: true}
 	ownRun        = kind{title: "the candidate's own tests", source: true, tests: true}
 	withoutRun    = kind{title: "the candidate's own tests on the base's code", tests: true}
+	knockOutRun   = kind{title: "the candidate without its source", tests: true, loaded: true}
 	controlRun    = kind{title: "the base's tests on the base"}
 )
 
@@ -60,17 +61,10 @@ func (j *judging) apply(ctx context.Context, k kind) error {
 	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
 		return err
 	}
-	var restored []string
-	if !k.tests {
-		restored = j.own
-	}
-	if !k.source {
-		restored = j.source()
-	}
-	return tree.RestoreTests(ctx, j.sb, restored)
+	return tree.RestoreTests(ctx, j.sb, j.undone(k))
 }
 
 // source lists the files of the patch that belong to neither tests nor their configuration.
 func (j *judging) source() []string {
-	return touched(j.Changes, func(p string) bool { return !slices.Contains(j.own, p) })
+	return j.undone(withoutRun)
 }

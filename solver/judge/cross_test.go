@@ -14,7 +14,7 @@ import (
 func TestCross(t *testing.T) {
 	t.Parallel()
 	const module = "printf 'module m\\n\\ngo 1.21\\n' > go.mod\n"
-	b := prepare(t, module+
+	b := prepareFrom(t, warmGo(t), module+
 		"printf 'package m\\n\\nfunc Mean(xs []int) int { n := 0; for _, x := range xs { n += x }; return n / len(xs) }\\n' > m.go\n"+
 		"printf 'package m\\n\\nimport \"testing\"\\n\\nfunc TestMean(t *testing.T) { if Mean([]int{1, 3}) != 2 { t.Fatal() } }\\n' > m_test.go\n",
 		solve.TestCommand{Command: "go test -json ./...", Format: "go"})

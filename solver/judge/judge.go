@@ -38,7 +38,8 @@ type Result struct {
 // changed. If there are any, a second run uses the candidate's tree as it is: the candidate's
 // own tests must pass, and weakened tests show. The lists of the verdict are those of the
 // regression, with the passing and failing new tests of the second run. A third run has the
-// candidate's tests on the base's code: see [judging.prove].
+// candidate's tests on the base's code: see [judging.prove]. What the regression shows as fixed
+// must fail again without the candidate's source: see [judging.knockOut].
 //
 // Judge repeats a run that would fail the candidate. A test that does not fail each time is
 // flaky: it counts neither against the candidate nor for it.
@@ -69,6 +70,7 @@ type judging struct {
 	log      bytes.Buffer
 	lied     string          // how the candidate changes what tests report; "" if nothing was found
 	own      []string        // files of tests and their configuration that the patch touches
+	without  *Report         // of the candidate's own tests on the base's code, if they ran there
 	learned  Report          // the base's report, from runs of the base alone
 	unsteady map[string]bool // tests whose results differ between two tries with the candidate; "" is the command
 }
@@ -153,6 +155,9 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		if err := j.prove(ctx, now, own); err != nil {
 			return err
 		}
+	}
+	if err := j.knockOut(ctx, d.fixed); err != nil {
+		return err
 	}
 	if len(d.fixed)+d.kept+len(d.still)+j.verdict.NewPass == 0 && len(d.flaky) > 0 {
 		j.conclude(solve.NoVerdict, "no test is left that has the same result in every run"+flakyLeftOut(d))

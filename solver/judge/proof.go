@@ -28,6 +28,7 @@ func (j *judging) prove(ctx context.Context, now, own Report) error {
 		if without, err = j.runFresh(ctx, withoutRun, withoutRun.title); err != nil {
 			return err
 		}
+		j.without = &without
 	}
 	j.weakenedBy(slices.DeleteFunc(turned, func(name string) bool { return without.Tests[name] != Pass }))
 	if !tests {
