@@ -410,7 +410,9 @@ type Verdict struct {
 	// Tampering says how the candidate steers the tests, in a public clause; "" if nothing was found. Its outcome is failed.
 	Tampering string `json:"tampering,omitempty"`
 
-	ProofTests   []string `json:"proof_tests,omitempty"`
+	ProofTests []string `json:"proof_tests,omitempty"`
+	// ProofCommand runs only the ProofTests; "" where only the whole test command does.
+	ProofCommand string   `json:"proof_command,omitempty"`
 	FixedTests   []string `json:"fixed_tests,omitempty"`
 	BrokenTests  []string `json:"broken_tests,omitempty"`
 	StillTests   []string `json:"still_tests,omitempty"`

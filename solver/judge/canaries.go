@@ -218,17 +218,21 @@ func (t Trial) tryCanaries(ctx context.Context, sb sandbox.Sandbox, log *bytes.B
 	return t.run(ctx, sb, log, title+", without tests of the judge's own")
 }
 
-// run makes one run of this verdict, with canaries, and notes if they came out wrong.
-func (j *judging) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
+// run makes one run of this verdict in the copy that is open. If all tests run there, it has
+// canaries, and run notes if they came out wrong.
+func (j *judging) run(ctx context.Context, k kind) (Report, error) {
 	t := j.Trial
-	t.place = j.Base.Canaries
-	t.near = touched(j.Changes, j.testedGo)
-	r, err := t.run(ctx, sb, log, title)
+	if k.command != "" {
+		t.Test.Command = k.command
+	} else {
+		t.place, t.near = j.Base.Canaries, touched(j.Changes, j.testedGo)
+	}
+	r, err := t.run(ctx, j.sb, &j.log, k.title)
 	switch {
-	case err != nil || title == controlRun.title || j.lied != "":
+	case err != nil || k == controlRun || j.lied != "":
 	case r.Canary == wrong:
 		j.lied = "a test that must fail did not fail"
-	case r.Canary == missing && strings.HasPrefix(title, regressionRun.title) && r.NoVerdict == "":
+	case r.Canary == missing && strings.HasPrefix(k.title, regressionRun.title) && r.NoVerdict == "":
 		j.lied = "tests that must run are missing from the report"
 	}
 	return r, err

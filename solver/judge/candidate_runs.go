@@ -13,7 +13,9 @@ type kind struct {
 	title  string
 	source bool // what belongs to neither tests nor their configuration
 	tests  bool // tests and their configuration
-	loaded bool // of the source, what may be loaded by its presence; see [judging.loadedByPresence]
+	// command is for some of the tests only; "" is the whole command.
+	command string
+	loaded  bool // of the source, what may be loaded by its presence; see [judging.loadedByPresence]
 }
 
 var (
@@ -38,19 +40,20 @@ func (j *judging) fresh(ctx context.Context) error {
 }
 
 // runFresh makes a run in a fresh copy of the base.
-func (j *judging) runFresh(ctx context.Context, k kind, title string) (Report, error) {
+func (j *judging) runFresh(ctx context.Context, k kind) (Report, error) {
 	if err := j.fresh(ctx); err != nil {
 		return Report{}, err
 	}
 	if err := j.apply(ctx, k); err != nil {
 		return Report{}, err
 	}
-	return j.run(ctx, j.sb, &j.log, title)
+	return j.run(ctx, k)
 }
 
 // repeat makes a run again.
 func (j *judging) repeat(ctx context.Context, k kind) (Report, error) {
-	return j.runFresh(ctx, k, k.title+", once more")
+	k.title += ", once more"
+	return j.runFresh(ctx, k)
 }
 
 // apply puts what the run needs of the candidate on a work tree of the base.

@@ -21,6 +21,10 @@ func TestCross(t *testing.T) {
 	const fix = "sed -i 's/n := 0;/if len(xs) == 0 { return 0 }; n := 0;/' m.go\n"
 	const test = "printf 'package m\\n\\nimport \"testing\"\\n\\nfunc TestNothing(t *testing.T) { if Mean(nil) != 0 { t.Fatal() } }\\n' > new_test.go\n"
 	author := b.candidate(t, fix+"printf '\\nfunc helper() int { return 0 }\\n' >> m.go\n"+test)
+	proved, log := b.judge(t, author)
+	if !slices.Equal(proved.ProofTests, []string{"m.TestNothing"}) || proved.ProofCommand != "go test -json -run '^(TestNothing)$' ./." {
+		t.Fatalf("author: %+v\n%s", proved, log)
+	}
 	for name, c := range map[string]struct {
 		subject        string
 		passed, failed []string
@@ -33,7 +37,7 @@ func TestCross(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := judge.CrossInput{
-				Input: b.candidate(t, c.subject), AuthorPatch: author.Patch, Tests: []string{"m.TestNothing"},
+				Input: b.candidate(t, c.subject), AuthorPatch: author.Patch, Tests: proved.ProofTests, Command: proved.ProofCommand,
 			}
 			in.Open = func(context.Context) (sandbox.Sandbox, func(), error) {
 				sb := open(t, b.image)

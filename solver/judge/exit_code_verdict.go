@@ -57,7 +57,7 @@ func (j *judging) proveByExit(ctx context.Context) error {
 	if !bringsTests(j.Changes) || len(j.source()) == 0 {
 		return nil
 	}
-	without, err := j.runFresh(ctx, withoutRun, withoutRun.title)
+	without, err := j.runFresh(ctx, withoutRun)
 	if err != nil || !fails(without) {
 		return err
 	}

@@ -29,6 +29,11 @@ func Steers(ctx context.Context, sb sandbox.Sandbox, in Input) ([]string, error)
 	return found, ourScript(ctx, sb, "find . -mindepth 1 -type d -empty -not -path './.git/*' -delete", nil)
 }
 
+// Selected is the command for the tests of some files, and whether the runner can be asked for all of them.
+func Selected(cmd solve.TestCommand, files, names []string) (string, bool) {
+	return selected(cmd, files, names)
+}
+
 // Parse reads the results of one run of the test command from its standard output and the
 // content of its report files.
 func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Report, error) {

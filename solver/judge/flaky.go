@@ -157,7 +157,7 @@ func (j *judging) confirm(ctx context.Context, k kind, now Report) (Report, erro
 		if again.NoVerdict != "" {
 			break // the first result stands
 		}
-		j.noteUnsteady(now, again)
+		j.noteUnsteady(now, again, false)
 		j.leaveOut(slices.DeleteFunc(k.against(j.Base, now), func(name string) bool {
 			is := again.Tests[name]
 			return is == Fail || is != Pass && j.Base.Tests[name] == Pass // skipped or gone is broken, too
@@ -178,7 +178,7 @@ func (j *judging) rerunBase(ctx context.Context) error {
 	if j.Base.Runs > 1 || j.Tries < 2 {
 		return nil
 	}
-	r, err := j.runFresh(ctx, controlRun, controlRun.title)
+	r, err := j.runFresh(ctx, controlRun)
 	if err == nil && r.NoVerdict == "" {
 		j.learned, j.Base = j.learned.join(r), j.Base.join(r)
 	}
@@ -194,10 +194,12 @@ func (j *judging) leaveOut(names []string) {
 	j.Base.Tests = tests
 }
 
-// noteUnsteady notes the tests of the base whose results differ between two tries with the candidate.
-func (j *judging) noteUnsteady(one, other Report) {
+// noteUnsteady notes the tests of the base whose results differ between two tries with the
+// candidate. If only some tests ran in the other one, those that did not are no different.
+func (j *judging) noteUnsteady(one, other Report, some bool) {
 	for name, was := range j.learned.Tests {
-		if was != Flaky && one.Tests[name] != other.Tests[name] {
+		is, ran := other.Tests[name]
+		if was != Flaky && one.Tests[name] != is && (ran || !some) {
 			j.unsteady[name] = true
 		}
 	}

@@ -113,7 +113,7 @@ func (j *judging) judge(ctx context.Context) error {
 		}
 		return err
 	}
-	now, err := j.run(ctx, j.sb, &j.log, regressionRun.title)
+	now, err := j.run(ctx, regressionRun)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (r Report) passing(base Report) int {
 
 // runOwnTests runs the tests on the candidate's tree as it is. It concludes if they give no verdict.
 func (j *judging) runOwnTests(ctx context.Context) (Report, error) {
-	own, err := j.runFresh(ctx, ownRun, ownRun.title)
+	own, err := j.runFresh(ctx, ownRun)
 	if err == nil && own.NoVerdict != "" && !own.Empty {
 		j.conclude(solve.NoVerdict, "with the candidate's own tests, "+own.NoVerdict)
 	}

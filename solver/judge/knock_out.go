@@ -23,7 +23,7 @@ func (j *judging) knockOut(ctx context.Context, fixed []string) error {
 		passing = j.without.passingOf(fixed)
 	}
 	for n := 0; n < max(j.Tries, 1) && len(passing) > 0; n++ {
-		r, err := j.runFresh(ctx, knockOutRun, knockOutRun.title)
+		r, err := j.runFresh(ctx, knockOutRun)
 		if err != nil {
 			return err
 		}

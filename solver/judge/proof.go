@@ -25,7 +25,7 @@ func (j *judging) prove(ctx context.Context, now, own Report) error {
 	without := own // where the patch changes nothing else, this is the run on the base's code
 	if len(j.source()) > 0 {
 		var err error
-		if without, err = j.runFresh(ctx, withoutRun, withoutRun.title); err != nil {
+		if without, err = j.withoutSource(ctx, own); err != nil {
 			return err
 		}
 		j.without = &without
@@ -47,19 +47,76 @@ func (j *judging) confirmProofs(ctx context.Context, own, without Report) ([]str
 	if len(proofs) == 0 || j.Tries < 2 {
 		return proofs, nil
 	}
-	without, err := j.repeat(ctx, withoutRun)
+	command, _ := selected(j.Test, j.testFiles(), proofs)
+	without, command, err := j.repeatOnly(ctx, withoutRun, command, proofs)
 	if err != nil || len(j.proofs(own, without)) == 0 {
 		return nil, err
 	}
-	again, err := j.repeat(ctx, ownRun)
+	again, command, err := j.repeatOnly(ctx, ownRun, command, proofs)
 	if err != nil {
 		return nil, err
 	}
 	if again.NoVerdict == "" {
-		j.noteUnsteady(own, again)
+		j.noteUnsteady(own, again, command != "")
 	}
+	j.verdict.ProofCommand = command
 	confirmed := j.proofs(again, without)
 	return slices.DeleteFunc(proofs, func(name string) bool { return !slices.Contains(confirmed, name) }), nil
+}
+
+// testFiles lists the files that belong to the candidate's tests and that it does not delete.
+func (j *judging) testFiles() []string {
+	var out []string
+	for _, c := range j.Changes {
+		if c.Op != "delete" && slices.Contains(j.own, c.Path) {
+			out = append(out, c.Path)
+		}
+	}
+	return out
+}
+
+// withoutSource runs the candidate's tests on the base's code. Where nothing but tests that the
+// runner can be asked for belongs to them, these run alone, if all that are new are in the report.
+func (j *judging) withoutSource(ctx context.Context, own Report) (Report, error) {
+	k := withoutRun
+	if command, all := selected(j.Test, j.testFiles(), nil); all {
+		k.command = command
+		r, err := j.runFresh(ctx, k)
+		if err != nil || j.hasNew(own, r) {
+			return r, err
+		}
+		k.command = ""
+	}
+	return j.runFresh(ctx, k)
+}
+
+// hasNew reports whether a run of some tests has all tests that are new in own, and no others than own has.
+func (j *judging) hasNew(own, some Report) bool {
+	for name := range own.Tests {
+		if _, is := some.Tests[name]; !is && j.Base.Tests[name] == "" {
+			return false
+		}
+	}
+	for name := range some.Tests {
+		if own.Tests[name] == "" {
+			return false
+		}
+	}
+	return len(some.Tests) > 0
+}
+
+// repeatOnly repeats a run with the command that runs only these tests. If the report does not have
+// all of them it repeats the whole run, and returns no command.
+func (j *judging) repeatOnly(ctx context.Context, k kind, command string, tests []string) (Report, string, error) {
+	if k.command = command; command != "" {
+		r, err := j.repeat(ctx, k)
+		if err != nil || !slices.ContainsFunc(tests, func(name string) bool { return r.Tests[name] == "" }) {
+			return r, command, err
+		}
+		k.command = ""
+	}
+	r, err := j.repeat(ctx, k)
+	return r, "", err
 }
 
 // proofs lists the tests that pass in own and fail in without. One that fails on the base, too,

@@ -55,7 +55,7 @@ func (j *judging) tellRestored(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	own, err := j.runFresh(ctx, ownRun, ownRun.title)
+	own, err := j.runFresh(ctx, ownRun)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,116 @@
+package judge_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
+	"github.com/yudai-dev/yudai/test/require"
+)
+
+// TestSelectedTests: by the runner's own selection, or not at all.
+func TestSelectedTests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command, format string
+		files, names    string
+		want            string
+		some            bool // of the files the runner can be asked for some only
+	}{
+		"go": {
+			"go test ./...", "go", "a_test.go b/c_test.go b/d_test.go", "m.TestA m/b.TestB/x.TestY m.TestA/z",
+			"go test -run '^(TestA|TestB)$' ./. ./b", false,
+		},
+		"go, packages":        {"go test -race ./... 2>&1", "go", "b/c_test.go", "", "go test -race ./b 2>&1", false},
+		"go, a directory":     {"cd x && go test ./...", "go", "x/b/c_test.go", "x/b.TestB", "cd x && go test -run '^(TestB)$' ./b", false},
+		"go, beside it":       {"cd x && go test ./...", "go", "b/c_test.go", "", "", false},
+		"go, its own choice":  {"go test -run Fast ./...", "go", "b_test.go", "", "", false},
+		"go, named packages":  {"go test ./a ./b", "go", "b_test.go", "", "", false},
+		"go, a workspace":     {`go list -m -f '{{.Dir}}/...' | xargs go test -json`, "go", "b_test.go", "", "", false},
+		"go with data":        {"go test ./...", "go", "a_test.go testdata/x", "", "go test ./.", true},
+		"pytest":              {"if [ -f v ]; then . v; fi; python3 -m pytest -q", "junit", "tests/test_a.py tests/test_b.py", "", "if [ -f v ]; then . v; fi; python3 -m pytest -q tests/test_a.py tests/test_b.py", false},
+		"pytest, hostile":     {"pytest", "junit", "test_$(x) y.py", "", "pytest 'test_$(x) y.py'", false},
+		"pytest, an option":   {"pytest", "junit", "-x/test_a.py", "", "", false},
+		"pytest, conftest":    {"pytest", "junit", "conftest.py", "", "", false},
+		"something after it":  {"pytest && make check", "junit", "test_a.py", "", "", false},
+		"elsewhere":           {"(cd x; true); pytest", "junit", "test_a.py", "", "", false},
+		"node":                {"node --test-reporter=junit --import tsx --test 'test/**/*.js'", "junit", "test/a.test.js", "", "node --test-reporter=junit --import tsx --test test/a.test.js", false},
+		"tsx":                 {"tsx --test test/*.test.ts", "junit", "test/a.test.ts", "", "tsx --test test/a.test.ts", false},
+		"mocha":               {"mocha -r x --reporter xunit spec", "junit", "spec/a.js", "", "mocha -r x --reporter xunit spec/a.js", false},
+		"mocha, words":        {"mocha --grep 'a b' spec", "junit", "spec/a.js", "", "", false},
+		"jest":                {"jest --json", "jest", "src/a.test.ts", "", "jest --json --runTestsByPath src/a.test.ts", false},
+		"vitest":              {"vitest run --reporter=junit", "junit", "src/a.test.ts", "", "vitest run --reporter=junit src/a.test.ts", false},
+		"cargo":               {"cargo test --offline 2>&1", "cargo", "tests/own.rs", "tests/own.rs.a", "cargo test --test=own --offline 2>&1", false},
+		"cargo, in a source":  {"cargo test --offline 2>&1", "cargo", "src/tests.rs", "", "", false},
+		"maven":               {"mvn -B -o test", "junit", "src/test/java/a/BTest.java", "", "mvn -B -o test -Dtest=BTest -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false", false},
+		"gradle":              {"sh ./gradlew --offline test --continue", "junit", "src/test/kotlin/BTest.kt", "", "sh ./gradlew --offline test --tests BTest --continue", false},
+		"make":                {"make test", "exit", "test_a.py", "", "", false},
+		"tape":                {"tape test/*.js", "tap", "test/a.js", "", "", false},
+		"too many to be told": {"pytest", "junit", strings.Join(many(), " "), "", "", false},
+	} {
+		got, all := judge.Selected(solve.TestCommand{Command: c.command, Format: c.format}, strings.Fields(c.files), strings.Fields(c.names))
+		if name == "pytest, hostile" {
+			got, all = judge.Selected(solve.TestCommand{Command: c.command, Format: c.format}, []string{c.files}, nil)
+		}
+		if got != c.want || all != (c.want != "" && !c.some) {
+			t.Errorf("%s: %q, %t", name, got, all)
+		}
+	}
+}
+
+func many() (out []string) {
+	for i := range 100 {
+		out = append(out, strings.Repeat("d/", i)+"test_"+strings.Repeat("b", 100)+".py")
+	}
+	return out
+}
+
+// TestOnlyNewTestsRunAgain with real runners: without the source, and to confirm.
+func TestOnlyNewTestsRunAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		image           func(*testing.T) string
+		needs           string
+		base, candidate string
+		files           []string
+		proof, command  string
+	}{
+		"pytest": {
+			withPytest, "", `mkdir tests; echo 'def two(): return 3' > m.py; printf 'import m\n\ndef test_old():\n    assert m\n' > tests/test_old.py; touch conftest.py`,
+			`echo 'def two(): return 2' > m.py; printf 'import m\n\ndef test_two():\n    assert m.two() == 2\n' > tests/test_two.py`,
+			[]string{"pyproject.toml", "tests/test_old.py"}, "tests.test_two.test_two", " tests/test_two.py",
+		},
+		"node": {
+			func(*testing.T) string { return "" }, "node", `mkdir test; echo 'exports.two = () => 3' > m.js; echo '{"scripts": {"test": "node --test"}}' > package.json
+printf 'const test = require("node:test")\ntest("old", () => {})\n' > test/old.test.js`,
+			`echo 'exports.two = () => 2' > m.js; printf 'require("node:test")("two", () => require("assert").equal(require("../m").two(), 2))\n' > test/two.test.js`,
+			[]string{"package.json", "test/old.test.js"}, "two", " test/two.test.js",
+		},
+		"cargo": {
+			func(*testing.T) string { return "" }, "cargo", `mkdir src tests; printf '[package]\nname = "m"\nversion = "1.0.0"\n' > Cargo.toml; echo target > .gitignore
+echo 'pub fn two() -> i32 { 3 }' > src/lib.rs; printf '#[test]\nfn old() {}\n' > tests/old.rs`,
+			`echo 'pub fn two() -> i32 { 2 }' > src/lib.rs; printf '#[test]\nfn two() { assert_eq!(m::two(), 2) }\n' > tests/two.rs`,
+			[]string{"Cargo.toml", "tests/old.rs"}, "tests/two.rs.two", " --test=two ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.needs != "" {
+				require.Programs(t, c.needs, c.needs)
+			}
+			texts := map[string]string{}
+			for _, f := range c.files {
+				texts[f] = map[string]string{"package.json": `{"scripts": {"test": "node --test"}}`}[f]
+			}
+			setup, err := detect(texts)
+			must(t, err)
+			b := prepareFrom(t, c.image(t), c.base, setup.Test)
+			v, log := b.judge(t, b.candidate(t, c.candidate))
+			if !slices.Equal(v.ProofTests, []string{c.proof}) || !strings.Contains(v.ProofCommand, c.command) || strings.Count(log, v.ProofCommand+"\n") != 3 {
+				t.Errorf("%+v\n%s", v, log)
+			}
+		})
+	}
+}
