@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -72,3 +73,12 @@ func CanaryPath(cmd solve.TestCommand, paths []string) string {
 	places, _ := kind.places(paths)
 	return strings.Join(places[:min(len(places), 1)], "")
 }
+
+// WeakenedInside are the tests inside the source before that it does not have after.
+func WeakenedInside(p, before, after string) []string {
+	kept := testsInside(p, after)
+	return slices.DeleteFunc(testsInside(p, before), func(test string) bool { return slices.Contains(kept, test) })
+}
+
+// InsideOf reports whether a test of that name can stand in a source.
+func InsideOf(file, test string) bool { return insideOf(file, test) }

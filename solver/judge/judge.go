@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -69,6 +70,7 @@ type judging struct {
 	verdict  solve.Verdict
 	log      bytes.Buffer
 	lied     string          // how the candidate changes what tests report; "" if nothing was found
+	inside   []insideTest    // weakened tests inside sources; see [judging.weakenedInside]
 	own      []string        // files of tests and their configuration that the patch touches
 	without  *Report         // of the candidate's own tests on the base's code, if they ran there
 	learned  Report          // the base's report, from runs of the base alone
@@ -90,6 +92,9 @@ func (j *judging) layOut(ctx context.Context) error {
 		return err
 	}
 	if j.verdict.NoCode, err = j.noCode(ctx); err != nil {
+		return err
+	}
+	if j.inside, err = j.weakenedInside(ctx); err != nil {
 		return err
 	}
 	if err := tree.ApplyPatch(ctx, j.sb, j.Patch); err != nil {
@@ -135,7 +140,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	if err != nil {
 		return err
 	}
-	d := compare(j.Base, now)
+	d := j.compare(now)
 	d.fill(&j.verdict)
 	if reason := regressionReason(d, j.Base, now); reason != "" {
 		j.conclude(solve.Failed, reason)
@@ -146,7 +151,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		if err != nil || j.verdict.Outcome != "" {
 			return err
 		}
-		d = compare(j.Base, now) // without what was flaky in the second run
+		d = j.compare(now) // without what was flaky in the second run
 		d.fill(&j.verdict)
 		j.ownTests(now, own)
 		if j.verdict.Outcome != "" {
@@ -159,12 +164,25 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	if err := j.knockOut(ctx, d.fixed); err != nil {
 		return err
 	}
+	for _, t := range j.inside {
+		j.verdict.Weakens = sorted(append(j.verdict.Weakens, t.file))
+	}
 	if len(d.fixed)+d.kept+len(d.still)+j.verdict.NewPass == 0 && len(d.flaky) > 0 {
 		j.conclude(solve.NoVerdict, "no test is left that has the same result in every run"+flakyLeftOut(d))
 		return nil
 	}
 	j.conclude(solve.Passed, passReason(d, j.verdict))
 	return nil
+}
+
+// compare compares the regression with the base. What a weakened test inside a source says now
+// fixes nothing.
+func (j *judging) compare(now Report) delta {
+	d := compare(j.Base, now)
+	d.fixed = slices.DeleteFunc(d.fixed, func(name string) bool {
+		return slices.ContainsFunc(j.inside, func(t insideTest) bool { return t.reports(name) })
+	})
+	return d
 }
 
 // ownTests judges the second run against the base and the regression.
