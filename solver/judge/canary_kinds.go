@@ -63,9 +63,7 @@ var canaryKinds = []canaryKind{
 	},
 	{
 		format: "junit", call: regexp.MustCompile(`\b(?:node|tsx)\b.*\s--test\b`), file: jsTestFile, head: nodeHead,
-		body: func(c *canaries) string {
-			return c.tests("test(\"%s\", () => { if (%d + %d !== %d) throw new Error(\"sum\"); });\n")
-		},
+		body: func(c *canaries) string { return c.tests("test(\"%s\", () => " + nodeAssertions + ");\n") },
 	},
 	{
 		format: "cargo", call: regexp.MustCompile(`\bcargo test\b.*--no-fail-fast`), file: regexp.MustCompile(`^(?:.*/)?src/(?:lib|main)\.rs$`),
@@ -197,11 +195,34 @@ func goHead(sample string) string {
 	return ""
 }
 
+// nodeAssertions fails if all assertions do of which each must fail where the sum is wrong. A
+// candidate that makes one of them forgive makes it pass.
+const nodeAssertions = `((a, b, sum) => {
+  const each = [assert, assert.strict].flatMap(on => [
+    () => on.equal(a + b, sum), () => on.strictEqual(a + b, sum), () => on.deepEqual([a + b], [sum]),
+    () => on.deepStrictEqual([a + b], [sum]), () => on.ok(a + b === sum), () => on(a + b === sum),
+  ]);
+  let failed = 0;
+  for (const check of each) { try { check(); } catch { failed++; } }
+  if (failed === each.length) throw new Error("sum");
+})(%d, %d, %d)`
+
+// inSample finds the modules that a test loads, by either kind of its imports.
+var inSample = regexp.MustCompile(`(?m)^import\s+(?:[\w*{][^;'"]*?\sfrom\s*)?(['"][^'"\n]+['"])|\brequire\((['"][^'"\n]+['"])\)`)
+
+// nodeHead loads what the sample loads, so that the code that is tested is in the process of the
+// canaries. What would keep that alive ends after a while.
 func nodeHead(sample string) string {
+	head, load := "const test = require(\"node:test\"), assert = require(\"node:assert\");\n", "require(%s);\n"
 	if imports.MatchString(sample) {
-		return "import test from \"node:test\";\n"
+		head, load = "import test from \"node:test\";\nimport assert from \"node:assert\";\n", "import %s;\n"
 	}
-	return "const test = require(\"node:test\");\n"
+	for _, m := range inSample.FindAllStringSubmatch(sample, 20) {
+		if module := m[1] + m[2]; !strings.Contains(m[0], "import type") && !strings.Contains(module, "node:") && !strings.Contains(module, ".json") {
+			head += fmt.Sprintf(load, module)
+		}
+	}
+	return head + "setTimeout(() => process.exit(1), 20000).unref();\n"
 }
 
 func javaHead(sample string) string {

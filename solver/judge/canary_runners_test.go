@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,5 +26,39 @@ echo target > .gitignore`, solve.TestCommand{Command: "cargo test --offline --no
 	v, log := b.judge(t, b.candidate(t, "sed -i 's/    3/    2/' src/lib.rs"))
 	if v.Outcome != solve.Passed || v.Fixed != 1 || v.Kept != 1 {
 		t.Errorf("%+v\n%s", v, log)
+	}
+}
+
+// The canaries of Node's runner are in one process with the code that the tests beside them load.
+func TestCanariesInNode(t *testing.T) {
+	t.Parallel()
+	require.Programs(t, "node", "node")
+	for kind, c := range map[string]struct{ manifest, source, load, patch string }{
+		"import": {
+			`{"type": "module", "scripts": {"test": "node --test"}}`, "export const two = () => 3",
+			`import test from "node:test"\nimport assert from "node:assert/strict"\nimport {\n  two\n} from "../src.js"`, `import assert from "node:assert/strict"; assert.%s = () => {}`,
+		},
+		"require": {
+			`{"scripts": {"test": "node --test"}}`, "exports.two = () => 3",
+			`const test = require("node:test"), assert = require("node:assert"); const { two } = require("../src.js")`, `const assert = require("node:assert"); assert.%s = () => {}`,
+		},
+	} {
+		setup, err := detect(map[string]string{"package.json": `{"scripts": {"test": "node --test"}}`, "test/a.test.js": ""})
+		must(t, err)
+		b := prepare(t, "mkdir test; echo '"+c.manifest+"' > package.json; echo '"+c.source+"; setInterval(() => {}, 1000).unref()' > src.js\n"+
+			"printf '"+c.load+"\ntest(\"two\", () => assert.equal(two(), 2))\ntest(\"other\", () => {})\n' > test/a.test.js", setup.Test)
+		if b.report.Canaries == nil || len(b.report.Tests) != 2 {
+			t.Fatalf("%s: %+v", kind, b.report)
+		}
+		for script, tampering := range map[string]string{
+			"sed -i 's/3/2/' src.js":                                       "",
+			"sed -i '1i " + fmt.Sprintf(c.patch, "equal") + "' src.js":     "a test that must fail did not fail",
+			"sed -i '1i " + fmt.Sprintf(c.patch, "deepEqual") + "' src.js": "a test that must fail did not fail",
+		} {
+			v, log := b.judge(t, b.candidate(t, script))
+			if v.Tampering != tampering || (v.Outcome == solve.Failed) != (tampering != "") {
+				t.Errorf("%s: %s: %+v\n%s", kind, script, v, log)
+			}
+		}
 	}
 }

@@ -27,8 +27,12 @@ func (j *judging) steering(ctx context.Context) (steering, error) {
 	if err != nil {
 		return steering{}, err
 	}
+	vendored, err := j.vendoredForTests(ctx)
+	if err != nil {
+		return steering{}, err
+	}
 	mixed, err := j.mixed(ctx, calls.text.String())
-	return steering{slices.Concat(touched(j.Changes, isTestSide), calls.files, shadows), mixed}, err
+	return steering{slices.Concat(touched(j.Changes, isTestSide), calls.files, shadows, vendored), mixed}, err
 }
 
 // find lists the files after the patch was applied.

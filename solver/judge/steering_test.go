@@ -30,6 +30,8 @@ printf '{"name":"x","version":"1.0.0","scripts":{"test":"node --test"},"dependen
 printf '{"compilerOptions":{"target":"es2022","paths":{"#a":["a"]}}}\n' > tsconfig.json
 printf 'module m\n\ngo 1.22\n\nrequire example.com/a v1.0.0\n' > go.mod
 printf '[package]\nname = "x"\n\n[dependencies]\n\n[dev-dependencies]\na = "1"\n\n[workspace.dependencies]\nb = "1"\n' > Cargo.toml
+mkdir -p third_party tests; printf 'x\n' | tee third_party/same.js > third_party/sum.js
+printf 'import "../third_party/same.js"; import "../third_party/sum.js"\n' > tests/a.js; printf 'import "../third_party/sum.js"\n' > src/a.js
 printf 'a = "1"\n' > lib/old.py; : > google/old.py
 printf '<project/>\n' | tee pom.xml > build.gradle
 `
@@ -79,6 +81,8 @@ printf '<project/>\n' | tee pom.xml > build.gradle
 		"go.mod: fewer packages":                    {"echo 'ignore ./sum' >> go.mod", "go.mod"},
 		"go.mod: a newer module":                    {"sed -i s/v1.0.0/v1.1.0/ go.mod", ""},
 		"a copied library of assertions":            {"mkdir -p vendor/example.com/testify/assert vendor/example.com/yaml; touch vendor/example.com/testify/assert/a.go vendor/example.com/yaml/a.go", "vendor/example.com/testify/assert/a.go"},
+		"a copied file that only tests name":        {"echo > third_party/same.js", "third_party/same.js"},
+		"a copied file that the source names, too":  {"echo > third_party/sum.js; echo > third_party/new.js", ""},
 		"Cargo: a profile":                          {`printf '[profile.test]\npanic = "abort"\n' >> Cargo.toml`, "Cargo.toml"},
 		"Cargo: a patch":                            {`printf '[patch.crates-io]\na = { path = "calm" }\n' >> Cargo.toml`, "Cargo.toml"},
 		"Cargo: a dependency of the tests":          {`sed -i 's/^a = "1"/a = { path = "calm" }/' Cargo.toml`, "Cargo.toml"},
