@@ -422,8 +422,10 @@ type Verdict struct {
 	// that fewer tests run; the verdict itself used the base's versions.
 	Weakens []string `json:"weakens,omitempty"`
 	// Restored lists files of the candidate that steer tests and are no tests themselves: the regression ran with the base's.
-	Restored []string      `json:"restored,omitempty"`
-	Log      string        `json:"log,omitempty"` // artifact with the tests' output
+	Restored []string `json:"restored,omitempty"`
+	Log      string   `json:"log,omitempty"` // artifact with the tests' output
+	// Results is the artifact with the result of each test; "" where none was read, and in records of old versions.
+	Results  string        `json:"results,omitempty"`
 	Duration time.Duration `json:"duration"`
 }
 

@@ -69,7 +69,15 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 	}
 	v := res.Verdict
 	v.Log = fmt.Sprintf("run-%d-tests.log", a.run.N)
-	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Log, res.Log)
+	if err := a.with.Store.PutArtifact(ctx, a.run.Solve, v.Log, res.Log); err != nil {
+		return none, err
+	}
+	results, err := res.Results.Encode()
+	if err != nil {
+		return none, err
+	}
+	v.Results = fmt.Sprintf("run-%d-results.json", a.run.N)
+	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Results, results)
 }
 
 // openToJudge opens a clean copy of the base. All that a verdict opens have one name, one after

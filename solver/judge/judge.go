@@ -30,6 +30,8 @@ type Result struct {
 	Log     []byte // the output of the runs
 	// Base is Input.Base, joined with another run of the base if there was one.
 	Base Report
+	// Results are those of each test, as far as they are known.
+	Results Results
 }
 
 // Judge applies the patch in clean copies of the base and gives a verdict.
@@ -59,7 +61,7 @@ func Judge(ctx context.Context, in Input) (Result, error) {
 		j.conclude(solve.Failed, "it changes what tests report: "+j.lied)
 	}
 	j.verdict.Duration = time.Since(began)
-	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned}, err
+	return Result{Verdict: j.verdict, Log: j.log.Bytes(), Base: j.learned, Results: j.results()}, err
 }
 
 // judging makes one verdict.
@@ -75,6 +77,8 @@ type judging struct {
 	without  *Report         // of the candidate's own tests on the base's code, if they ran there
 	learned  Report          // the base's report, from runs of the base alone
 	unsteady map[string]bool // tests whose results differ between two tries with the candidate; "" is the command
+
+	regression, withOwn map[string]Status // see Results
 }
 
 func newJudging(in Input) *judging {
@@ -140,6 +144,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 	if err != nil {
 		return err
 	}
+	j.regression = now.Tests
 	d := j.compare(now)
 	d.fill(&j.verdict)
 	if reason := regressionReason(d, j.Base, now); reason != "" {
@@ -151,6 +156,7 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 		if err != nil || j.verdict.Outcome != "" {
 			return err
 		}
+		j.withOwn = own.Tests
 		d = j.compare(now) // without what was flaky in the second run
 		d.fill(&j.verdict)
 		j.ownTests(now, own)
