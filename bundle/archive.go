@@ -84,18 +84,24 @@ type Bundle struct {
 	KeyID string
 
 	sealed sealed
-	record []byte
-	wrong  []error // blobs that are not what the statement says
+	keep   func(name string) bool
+	kept   map[string][]byte // the record and what keep wants, by digest
+	wrong  []error           // blobs that are not what the statement says
 }
 
 // Read reads a bundle. An error says that it is none, or was damaged so that it cannot be
 // read; what [Bundle.Verify] finds is another matter. However large the file is, what stays in
 // memory is the statement and the record.
-func Read(r io.Reader) (*Bundle, error) { return read(r, 2*maxBundle) }
+func Read(r io.Reader) (*Bundle, error) { return ReadWith(r, nil) }
 
-func read(r io.Reader, limit int64) (*Bundle, error) {
+// ReadWith is [Read] that keeps the files whose names keep wants: see [Bundle.File].
+func ReadWith(r io.Reader, keep func(name string) bool) (*Bundle, error) {
+	return read(r, 2*maxBundle, keep)
+}
+
+func read(r io.Reader, limit int64, keep func(name string) bool) (*Bundle, error) {
 	a := newArchiveReader(&boundedReader{r, limit, limit})
-	b := &Bundle{}
+	b := &Bundle{keep: keep, kept: map[string][]byte{}}
 	data, err := a.small(statementName, maxStatement)
 	if err != nil {
 		return nil, err
@@ -119,10 +125,27 @@ func read(r io.Reader, limit int64) (*Bundle, error) {
 	return b, a.finish()
 }
 
+// File is a file that [ReadWith] kept, as it was signed; false if there is none.
+func (b *Bundle) File(name string) ([]byte, bool) {
+	blob, _ := b.Statement.Predicate.blob(name)
+	data, ok := b.kept[blob.SHA256]
+	return data, ok
+}
+
+// wanted are the digests of the files that stay in memory.
+func (b *Bundle) wanted() map[string]bool {
+	p, out := b.Statement.Predicate, map[string]bool{}
+	for _, blob := range p.Blobs {
+		if blob.Name == p.Record || b.keep != nil && b.keep(blob.Name) {
+			out[blob.SHA256] = true
+		}
+	}
+	return out
+}
+
 // readBlobs reads what the statement names, in the order in which it was written.
 func (b *Bundle) readBlobs(a *archiveReader) error {
-	p := b.Statement.Predicate
-	record, _ := p.blob(p.Record)
+	p, wanted := b.Statement.Predicate, b.wanted()
 	h, err := a.next()
 	for _, want := range contents(p.Blobs) {
 		if err != nil {
@@ -134,7 +157,7 @@ func (b *Bundle) readBlobs(a *archiveReader) error {
 		}
 		limit, keep := int64(maxBundle), io.Discard
 		var text bytes.Buffer
-		if want.SHA256 == record.SHA256 {
+		if wanted[want.SHA256] {
 			limit, keep = maxRecord, &text
 		}
 		sum, err := a.copy(h, limit, keep)
@@ -144,7 +167,7 @@ func (b *Bundle) readBlobs(a *archiveReader) error {
 		if sum != want.SHA256 || h.Size != want.Size {
 			b.wrong = append(b.wrong, fmt.Errorf("%s was changed: its digest is %s, the statement says %s", want.Name, sum, want.SHA256))
 		} else if keep != io.Discard {
-			b.record = text.Bytes()
+			b.kept[sum] = text.Bytes()
 		}
 		if h, err = a.next(); err != nil {
 			return err

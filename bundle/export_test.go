@@ -3,7 +3,7 @@ package bundle
 import "io"
 
 // ReadAtMost is Read with another limit.
-func ReadAtMost(r io.Reader, limit int64) (*Bundle, error) { return read(r, limit) }
+func ReadAtMost(r io.Reader, limit int64) (*Bundle, error) { return read(r, limit, nil) }
 
 // PreAuthEncoding is what is signed.
 func PreAuthEncoding(kind string, payload []byte) []byte { return preAuthEncoding(kind, payload) }

@@ -136,11 +136,14 @@ func (s *Signer) artifacts(ctx context.Context, rec solve.Record, others []strin
 				return nil, err
 			}
 		}
-		if r.Verdict != nil && r.Verdict.Log != "" {
-			others = append(others, r.Verdict.Log)
+		if r.Verdict != nil {
+			others = append(others, r.Verdict.Log, r.Verdict.Results)
 		}
 	}
 	for _, name := range others {
+		if name == "" {
+			continue
+		}
 		if err := add(name, false); err != nil {
 			return nil, err
 		}

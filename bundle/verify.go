@@ -38,17 +38,26 @@ func (b *Bundle) Verify(key ed25519.PublicKey) error {
 	return errors.Join(problems...)
 }
 
+// Record is the record of the solve. Its error is an [ErrRecord].
+func (b *Bundle) Record() (solve.Record, error) {
+	data, ok := b.File(b.Statement.Predicate.Record)
+	if !ok {
+		return solve.Record{}, fmt.Errorf("%w: it is not in the bundle", ErrRecord)
+	}
+	rec, err := solve.ReadRecord(data)
+	if err != nil {
+		return rec, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	return rec, nil
+}
+
 // Decide recomputes the decision from the record and compares it byte for byte with the one
 // that was signed. What the candidates' patches are must be told alike, too. An error says in
 // what they differ; [ErrRecord] that the record cannot be read.
 func (b *Bundle) Decide() (solve.Decision, error) {
-	var none solve.Decision
-	if b.record == nil {
-		return none, fmt.Errorf("%w: it is not in the bundle", ErrRecord)
-	}
-	rec, err := solve.ReadRecord(b.record)
+	rec, err := b.Record()
 	if err != nil {
-		return none, fmt.Errorf("%w: %w", ErrRecord, err)
+		return solve.Decision{}, err
 	}
 	d := solve.Decide(rec.Solve, rec.Runs, rec.Rule())
 	problems := []error{b.compare(rec)}

@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/crosscheck"
 	"github.com/yudai-dev/yudai/solver/prepare"
 )
 
@@ -25,7 +26,9 @@ func (e *Engine) sign(ctx context.Context, decided solve.Solve) error {
 	rec, err := e.Record(ctx, decided.ID)
 	if err == nil {
 		rec.Solve.Decision = decided.Decision
-		err = e.store.do(ctx, "statement", func(ctx context.Context) error { return e.signer.Sign(ctx, rec, prepare.BaseReport) })
+		err = e.store.do(ctx, "statement", func(ctx context.Context) error {
+			return e.signer.Sign(ctx, rec, prepare.BaseReport, crosscheck.OutcomeArtifact, crosscheck.LogArtifact)
+		})
 	}
 	if err != nil && ctx.Err() == nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("statement not signed, the solve has no bundle")

@@ -47,8 +47,8 @@ type Outcome struct {
 
 // Names of the artifacts.
 const (
-	outcomeArtifact = "cross.json"
-	logArtifact     = "cross-tests.log"
+	OutcomeArtifact = "cross.json"
+	LogArtifact     = "cross-tests.log"
 )
 
 // Test runs the tests of all pairs that [solve.CrossPairs] names, one after the other, and
@@ -60,7 +60,7 @@ func (c *Checker) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Ou
 	if len(pairs) == 0 || s.Picked() || c.end(s).Before(time.Now()) {
 		return out, nil
 	}
-	data, err := c.Store.Artifact(ctx, s.ID, outcomeArtifact)
+	data, err := c.Store.Artifact(ctx, s.ID, OutcomeArtifact)
 	if err == nil {
 		return out, json.Unmarshal(data, &out)
 	}
@@ -121,14 +121,14 @@ func (c *Checker) end(s solve.Solve) time.Time {
 }
 
 func (c *Checker) store(ctx context.Context, id solve.ID, out Outcome, log []byte) error {
-	if err := c.Store.PutArtifact(ctx, id, logArtifact, log); err != nil {
+	if err := c.Store.PutArtifact(ctx, id, LogArtifact, log); err != nil {
 		return err
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
 		return err
 	}
-	return c.Store.PutArtifact(ctx, id, outcomeArtifact, data)
+	return c.Store.PutArtifact(ctx, id, OutcomeArtifact, data)
 }
 
 // input reads what the two runs brought.
