@@ -28,7 +28,7 @@ const module = "github.com/yudai-dev/yudai"
 // may also import forEveryone.
 var mayImport = map[string][]string{
 	".":          {"cmd"},
-	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "internal/durable", "internal/githubsim"},
+	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "solver/replay", "internal/durable", "internal/githubsim"},
 	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/clock", "internal/failpoint", "internal/strictyaml", "repoconfig"},
 	"reconcile":  {"handlers", "solve", "ghapp", "internal/clock"},
 	"setup":      {"handlers", "bundle", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"solver/attempt":    {"agent", "internal/logkey", "patch", "sandbox", "solve", "solver/budget", "solver/fault", "solver/judge", "solver/prepare", "solver/sandboxes", "solver/tree"},
 	"solver/prepare":    {"agent", "git", "internal/failpoint", "internal/logkey", "sandbox", "solve", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
 	"solver/crosscheck": {"internal/logkey", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
+	"solver/replay":     {"git", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
 	"solver/budget":     {"agent", "solve", "solver/fault"},
 	"solver/sandboxes":  {"internal/clock", "internal/logkey", "sandbox", "solve", "solver/fault"},
 	"solver/fault":      {"sandbox", "solve"},
@@ -244,7 +245,7 @@ func TestProductionIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const most = 65_850 // decision 39 has the account
+	const most = 66_350 // decision 39 has the account
 	if n := tree.Total(house.Production); n > most {
 		t.Errorf("production has %d lines, more than %d: `make house` says where", n, most)
 	}

@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", os.Getenv("PATH"))
 			return nil
 		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"resign": resign},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "bwrap":

@@ -121,9 +121,14 @@ func (r *rig) configure(cfg server.Config) server.Config {
 	w.Interval, w.PerHour, w.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
 	w.Timeout, w.Lease, w.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
 	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
-	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
-	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(r.dir, "sandboxes"), filepath.Join(r.dir, "sandbox-records")
 	cfg.Gateway.Dir = filepath.Join(r.dir, "gateway")
+	return sandboxesIn(r.dir, cfg)
+}
+
+// sandboxesIn has the local driver keep everything below a directory.
+func sandboxesIn(dir string, cfg server.Config) server.Config {
+	cfg.Sandbox.Driver, cfg.Sandbox.Choices, cfg.Sandbox.Fallback = "local", nil, ""
+	cfg.Sandbox.Local.Dir, cfg.Sandbox.Records = filepath.Join(dir, "sandboxes"), filepath.Join(dir, "sandbox-records")
 	// This machine's own user started it on this machine's own code: limits
 	// that need cgroups are wanted, but not insisted on.
 	cfg.Sandbox.Local.AllowUnlimited = true

@@ -16,7 +16,7 @@ import (
 	"github.com/yudai-dev/yudai/server"
 )
 
-// workspace is the directory of one `yudai solve` or `yudai demo`. While the
+// workspace is the directory of one `yudai solve`, `yudai demo` or `yudai replay`. While the
 // process lives it holds everything; afterwards what people read of a solve:
 // the record, the log, transcripts, patches and test output.
 type workspace struct {
@@ -27,8 +27,9 @@ type workspace struct {
 
 // Kinds of workspaces, the beginnings of their names.
 const (
-	kindSolve = "solve-"
-	kindDemo  = "demo-"
+	kindSolve  = "solve-"
+	kindDemo   = "demo-"
+	kindReplay = "replay-"
 )
 
 // cleanTime bounds the removal of sandboxes, also after a signal.
@@ -83,7 +84,7 @@ func sweep(ctx context.Context, base string, cfg server.Config) error {
 	var all []error
 	for _, entry := range found {
 		isSolve := strings.HasPrefix(entry.Name(), kindSolve)
-		if !isSolve && !strings.HasPrefix(entry.Name(), kindDemo) {
+		if !isSolve && !strings.HasPrefix(entry.Name(), kindDemo) && !strings.HasPrefix(entry.Name(), kindReplay) {
 			continue
 		}
 		dir := filepath.Join(base, entry.Name())

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/yudai-dev/yudai/bundle"
 )
@@ -21,7 +22,7 @@ func newVerify(s streams) *cobra.Command {
 		Args: wants(1, "one bundle"),
 		RunE: func(_ *cobra.Command, args []string) error { return v.run(args[0]) },
 	}
-	c.Flags().StringVar(&v.key, "key", "", "a `file` with a public key: accept only what it signed (\"yudai doctor\" names the server's key)")
+	v.keyFlag(c.Flags())
 	c.Flags().BoolVar(&v.decision, "decision", false, "recompute the champion")
 	return c
 }
@@ -33,15 +34,28 @@ type verification struct {
 	decision bool
 }
 
+func (v *verification) keyFlag(f *pflag.FlagSet) {
+	f.StringVar(&v.key, "key", "", "a `file` with a public key: accept only what it signed (\"yudai doctor\" names the server's key)")
+}
+
 func (v *verification) run(path string) error {
+	b, err := v.read(path, nil)
+	if err != nil || !v.decision {
+		return err
+	}
+	return v.decide(b)
+}
+
+// read reads a bundle with the files that keep wants, checks it and prints what it says.
+func (v *verification) read(path string, keep func(name string) bool) (*bundle.Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return usage(fmt.Errorf("read the bundle: %w", err))
+		return nil, usage(fmt.Errorf("read the bundle: %w", err))
 	}
 	defer f.Close()
-	b, err := bundle.Read(f)
+	b, err := bundle.ReadWith(f, keep)
 	if err != nil {
-		return usage(fmt.Errorf("%s cannot be read as a bundle: %w", path, err))
+		return nil, usage(fmt.Errorf("%s cannot be read as a bundle: %w", path, err))
 	}
 	key, whose := b.Key, "which came with the bundle; --key FILE checks whose it is"
 	if v.key != "" {
@@ -50,18 +64,15 @@ func (v *verification) run(path string) error {
 			key, err = bundle.ParsePublicKey(data)
 		}
 		if err != nil {
-			return usage(fmt.Errorf("--key: %s: %w", v.key, err))
+			return nil, usage(fmt.Errorf("--key: %s: %w", v.key, err))
 		}
 		whose = "which is " + v.key
 	}
 	if err := b.Verify(key); err != nil {
-		return err
+		return nil, err
 	}
 	v.tell(b, whose)
-	if !v.decision {
-		return nil
-	}
-	return v.decide(b)
+	return b, nil
 }
 
 // tell prints what a bundle says.

@@ -122,17 +122,24 @@ func (p *Preparer) Prepare(ctx context.Context, s solve.Solve) (solve.Base, erro
 // mirrorKey names the mirror of a solve's repository.
 func mirrorKey(s solve.Solve) string { return strconv.FormatInt(s.Repo.ID, 10) }
 
-// setup is how the repository is installed and tested: as it was planned, else detected.
+// setup is how the repository is installed and tested: as it was before, else as it was planned, else detected.
 func (p *Preparer) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (judge.Setup, error) {
+	settings := s.SettingsOr(p.options.Settings)
+	if s.Base.Test.Command != "" {
+		settings.Test, settings.Install = s.Base.Test, s.Base.Install
+	}
 	paths, err := m.Paths(ctx, s.Base.SHA)
 	if err != nil {
 		return judge.Setup{}, err
 	}
-	setup, err := SetUp(s.SettingsOr(p.options.Settings), HostsIn(p.options.InstallEnv), paths, func(path string) ([]byte, error) {
+	setup, err := SetUp(settings, HostsIn(p.options.InstallEnv), paths, func(path string) ([]byte, error) {
 		return m.ReadFile(ctx, s.Base.SHA, path)
 	})
 	if err != nil {
 		return setup, fault.Refuse(err.Error() + p.ownKey("test.command"))
+	}
+	if s.Base.Test.Command != "" {
+		setup.Install = s.Base.Install // also where it is none
 	}
 	return setup, nil
 }

@@ -95,7 +95,7 @@ func (p *Preparer) openStandalone(
 	return b.standalone(ctx, spec)
 }
 
-// buildAgain is the build of a solve that was prepared before: same commit, same commands.
+// buildAgain is the build of a solve that was prepared before.
 func (p *Preparer) buildAgain(ctx context.Context, s solve.Solve, d sandbox.Driver, used *sandboxes.Recorder) (*build, error) {
 	mirror, err := p.Mirror(ctx, s)
 	if err != nil {
@@ -105,7 +105,6 @@ func (p *Preparer) buildAgain(ctx context.Context, s solve.Solve, d sandbox.Driv
 	if err != nil {
 		return nil, err
 	}
-	setup.Install, setup.Test = s.Base.Install, s.Base.Test
 	return &build{by: p, driver: d, solve: s, mirror: mirror, setup: setup, usage: used}, nil
 }
 
