@@ -100,11 +100,22 @@ func ensureKey(dir string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	public, _ := key.Public().(ed25519.PublicKey)
-	path, text := PublicKeyFile(dir, public), encodePublicKey(public)
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
-		return key, nil
+	if err := keepFile(PublicKeyFile(dir, public), encodePublicKey(public)); err != nil {
+		return nil, err
 	}
-	return key, durable.WriteFile(path, text)
+	signers, err := allowedSigners(public)
+	if err != nil {
+		return nil, err
+	}
+	return key, keepFile(filepath.Join(dir, KeyID(public)+".allowed_signers"), signers)
+}
+
+// keepFile writes a file that does not have this content already.
+func keepFile(path string, text []byte) error {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, text) {
+		return nil
+	}
+	return durable.WriteFile(path, text)
 }
 
 func makeKey(dir string) (ed25519.PrivateKey, error) {

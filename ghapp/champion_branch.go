@@ -33,7 +33,7 @@ func (t *writeTry) putChampion(ctx context.Context, reserved string, pull *githu
 	if !missing {
 		return t.moveToTree(ctx, reserved, tree)
 	}
-	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
+	sha, err := t.championCommit(ctx, tree, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (t *writeTry) movedBranch(ctx context.Context, head string, pull *github.Pu
 // moveToTree moves the branch to a commit of the tree on the champion's base. If a rule
 // forbids to replace what is there, the commit goes on top.
 func (t *writeTry) moveToTree(ctx context.Context, from, tree string) (string, error) {
-	sha, err := t.newCommit(ctx, t.message(), tree, t.commit.BaseSHA)
+	sha, err := t.championCommit(ctx, tree, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (t *writeTry) moveToTree(ctx context.Context, from, tree string) (string, e
 	if err == nil || !replaces || outcomeOf(err) != outcomeRefused {
 		return sha, t.explainRefusal(ctx, err)
 	}
-	if sha, err = t.newCommit(ctx, t.message(), tree, from); err != nil {
+	if sha, err = t.championCommit(ctx, tree, from); err != nil {
 		return "", err
 	}
 	return sha, t.explainRefusal(ctx, t.moveBranch(ctx, from, sha, false))

@@ -2,8 +2,10 @@ package ghapp
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-github/v66/github"
 
@@ -59,13 +61,43 @@ func (t *writeTry) commitOf(ctx context.Context, sha string) (*github.Commit, er
 // newCommit leaves author, committer and signature out: GitHub then signs the
 // commit as the App's.
 func (t *writeTry) newCommit(ctx context.Context, message, tree, parent string) (string, error) {
-	repo := t.e.Repo
+	return t.makeCommit(ctx, message, tree, parent, nil)
+}
+
+// championCommit is a commit of the champion. Where the operator wants it, it is signed with the key of
+// the bundles. GitHub adds no signature of its own then, and needs to be told the author.
+func (t *writeTry) championCommit(ctx context.Context, tree, parent string) (string, error) {
+	if t.w.Sign == nil {
+		return t.newCommit(ctx, t.message(), tree, parent)
+	}
+	who, err := t.w.app.Identity(ctx)
+	if err != nil {
+		return "", err
+	}
+	bot, err := get(ctx, t.read, "read the App's user", func(ctx context.Context, c *github.Client) (*github.User, *github.Response, error) {
+		return c.Users.Get(ctx, who.Bot)
+	})
+	if err != nil {
+		return "", err
+	}
+	return t.makeCommit(ctx, t.message(), tree, parent, &github.CommitAuthor{
+		Name: &who.Bot, Email: github.String(fmt.Sprintf("%d+%s@users.noreply.github.com", bot.GetID(), who.Bot)),
+		Date: &github.Timestamp{Time: t.w.app.now().UTC().Truncate(time.Second)},
+	})
+}
+
+// makeCommit signs the commit of an author; without one GitHub does.
+func (t *writeTry) makeCommit(ctx context.Context, message, tree, parent string, author *github.CommitAuthor) (string, error) {
+	repo, opts := t.e.Repo, &github.CreateCommitOptions{}
+	if author != nil {
+		opts.Signer = github.MessageSignerFunc(t.w.Sign)
+	}
 	return t.object(ctx, "commit "+tree+" on "+parent, "commit", func(ctx context.Context, c *github.Client) (string, error) {
 		commit, _, err := c.Git.CreateCommit(ctx, repo.Owner, repo.Name, &github.Commit{
-			Message: &message,
+			Message: &message, Author: author, Committer: author,
 			Tree:    &github.Tree{SHA: &tree},
 			Parents: []*github.Commit{{SHA: &parent}},
-		}, nil)
+		}, opts)
 		return commit.GetSHA(), err
 	})
 }

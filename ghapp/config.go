@@ -23,6 +23,9 @@ type Config struct {
 	// How yudai recovers what it missed: webhooks that never arrived, labels without a solve, progress comments that somebody
 	// deleted, orphan branches.
 	Recovery RecoveryConfig `yaml:"heal"`
+	// Whether yudai signs the champion's commit with the key of its bundles, for who checks it offline (docs/bundle.md). GitHub
+	// then shows the commit as "Unverified", and refuses to merge it where a rule requires signed commits. Otherwise GitHub signs it.
+	SignCommits bool `yaml:"sign_commits"`
 }
 
 // RecoveryConfig says how often what was missed is looked for.

@@ -3,6 +3,7 @@ package ghapp
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -39,6 +40,8 @@ type Writer struct {
 	// Counted is told of every write that was "written", "refused", or has to be tried
 	// again "later"; nil is nobody.
 	Counted func(kind solve.EffectKind, outcome string)
+	// Sign writes the signature of a champion's commit, which it reads; nil leaves signing to GitHub.
+	Sign func(signature io.Writer, commit io.Reader) error
 
 	app   *App
 	store EffectStore

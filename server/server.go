@@ -132,6 +132,9 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	}
 	s.writer = ghapp.NewWriter(app, s.store, s.cfg.GitHub.Write, node)
 	s.writer.Counted = s.metrics.written
+	if s.cfg.GitHub.SignCommits {
+		s.writer.Sign = s.bundles.SignCommit
+	}
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
 		return handlers.New(handlers.Options{
 			Accepter: countingAccepter{store, s.metrics}, Bot: who.Bot, AppID: who.ID, Evict: app.Evict,

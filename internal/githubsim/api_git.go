@@ -242,6 +242,9 @@ func createCommit(c *call) reply {
 	if req.Committer != nil {
 		info.committer = req.Committer.person(c.hub.now())
 	}
+	if req.Signature != nil {
+		info.signature = *req.Signature
+	}
 	sha, err := git.write(info)
 	if err != nil {
 		return broken(err)

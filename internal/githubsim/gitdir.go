@@ -245,6 +245,7 @@ type commitInfo struct {
 	parents           []string
 	author, committer person
 	message           string
+	signature         string // armored; "" is none
 }
 
 var personPattern = regexp.MustCompile(`^(.*) <(.*)> (\d+) ([+-])(\d\d)(\d\d)$`)
@@ -293,7 +294,11 @@ func (g gitDir) write(c commitInfo) (string, error) {
 	for _, p := range c.parents {
 		fmt.Fprintf(&b, "parent %s\n", p)
 	}
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n\n%s", c.author, c.committer, c.message)
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n", c.author, c.committer)
+	if c.signature != "" {
+		fmt.Fprintf(&b, "gpgsig %s\n", strings.ReplaceAll(strings.TrimSuffix(c.signature, "\n"), "\n", "\n "))
+	}
+	fmt.Fprintf(&b, "\n%s", c.message)
 	return g.writeObject("commit", []byte(b.String()))
 }
 
