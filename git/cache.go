@@ -162,7 +162,7 @@ func (m *Mirror) lockFetch(ctx context.Context) (func(), error) {
 
 // fetch runs git fetch in dir for the refspecs.
 func (m *Mirror) fetch(ctx context.Context, dir, address string, auth Auth, refspecs ...string) error {
-	conf, err := transport(address, auth)
+	c, err := transport(address, auth)
 	if err != nil {
 		return err
 	}
@@ -172,37 +172,35 @@ func (m *Mirror) fetch(ctx context.Context, dir, address string, auth Auth, refs
 		"--update-shallow", // a person's own repository may be one
 		"--end-of-options", address,
 	}
-	_, err = call{dir: dir, args: append(args, refspecs...), env: []string{"GIT_DIR=" + dir}, conf: conf, network: true}.run(ctx)
+	c.dir, c.args, c.env = dir, append(args, refspecs...), []string{"GIT_DIR=" + dir}
+	_, err = c.run(ctx)
 	return remote(err)
 }
 
-// transport allows the one protocol that address names and carries the
+// transport is a call that may use the one protocol that address names, with the
 // credentials as a header for its server only.
-func transport(address string, auth Auth) ([][2]string, error) {
+func transport(address string, auth Auth) (call, error) {
 	if filepath.IsAbs(address) {
-		return [][2]string{{"protocol.file.allow", "always"}}, nil
+		return call{network: true, allow: "file"}, nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil {
-		return nil, errors.New("fetch: the repository's address is no plain URL (credentials belong into Auth)")
+		return call{}, errors.New("fetch: the repository's address is no plain URL (credentials belong into Auth)")
 	}
 	switch u.Scheme {
 	case "file":
-		return [][2]string{{"protocol.file.allow", "always"}}, nil
+		return call{network: true, allow: "file"}, nil
 	case "http", "https":
 	default:
-		return nil, fmt.Errorf("fetch: protocol %q is not allowed: use https", u.Scheme)
+		return call{}, fmt.Errorf("fetch: protocol %q is not allowed: use https", u.Scheme)
 	}
-	conf := [][2]string{
-		{"protocol." + u.Scheme + ".allow", "always"},
-		// Give a stalled server up long before the deadline.
-		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
-	}
+	// Give a stalled server up long before the deadline.
+	c := call{network: true, allow: u.Scheme, conf: [][2]string{{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"}}}
 	if auth != (Auth{}) {
 		value := base64.StdEncoding.EncodeToString([]byte(auth.User + ":" + auth.Password))
-		conf = append(conf, [2]string{"http." + u.Scheme + "://" + u.Host + "/.extraheader", "Authorization: Basic " + value})
+		c.conf = append(c.conf, [2]string{"http." + u.Scheme + "://" + u.Host + "/.extraheader", "Authorization: Basic " + value})
 	}
-	return conf, nil
+	return c, nil
 }
 
 // remote says what went wrong with the server and what to do.

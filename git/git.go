@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/gitenv"
 )
 
 // Errors that callers tell apart, wrapped with git's own reason.
@@ -50,34 +52,13 @@ const maxOutput = 64 << 20
 // maxReason bounds git's own words in an error, in bytes.
 const maxReason = 600
 
-// hardened is configuration that overrides everything in a repository.
-var hardened = [][2]string{
-	{"core.hooksPath", os.DevNull},
-	{"core.fsmonitor", "false"},
-	{"core.attributesFile", os.DevNull},
-	{"core.excludesFile", os.DevNull},
-	{"core.askPass", ""},
-	{"core.pager", "cat"},
-	{"credential.helper", ""},
-	{"gc.auto", "0"},
-	{"maintenance.auto", "false"},
-	{"safe.directory", "*"},
-	{"submodule.recurse", "false"},
-	{"fetch.recurseSubmodules", "false"},
-	{"fetch.writeCommitGraph", "false"},
-	{"protocol.allow", "never"},
-	{"init.templateDir", ""},
-	{"transfer.bundleURI", "false"},
-	{"advice.detachedHead", "false"},
-	{"core.bigFileThreshold", "64m"}, // larger files are streamed, never held in memory
-}
-
 // call is one run of git.
 type call struct {
 	dir     string      // working directory
 	args    []string    // without "git"
 	env     []string    // beside the fixed environment
-	conf    [][2]string // configuration beside the hardened one
+	conf    [][2]string // configuration beside the fixed one
+	allow   string      // the only protocol, "" for none
 	stdin   io.Reader
 	max     int64 // bytes of output; 0 is maxOutput
 	network bool
@@ -86,11 +67,12 @@ type call struct {
 // environment is all that git sees of this process: the search path and, for the
 // network, the proxy and certificate settings that Go's own client also uses.
 func (c call) environment() []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1",
-		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EDITOR=false", "GIT_TEMPLATE_DIR=",
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	for k, v := range gitenv.Variables(c.conf...) {
+		env = append(env, k+"="+v)
+	}
+	if c.allow != "" {
+		env = append(env, "GIT_ALLOW_PROTOCOL="+c.allow)
 	}
 	if c.network {
 		for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
@@ -103,11 +85,6 @@ func (c call) environment() []string {
 		if v := os.Getenv("SSL_CERT_FILE"); v != "" {
 			env = append(env, "GIT_SSL_CAINFO="+v)
 		}
-	}
-	conf := slices.Concat(hardened, c.conf)
-	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(conf)))
-	for i, kv := range conf {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, kv[1]))
 	}
 	return append(env, c.env...)
 }

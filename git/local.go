@@ -85,15 +85,15 @@ func FetchInto(ctx context.Context, path, from, branch string) error {
 	if _, err := (call{dir: path, args: []string{"check-ref-format", ref}}).run(ctx); err != nil || branch == "" {
 		return fmt.Errorf("fetch branch %q: not a branch name", branch)
 	}
-	conf, err := transport(from, Auth{})
+	c, err := transport(from, Auth{})
 	if err != nil {
 		return err
 	}
-	args := []string{
+	c.dir, c.args = path, []string{
 		"fetch", "--no-progress", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-auto-maintenance",
 		"--no-recurse-submodules", "--end-of-options", from, ref + ":" + ref,
 	}
-	_, err = call{dir: path, args: args, conf: conf, network: true}.run(ctx)
+	_, err = c.run(ctx)
 	switch {
 	case err == nil:
 		return nil

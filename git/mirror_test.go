@@ -148,7 +148,7 @@ func TestPackOfAShallowRepository(t *testing.T) {
 	}
 }
 
-func TestApplyAndChanges(t *testing.T) {
+func TestResult(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	o := newOrigin(t)
@@ -174,19 +174,20 @@ func TestApplyAndChanges(t *testing.T) {
 	want := o.git("write-tree")
 
 	m := o.mirror()
-	tree, err := m.Apply(ctx, base, patch)
+	r, err := m.Result(ctx, base, patch)
 	must(t, err)
-	if tree != want {
-		t.Errorf("tree = %s, want %s", tree, want)
+	if r.Tree != want {
+		t.Errorf("tree = %s, want %s", r.Tree, want)
 	}
-	files, err := m.Changes(ctx, base, tree)
-	must(t, err)
+	if !bytes.Equal(r.Diff, patch) {
+		t.Errorf("the difference in our words:\n%s\nnot\n%s", r.Diff, patch)
+	}
 	type change struct {
 		Mode, Data string
 		Delete     bool
 	}
 	got := map[string]change{}
-	for _, f := range files {
+	for _, f := range r.Files {
 		got[f.Path] = change{f.Mode, string(f.Data), f.Delete}
 		if (f.SHA == "") != f.Delete {
 			t.Errorf("%s: object %q", f.Path, f.SHA)
@@ -207,12 +208,12 @@ func TestApplyAndChanges(t *testing.T) {
 	if diff != "" {
 		t.Error(diff)
 	}
-	if tree, err := m.Apply(ctx, base, nil); err != nil || tree != run(t, o.work, "rev-parse", base+"^{tree}") {
-		t.Errorf("empty patch: %s, %v", tree, err)
+	if r, err := m.Result(ctx, base, nil); err != nil || r.Tree != run(t, o.work, "rev-parse", base+"^{tree}") || len(r.Files)+len(r.Diff) != 0 {
+		t.Errorf("empty patch: %+v, %v", r, err)
 	}
 }
 
-func TestApplyRefuses(t *testing.T) {
+func TestResultRefuses(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	o := newOrigin(t)
@@ -231,25 +232,23 @@ func TestApplyRefuses(t *testing.T) {
 		"into a nested one":       create("sub/.GIT/config"),
 		"through a symbolic link": create("out/x"),
 	} {
-		if _, err := m.Apply(ctx, base, []byte(patch)); !errors.Is(err, git.ErrPatch) {
+		if _, err := m.Result(ctx, base, []byte(patch)); !errors.Is(err, git.ErrPatch) {
 			t.Errorf("%s: %v, want ErrPatch", name, err)
 		}
 	}
-	if _, err := m.Apply(ctx, strings.Repeat("0", 40), nil); !errors.Is(err, git.ErrMissing) {
+	if _, err := m.Result(ctx, strings.Repeat("0", 40), nil); !errors.Is(err, git.ErrMissing) {
 		t.Errorf("missing base: %v", err)
 	}
 }
 
-func TestChangesAreBounded(t *testing.T) {
+func TestResultIsBounded(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	o := newOrigin(t)
 	base := o.commit("base")
 	o.write("big", strings.Repeat("x", 65<<20))
 	m := o.mirror()
-	tree, err := m.Apply(ctx, base, o.diff())
-	must(t, err)
-	if _, err := m.Changes(ctx, base, tree); !errors.Is(err, git.ErrTooLarge) {
+	if _, err := m.Result(ctx, base, o.diff()); !errors.Is(err, git.ErrTooLarge) {
 		t.Errorf("65 MiB: %v, want ErrTooLarge", err)
 	}
 }
@@ -291,12 +290,10 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	m, err := cache.Mirror(ctx, "7", o.bare, git.Auth{})
 	must(t, err)
 	must(t, m.Pack(ctx, base, 1, &bytes.Buffer{}))
-	tree, err := m.Apply(ctx, base, patch)
+	r, err := m.Result(ctx, base, patch)
 	must(t, err)
-	files, err := m.Changes(ctx, base, tree)
-	must(t, err)
-	if len(files) != 1 || string(files[0].Data) != "two\n" {
-		t.Errorf("changes = %+v", files)
+	if len(r.Files) != 1 || string(r.Files[0].Data) != "two\n" || !strings.Contains(string(r.Diff), "-one\n+two\n") {
+		t.Errorf("changes = %+v\n%s", r.Files, r.Diff)
 	}
 	if _, err := m.ReadFile(ctx, base, "a.txt"); err != nil {
 		t.Error(err)

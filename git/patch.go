@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,53 +18,104 @@ const (
 	modeSubmodule = "160000"
 )
 
-// maxChange bounds the content that Changes returns, in bytes.
+// maxChange bounds the content of Result.Files, in bytes.
 const maxChange = 64 << 20
 
-// Apply makes the tree that the patch makes of the base commit and returns its
-// object name. There is no work tree: a path that leaves the repository, goes
-// through a symbolic link or into a git directory does not apply. ErrPatch
-// carries git's reason. An empty patch gives the base's own tree.
-func (m *Mirror) Apply(ctx context.Context, baseSHA string, patch []byte) (string, error) {
+// Result is what a patch makes of a commit.
+type Result struct {
+	Tree string // the object name of the resulting tree
+	// Files are those in which the tree differs from the commit's, sorted by path, with their
+	// content: what GitHub's Git Data API wants. A rename is a deletion and a new file.
+	Files []solve.CommitFile
+	// Diff is the same difference as a patch in our git's own words, empty if there is none.
+	Diff []byte
+}
+
+// Result applies a patch to the base commit and reads back what came of it. There is no work
+// tree: a path that leaves the repository, goes through a symbolic link or into a git
+// directory does not apply. [ErrPatch] carries git's reason. More than 64 MiB of changed files,
+// or of difference, is [ErrTooLarge]. Nothing is left in the mirror.
+func (m *Mirror) Result(ctx context.Context, baseSHA string, patch []byte) (Result, error) {
+	var r Result
 	if err := m.need(ctx, baseSHA); err != nil {
-		return "", err
+		return r, err
 	}
 	tmp, done, err := m.scratch()
 	if err != nil {
-		return "", err
+		return r, err
 	}
 	defer done()
-	index := []string{"GIT_INDEX_FILE=" + filepath.Join(tmp, "index")}
-	if _, err := m.git(ctx, call{args: []string{"read-tree", baseSHA}, env: index}); err != nil {
+	s, err := m.newScratch(tmp)
+	if err != nil {
+		return r, err
+	}
+	if r.Tree, err = s.apply(ctx, baseSHA, patch); err != nil {
+		return r, err
+	}
+	if r.Files, err = s.changes(ctx, baseSHA, r.Tree); err != nil {
+		return r, err
+	}
+	r.Diff, err = s.git(ctx, call{args: []string{
+		"diff-tree", "-r", "-p", "--binary", "--full-index", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/",
+		"--dst-prefix=b/", "-U3", "--diff-algorithm=myers", "--submodule=short", "--ignore-submodules=none", baseSHA, r.Tree,
+	}, env: []string{"GIT_ATTR_SOURCE=" + emptyTree}})
+	if err != nil {
+		return r, fmt.Errorf("difference of %s: %w", r.Tree, err)
+	}
+	return r, nil
+}
+
+// emptyTree is the object name of a tree without files: no attribute of the repository's
+// decides what is text.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// scratch is a mirror seen with an index and new objects of its own.
+type scratch struct {
+	mirror *Mirror
+	env    []string
+}
+
+func (m *Mirror) newScratch(tmp string) (scratch, error) {
+	objects := filepath.Join(tmp, "objects")
+	if err := os.MkdirAll(filepath.Join(objects, "info"), 0o700); err != nil {
+		return scratch{}, fmt.Errorf("make a temporary directory: %w", err)
+	}
+	borrowed := []byte(filepath.Join(m.dir, "objects") + "\n")
+	if err := os.WriteFile(filepath.Join(objects, "info", "alternates"), borrowed, 0o600); err != nil {
+		return scratch{}, fmt.Errorf("borrow the mirror's objects: %w", err)
+	}
+	return scratch{m, []string{"GIT_INDEX_FILE=" + filepath.Join(tmp, "index"), "GIT_OBJECT_DIRECTORY=" + objects}}, nil
+}
+
+func (s scratch) git(ctx context.Context, c call) ([]byte, error) {
+	c.env = append(c.env, s.env...)
+	return s.mirror.git(ctx, c)
+}
+
+// apply makes the tree that the patch makes of the base commit. An empty patch gives the base's own.
+func (s scratch) apply(ctx context.Context, baseSHA string, patch []byte) (string, error) {
+	if _, err := s.git(ctx, call{args: []string{"read-tree", baseSHA}}); err != nil {
 		return "", fmt.Errorf("read the tree of %s: %w", baseSHA, err)
 	}
 	if len(bytes.TrimSpace(patch)) > 0 {
 		args := []string{"apply", "--cached", "--binary", "--whitespace=nowarn", "-p1", "-"}
-		if _, err := m.git(ctx, call{args: args, env: index, stdin: bytes.NewReader(patch)}); err != nil {
+		if _, err := s.git(ctx, call{args: args, stdin: bytes.NewReader(patch)}); err != nil {
 			if refused(err) {
 				return "", fmt.Errorf("%w: %w", ErrPatch, err)
 			}
 			return "", err
 		}
 	}
-	out, err := m.git(ctx, call{args: []string{"write-tree"}, env: index})
+	out, err := s.git(ctx, call{args: []string{"write-tree"}})
 	if err != nil {
 		return "", fmt.Errorf("write the tree: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Changes lists the files in which tree differs from the base commit, sorted by
-// path, with their content: what GitHub's Git Data API wants. A rename is a
-// deletion and a new file. More than 64 MiB together is ErrTooLarge.
-func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]solve.CommitFile, error) {
-	if err := m.need(ctx, baseSHA); err != nil {
-		return nil, err
-	}
-	if !isSHA(tree) {
-		return nil, fmt.Errorf("tree %q: %w", tree, ErrMissing)
-	}
-	out, err := m.git(ctx, call{args: []string{
+// changes lists the files in which tree differs from the base commit.
+func (s scratch) changes(ctx context.Context, baseSHA, tree string) ([]solve.CommitFile, error) {
+	out, err := s.git(ctx, call{args: []string{
 		"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree,
 	}})
 	if err != nil {
@@ -83,11 +135,11 @@ func (m *Mirror) Changes(ctx context.Context, baseSHA, tree string) ([]solve.Com
 		}
 		files = append(files, file)
 	}
-	return files, m.load(ctx, files)
+	return files, s.load(ctx, files)
 }
 
 // load fills in the content of the files, with one cat-file for all.
-func (m *Mirror) load(ctx context.Context, files []solve.CommitFile) error {
+func (s scratch) load(ctx context.Context, files []solve.CommitFile) error {
 	var names strings.Builder
 	var wanted []*solve.CommitFile
 	for i := range files {
@@ -99,7 +151,7 @@ func (m *Mirror) load(ctx context.Context, files []solve.CommitFile) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	out, err := m.git(ctx, call{
+	out, err := s.git(ctx, call{
 		args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(names.String()),
 		max: maxChange + int64(32*len(wanted)), // the content, and lines around it
 	})

@@ -82,7 +82,7 @@ func TestParseReadsGit(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, text)
 	}
-	flags, refused := patch.Check(got, []byte(text), solve.PatchRules{})
+	flags, refused := patch.Check(patch.Difference{Changes: got, Text: []byte(text), Files: []solve.CommitFile{{Path: "kind", Mode: "120000", Data: []byte("a.go")}}}, solve.PatchRules{})
 	if refused != "" {
 		t.Errorf("refused: %s", refused)
 	}
@@ -98,6 +98,29 @@ func modify(path string) string {
 func add(path, mode, text string) string {
 	return "diff --git a/" + path + " b/" + path + "\nnew file mode " + mode + "\nindex 0..1\n--- /dev/null\n+++ b/" + path +
 		"\n@@ -0,0 +1 @@\n+" + text + "\n\\ No newline at end of file\n"
+}
+
+// difference is that of a text alone: the files are what it adds, whatever was there before.
+func difference(changes []solve.FileChange, text string) patch.Difference {
+	d := patch.Difference{Changes: changes, Text: []byte(text)}
+	for _, c := range changes {
+		if c.Op == "delete" {
+			continue
+		}
+		only, _ := patch.Only([]byte(text), func(p string) bool { return p == c.Path })
+		_, hunk, _ := strings.Cut(string(only), "\n@@ ")
+		var data []string
+		for line := range strings.SplitSeq(hunk, "\n") {
+			if added, ok := strings.CutPrefix(line, "+"); ok {
+				data = append(data, added+"\n")
+			}
+			if strings.HasPrefix(line, `\ No newline`) && len(data) > 0 {
+				data[len(data)-1] = strings.TrimSuffix(data[len(data)-1], "\n")
+			}
+		}
+		d.Files = append(d.Files, solve.CommitFile{Path: c.Path, Mode: c.Mode, Data: []byte(strings.Join(data, ""))})
+	}
+	return d
 }
 
 // Text that this program would skip and another one might read is refused.
@@ -182,7 +205,7 @@ func TestCheckRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags, refused := patch.Check(changes, []byte(c.patch), all)
+			flags, refused := patch.Check(difference(changes, c.patch), all)
 			if !strings.Contains(refused, c.want) || flags != nil {
 				t.Errorf("refused %q, flags %q; want %q", refused, flags, c.want)
 			}
@@ -216,7 +239,7 @@ func TestCheckLetsHonestPatchesThrough(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags, refused := patch.Check(changes, []byte(c.patch), solve.PatchRules{MaxBytes: 10_000, MaxFiles: 10})
+			flags, refused := patch.Check(difference(changes, c.patch), solve.PatchRules{MaxBytes: 10_000, MaxFiles: 10})
 			if refused != "" {
 				t.Fatalf("refused: %s", refused)
 			}
@@ -239,7 +262,7 @@ func TestParseIsQuick(t *testing.T) {
 	} {
 		began := time.Now()
 		changes, err := patch.Parse([]byte(text))
-		patch.Check(changes, []byte(text), solve.PatchRules{})
+		patch.Check(difference(changes, text), solve.PatchRules{})
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%.20q took %s (%v)", text, took, err)
 		}
@@ -259,7 +282,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		_, refused := patch.Check(changes, text, solve.PatchRules{MaxFiles: 100})
+		_, refused := patch.Check(difference(changes, string(text)), solve.PatchRules{MaxFiles: 100})
 		seen := map[string]bool{}
 		for _, c := range changes {
 			if c.Path == "" || seen[c.Path] || c.Added < 0 || c.Deleted < 0 {

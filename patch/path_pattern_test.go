@@ -68,7 +68,7 @@ func TestProtectedPaths(t *testing.T) {
 		"moved out": {solve.FileChange{Path: "a.md", OldPath: "docs/a.md", Op: "rename"}, true},
 		"beside it": {solve.FileChange{Path: "docs.go", Op: "modify", Mode: "100644"}, false},
 	} {
-		_, refused := patch.Check([]solve.FileChange{c.change}, nil, rules)
+		_, refused := patch.Check(patch.Difference{Changes: []solve.FileChange{c.change}}, rules)
 		if (refused != "") != c.refused {
 			t.Errorf("%s: %q", name, refused)
 		}

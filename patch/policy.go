@@ -11,30 +11,23 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// Check judges a patch by what it touches; changes are what [Parse] read
-// from it. flags are what people should look at before they merge; refused is
-// why the patch may not be published at all, "" if it may. Both quote paths
-// that the candidate chose: they are foreign text.
-//
-// A symlink that is only moved would carry no mode; package tree writes it as a new one.
-func Check(changes []solve.FileChange, patch []byte, rules solve.PatchRules) (flags []string, refused string) {
-	if rules.MaxBytes > 0 && len(patch) > rules.MaxBytes {
-		return nil, fmt.Sprintf("the patch has %d bytes, more than %d (solver.patch.max_kib)", len(patch), rules.MaxBytes)
+// Check judges a difference. flags are what people should look at before they merge; refused
+// is why it may not be published at all, "" if it may. Both quote paths that the candidate
+// chose: they are foreign text.
+func Check(d Difference, rules solve.PatchRules) (flags []string, refused string) {
+	if n := len(d.Changes); rules.MaxFiles > 0 && n > rules.MaxFiles {
+		return nil, fmt.Sprintf("the patch changes %d files, more than %d (solver.patch.max_files)", n, rules.MaxFiles)
 	}
-	if rules.MaxFiles > 0 && len(changes) > rules.MaxFiles {
-		return nil, fmt.Sprintf("the patch changes %d files, more than %d (solver.patch.max_files)", len(changes), rules.MaxFiles)
+	if n := max(len(d.Text), d.binaryBytes()); rules.MaxBytes > 0 && n > rules.MaxBytes {
+		return nil, fmt.Sprintf("the patch has %d bytes, more than %d (solver.patch.max_kib)", n, rules.MaxBytes)
 	}
-	targets, err := linkTargets(changes, patch)
-	if err != nil {
-		return nil, "the patch cannot be read: " + err.Error()
-	}
-	for _, c := range changes {
-		if refused = refuse(c, targets, rules); refused != "" {
+	for _, c := range d.Changes {
+		if refused = refuse(c, d.file(c.Path), rules); refused != "" {
 			return nil, refused
 		}
 	}
-	flags = flag(changes)
-	secrets, err := secretFiles(patch)
+	flags = flag(d.Changes)
+	secrets, err := secretFiles(d.Text)
 	if err != nil {
 		return nil, "the patch cannot be read: " + err.Error()
 	}
@@ -45,7 +38,7 @@ func Check(changes []solve.FileChange, patch []byte, rules solve.PatchRules) (fl
 }
 
 // refuse says why one change may not be published.
-func refuse(c solve.FileChange, targets map[string]string, rules solve.PatchRules) string {
+func refuse(c solve.FileChange, file solve.CommitFile, rules solve.PatchRules) string {
 	for _, p := range pathsOf(c) {
 		if why := badPath(p); why != "" {
 			return fmt.Sprintf("the path %q %s", solve.Clip(p, 120), why)
@@ -71,11 +64,11 @@ func refuse(c solve.FileChange, targets map[string]string, rules solve.PatchRule
 		return ""
 	case "160000":
 		return fmt.Sprintf("%q is a submodule", solve.Clip(c.Path, 120))
-	case "120000":
+	case modeLink:
 		if c.Op == "delete" {
 			return ""
 		}
-		if why := badTarget(c.Path, targets); why != "" {
+		if why := badTarget(c.Path, string(file.Data)); why != "" {
 			return fmt.Sprintf("the symlink %q %s", solve.Clip(c.Path, 120), why)
 		}
 		return ""
@@ -135,42 +128,10 @@ func isGitName(component, name, short string) bool {
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// linkTargets reads the contents of the symlinks that a patch writes. A symlink
-// whose content the patch does not spell out is missing.
-func linkTargets(changes []solve.FileChange, patch []byte) (map[string]string, error) {
-	if !slices.ContainsFunc(changes, func(c solve.FileChange) bool { return c.Mode == "120000" }) {
-		return nil, nil
-	}
-	parsed, err := parseDiff(patch)
-	if err != nil {
-		return nil, err
-	}
-	targets := map[string]string{}
-	for _, f := range parsed {
-		if f.IsDelete || len(f.TextFragments) != 1 {
-			continue
-		}
-		var lines []string
-		for _, l := range f.TextFragments[0].Lines {
-			if l.New() {
-				lines = append(lines, l.Line)
-			}
-		}
-		if len(lines) == 1 {
-			targets[f.NewName] = lines[0]
-		}
-	}
-	return targets, nil
-}
-
 // badTarget says why a symlink may not be written, "" if it stays in the tree.
 // Only leading ".." count as steps up: behind another component they could
 // follow a second symlink, and no reading of the path alone could tell where to.
-func badTarget(link string, targets map[string]string) string {
-	target, known := targets[link]
-	if !known {
-		return "has no readable target"
-	}
+func badTarget(link, target string) string {
 	up, rest := 0, target
 	for strings.HasPrefix(rest, "../") || rest == ".." {
 		rest = strings.TrimPrefix(strings.TrimPrefix(rest, ".."), "/")
@@ -178,7 +139,7 @@ func badTarget(link string, targets map[string]string) string {
 	}
 	depth := strings.Count(path.Clean(link), "/")
 	switch {
-	case target == "" || strings.ContainsFunc(target, unicode.IsControl):
+	case target == "" || !utf8.ValidString(target) || strings.ContainsFunc(target, unicode.IsControl):
 		return "has no readable target"
 	case strings.Contains(target, `\`):
 		return "has a target with a backslash"
@@ -216,7 +177,7 @@ func flag(changes []solve.FileChange) []string {
 	}))
 	add("changes how git treats files:", anyPath(func(p string) bool { return strings.EqualFold(path.Base(p), ".gitattributes") }))
 	add("binary files:", func(c solve.FileChange) bool { return c.Binary })
-	add("symlinks:", func(c solve.FileChange) bool { return c.Mode == "120000" })
+	add("symlinks:", func(c solve.FileChange) bool { return c.Mode == modeLink })
 	add("test configuration:", anyPath(IsTestConfig))
 	return out
 }

@@ -33,7 +33,7 @@ func TestCheckFlagsSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(line, err)
 		}
-		flags, refused := patch.Check(changes, text, solve.PatchRules{})
+		flags, refused := patch.Check(patch.Difference{Changes: changes, Text: text}, solve.PatchRules{})
 		if got := slices.Contains(flags, "adds what looks like a secret: x.env"); got != want || refused != "" {
 			t.Errorf("%q: flags %q, refused %q", line, flags, refused)
 		}

@@ -341,11 +341,13 @@ type Run struct {
 
 // Candidate is the patch a run produced. The patch itself is an artifact.
 type Candidate struct {
-	Artifact string       `json:"artifact"` // name of the patch among the solve's artifacts
-	SHA256   string       `json:"sha256"`   // of the patch, hex
-	Files    []FileChange `json:"files"`
-	Added    int          `json:"added"`   // lines
-	Deleted  int          `json:"deleted"` // lines
+	Artifact string `json:"artifact"` // name of the patch among the solve's artifacts
+	SHA256   string `json:"sha256"`   // of the patch, hex
+	// Tree is the name of the tree that the patch makes of the base, "" in records of old versions.
+	Tree    string       `json:"tree,omitempty"`
+	Files   []FileChange `json:"files"`
+	Added   int          `json:"added"`   // lines
+	Deleted int          `json:"deleted"` // lines
 	// Lines are the changed lines outside tests, each once, sorted by digest, at most [MaxLines]: "+" or "-", and the first
 	// eight hex digits of the SHA-256 of the line without its white space.
 	Lines []string `json:"lines,omitempty"`

@@ -109,7 +109,8 @@ func (e *Engine) publish(ctx context.Context, s solve.Solve) (solve.Solve, error
 // differ from the base. They are made from the stored patch by plumbing on the host;
 // nothing of it is run or checked out.
 func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Run) error {
-	patch, err := e.store.Artifact(ctx, s.ID, runs[s.Decision.Champion-1].Candidate.Artifact)
+	c := runs[s.Decision.Champion-1].Candidate
+	patch, err := e.store.Artifact(ctx, s.ID, c.Artifact)
 	if err != nil {
 		return err
 	}
@@ -117,16 +118,15 @@ func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Ru
 	if err != nil {
 		return err
 	}
-	tree, err := m.Apply(ctx, s.Base.SHA, patch)
+	r, err := m.Result(ctx, s.Base.SHA, patch)
 	if err != nil {
 		return fmt.Errorf("apply the champion's patch to %s: %w", s.Base.SHA, err)
 	}
-	changed, err := m.Changes(ctx, s.Base.SHA, tree)
-	if err != nil {
-		return err
+	if c.Tree != "" && r.Tree != c.Tree {
+		return fmt.Errorf("apply the champion's patch to %s: it makes the tree %s, not %s, which was judged", s.Base.SHA, r.Tree, c.Tree)
 	}
 	commit := solve.Commit{
-		Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Tree: tree, Files: changed,
+		Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Tree: r.Tree, Files: r.Files,
 	}
 	data, err := commit.Encode()
 	if err != nil {

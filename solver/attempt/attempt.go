@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
@@ -32,9 +33,10 @@ type Store interface {
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 }
 
-// Bases opens sandboxes on the base of a solve.
+// Bases opens sandboxes on the base of a solve, and tells on this host what a patch makes of it.
 type Bases interface {
 	Open(ctx context.Context, s solve.Solve, spec sandbox.Spec, used *sandboxes.Recorder) (sandbox.Sandbox, error)
+	Result(ctx context.Context, s solve.Solve, patch []byte) (git.Result, error)
 }
 
 // Models opens a model for an experiment.

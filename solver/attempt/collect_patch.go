@@ -58,8 +58,9 @@ func lastDuties(ctx context.Context) (last context.Context, done func()) {
 	return last, func() { unwatch(); cancel() }
 }
 
-// candidate stores the patch and describes it; nil where the agent changed nothing. A patch
-// that is too large is refused and not stored. err is what collecting it came to.
+// candidate stores the patch and describes it; nil where the agent changed nothing. What is
+// stored, judged and published is what this host's git made of the text that the sandbox
+// gave. A patch that is too large or does not apply is refused and not stored. err is what collecting it came to.
 func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve.Candidate, error) {
 	large, tooLarge := errors.AsType[tree.TooLarge](err)
 	switch {
@@ -68,25 +69,32 @@ func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve
 	case err != nil || len(diff) == 0:
 		return nil, err
 	}
-	changes, err := patch.Parse(diff)
+	made, err := a.with.Bases.Result(ctx, a.solve, diff)
+	if errors.Is(err, tree.ErrPatch) {
+		return &solve.Candidate{Refused: err.Error()}, nil
+	}
+	if err != nil || len(made.Files) == 0 {
+		return nil, err
+	}
+	d, err := patch.Read(made.Files, made.Diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	lines, err := patch.Lines(diff)
+	lines, err := patch.Lines(made.Diff)
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}
-	flags, refused := patch.Check(changes, diff, a.settings().Patch)
-	sum := sha256.Sum256(diff)
+	flags, refused := patch.Check(d, a.settings().Patch)
+	sum := sha256.Sum256(made.Diff)
 	c := &solve.Candidate{
-		Artifact: fmt.Sprintf("run-%d.patch", a.run.N), SHA256: hex.EncodeToString(sum[:]),
-		Files: changes, Lines: lines, Flags: flags, Refused: refused,
+		Artifact: fmt.Sprintf("run-%d.patch", a.run.N), SHA256: hex.EncodeToString(sum[:]), Tree: made.Tree,
+		Files: d.Changes, Lines: lines, Flags: flags, Refused: refused,
 	}
-	for _, f := range changes {
+	for _, f := range d.Changes {
 		c.Added += f.Added
 		c.Deleted += f.Deleted
 	}
-	return c, a.with.Store.PutArtifact(ctx, a.run.Solve, c.Artifact, diff)
+	return c, a.with.Store.PutArtifact(ctx, a.run.Solve, c.Artifact, made.Diff)
 }
 
 // harvested stores what became of the agent's work. A run without a patch ends under the
