@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"solver/budget":     {"agent", "solve", "solver/fault"},
 	"solver/sandboxes":  {"internal/clock", "internal/logkey", "sandbox", "solve", "solver/fault"},
 	"solver/fault":      {"sandbox", "solve"},
-	"solver/tree":       {"sandbox"},
+	"solver/tree":       {"internal/gitenv", "sandbox"},
 	"solver/judge":      {"solve", "patch", "sandbox", "solver/tree"},
 
 	"agent":              {"solve", "sandbox"},

@@ -5,7 +5,7 @@
 // sweeps leftovers. A [Sandbox] runs commands, takes files in and hands files
 // out, and closes. What only some drivers can do is a small interface of its
 // own that a driver or sandbox may satisfy: [Forker], [Egress], [Stamper],
-// [Refuser], [Placed], [Launcher]; [As] finds those of a sandbox. What a driver cannot promise is declared in its [Traits];
+// [Refuser], [Placed], [Launcher], [Restarter]; [As] finds those of a sandbox. What a driver cannot promise is declared in its [Traits];
 // no caller branches on a name.
 //
 // The promises below are checked by package sandboxtest, which every driver passes.
@@ -121,7 +121,7 @@ type Sandbox interface {
 }
 
 // As finds what a sandbox may also be ([Egress], [Stamper], [Refuser], [Placed],
-// [Launcher]). Of a sandbox with a method Unwrap it looks at what is inside, too.
+// [Launcher], [Restarter]). Of a sandbox with a method Unwrap it looks at what is inside, too.
 func As[T any](sb Sandbox) (T, bool) {
 	for {
 		if found, ok := sb.(T); ok {
@@ -180,6 +180,14 @@ type Launcher interface {
 	Launched(ctx context.Context) (bool, error)
 	// Halt kills all of it and returns when it is gone. Halting nothing is no error.
 	Halt(ctx context.Context) error
+}
+
+// Restarter is what a Sandbox may also be: it ends everything that runs inside, whoever
+// started it and however it hides, and goes on with the same files.
+type Restarter interface {
+	// Restart returns when nothing of what ran is left and commands can run again. After
+	// an error the sandbox must not be used any more.
+	Restart(ctx context.Context) error
 }
 
 // Refuser is what a Sandbox may also be: it tells what its network refused, so

@@ -139,7 +139,7 @@ func TestCancelWhileHarvesting(t *testing.T) {
 	for name, asked := range map[string]solve.RunState{"begun before": solve.RunHarvesting, "begun by the cancel": solve.RunWorking} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
-				w.machine.on("stage", sleeps(time.Hour))
+				w.machine.on("harvest", sleeps(time.Hour))
 				w.endless("long", "good")
 				w.start("a")
 				model := "good"
@@ -159,7 +159,7 @@ func TestCancelWhileHarvesting(t *testing.T) {
 // that comes back later finds its run ended and cleans up, the base too.
 func TestCancelDoesNotWaitForAStuckSandbox(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.machine.on("stage", func(context.Context, fakesandbox.Call) (sandbox.Result, error) {
+		w.machine.on("harvest", func(context.Context, fakesandbox.Call) (sandbox.Result, error) {
 			return pause(context.Background(), 20*time.Second)
 		})
 		w.start("a")

@@ -19,7 +19,7 @@ func deaths() map[string][2]string {
 		"lay": {"lay", "-install"}, "install": {installCommand, "-install"},
 		"base tests": {testCommand, "-base"}, "base settled": {"settle", "-base"}, "base noted": {"noted", "-base"},
 		"work": {"write", "-1-1"}, "between steps": {"fingerprint", "-1-1"},
-		"harvest": {"stage", "-1-1"}, "patch": {"harvest", "-1-1"},
+		"harvest": {"harvest", "-1-1"},
 		"judge": {"apply", "-1-1-judge"}, "judge tests": {testCommand, "-1-1-judge"},
 	}
 }

@@ -184,7 +184,7 @@ func TestGracefulStop(t *testing.T) {
 // TestStopWhileHarvesting leaves the sandbox to the next process, which harvests again.
 func TestStopWhileHarvesting(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.machine.on("stage", sleeps(50*time.Second))
+		w.machine.on("harvest", sleeps(50*time.Second))
 		w.writer()
 		a := w.start("a")
 		id := w.ask()
@@ -194,7 +194,7 @@ func TestStopWhileHarvesting(t *testing.T) {
 		if d := time.Since(asked); d > 5*time.Second {
 			w.Errorf("stopped after %s", d)
 		}
-		w.machine.on("stage", nil)
+		w.machine.on("harvest", nil)
 		w.start("b")
 		w.final(id, solve.StateSolved)
 		if r := w.ends(id, solve.RunPassed)[0]; r.Attempt != 1 || w.models.count("good") != 2 {

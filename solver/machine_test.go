@@ -67,9 +67,9 @@ func (m *machine) count(word string) int {
 func scripts() [][2]string {
 	return [][2]string{
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
-		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
-		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`},
-		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
+		{"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
+		{"apply", "git apply --cached"}, {"restore", `"$GIT_DIR/restore"`},
+		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$GIT_DIR/rules"`},
 	}
 }
 
@@ -115,7 +115,7 @@ func (m *machine) answer(ctx context.Context, c fakesandbox.Call) (sandbox.Resul
 			return sandbox.Result{ExitCode: 5}, nil
 		}
 		c.Files[answerPath] = patched(string(data))
-	case "settle", "stage", "restore", "noted", "note", installCommand:
+	case "settle", "restore", "noted", "note", installCommand:
 	case testCommand:
 		return m.test(ctx, c)
 	default:

@@ -167,8 +167,7 @@ func TestFailuresOfOurs(t *testing.T) {
 		reason string
 	}{
 		"model not opened":   {func(w *world) { w.models.opens["good"] = errors.New("no key any more") }, "no key any more"},
-		"tree not read":      {func(w *world) { w.machine.on("stage", exit(1, "")) }, "collect the patch"},
-		"patch not readable": {func(w *world) { w.machine.on("harvest", exit(0, "nonsense\n")) }, "patch"},
+		"tree not read":      {func(w *world) { w.machine.on("harvest", exit(1, "")) }, "collect the patch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -198,6 +197,20 @@ func TestPatchTooLarge(t *testing.T) {
 		}
 		if n := len(w.driver.specs("judge")); n != 0 {
 			w.Errorf("%d sandboxes to judge what is refused", n)
+		}
+	})
+}
+
+// TestPatchNotReadable: what no git reads is refused, and tested nowhere.
+func TestPatchNotReadable(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.machine.on("harvest", exit(0, "nonsense\n"))
+		w.start("a")
+		id := w.ask(with("good"))
+		w.final(id, solve.StateUnsolved)
+		r := w.ends(id, solve.RunFailed)[0]
+		if !strings.Contains(r.Candidate.Refused, "patch does not apply") || len(w.driver.specs("judge")) > 0 {
+			w.Errorf("refused %q, judged in %v", r.Candidate.Refused, w.driver.specs("judge"))
 		}
 	})
 }

@@ -40,7 +40,8 @@ var (
 	_ sandbox.Refuser = (*box)(nil)
 	_ sandbox.Placed  = (*box)(nil)
 
-	_ sandbox.Launcher = (*box)(nil)
+	_ sandbox.Launcher  = (*box)(nil)
+	_ sandbox.Restarter = (*box)(nil)
 )
 
 // newBox makes the handle of a sandbox whose directory exists.

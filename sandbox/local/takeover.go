@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
@@ -42,6 +43,42 @@ func (b *box) inside(ctx context.Context) (*guest.Handle, *helper, error) {
 		return nil, nil, err
 	}
 	return b.guest, b.helper, nil
+}
+
+// errRestarted is the cause seen by commands that Restart ends.
+var errRestarted = errors.New("sandbox restarted")
+
+// Restart ends the inside with its namespaces, of which no process can get out, and starts
+// another over the same files.
+func (b *box) Restart(ctx context.Context) error {
+	failpoint.Hit("sandbox", "restart", "before")
+	defer failpoint.Hit("sandbox", "restart", "after")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.restart(ctx); err != nil {
+		return fmt.Errorf("restart sandbox %s: %w", b.record.Name, err)
+	}
+	return nil
+}
+
+func (b *box) restart(ctx context.Context) error {
+	if b.closed {
+		return errClosed
+	}
+	b.guest.End(errRestarted)
+	b.helper.close()
+	release, err := lockDir(ctx, b.dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := b.owned(); err != nil {
+		return err
+	}
+	if err := b.killInside(ctx); err != nil {
+		return err
+	}
+	return b.start(ctx)
 }
 
 // join takes the inside over from whoever had it, and starts it if there is none. When it

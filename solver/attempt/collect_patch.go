@@ -28,7 +28,7 @@ func (a *Attempt) collectPatch(ctx context.Context) error {
 	cancelled := errors.Is(context.Cause(ctx), agent.ErrCancelled) || a.run.Exit == agent.ExitCancelled // by an owner that died
 	last, done := lastDuties(ctx)
 	defer done()
-	diff, err := tree.CollectPatch(last, a.box, int64(a.settings().Patch.MaxBytes))
+	diff, err := tree.CollectPatch(last, a.box, a.solve.Base.SHA, int64(a.settings().Patch.MaxBytes))
 	if ctx.Err() != nil && (err != nil || fault.Stopping(ctx)) {
 		return context.Cause(ctx)
 	}

@@ -36,7 +36,7 @@ type boxes struct {
 	dir   string
 	count atomic.Int64
 	mu    sync.Mutex
-	bases map[string]func() (string, error) // by the script that makes the repository
+	bases map[string]func() ([2]string, error) // base and commit, by the script that makes the repository
 }
 
 var driver = sync.OnceValues(func() (*boxes, error) {
@@ -50,13 +50,14 @@ var driver = sync.OnceValues(func() (*boxes, error) {
 	if err == nil {
 		err = d.Check(context.Background())
 	}
-	return &boxes{Driver: d, dir: dir, bases: map[string]func() (string, error){}}, err
+	return &boxes{Driver: d, dir: dir, bases: map[string]func() ([2]string, error){}}, err
 })
 
 // box is a sandbox with a repository laid out in it.
 type box struct {
 	sandbox.Sandbox
-	t *testing.T
+	t    *testing.T
+	base string // the commit that is laid out
 }
 
 // open makes a sandbox with the local driver, empty or from a base.
@@ -79,23 +80,31 @@ func laid(t *testing.T, script string) *box {
 	d.mu.Lock()
 	prepare, ok := d.bases[script]
 	if !ok {
-		prepare = sync.OnceValues(func() (string, error) {
-			data, _ := pack(t, script)
+		prepare = sync.OnceValues(func() ([2]string, error) {
+			data, sha := pack(t, script)
 			if err := tree.LayOut(t.Context(), sb, bytes.NewReader(data)); err != nil {
-				return "", err
+				return [2]string{}, err
 			}
-			return d.Freeze(t.Context(), sb)
+			base, err := d.Freeze(t.Context(), sb)
+			return [2]string{base, sha}, err
 		})
 		d.bases[script] = prepare
 	}
 	d.mu.Unlock()
 	base, err := prepare()
 	must(t, err)
-	return &box{Sandbox: open(t, base), t: t}
+	return &box{Sandbox: open(t, base[0]), t: t, base: base[1]}
 }
 
 // pack is a packed repository whose one commit holds what script makes.
 func pack(t *testing.T, script string) (data []byte, sha string) {
+	t.Helper()
+	data, sha, _ = packed(t, script)
+	return data, sha
+}
+
+// packed is pack with the mirror on this host.
+func packed(t *testing.T, script string) (data []byte, sha string, m *git.Mirror) {
 	t.Helper()
 	work := t.TempDir()
 	host(t, work, "git init -q -b main . && "+script+"\ngit add -A -f && git commit -q --allow-empty -m base")
@@ -104,7 +113,7 @@ func pack(t *testing.T, script string) (data []byte, sha string) {
 	must(t, err)
 	var buf bytes.Buffer
 	must(t, m.Pack(t.Context(), sha, 0, &buf))
-	return buf.Bytes(), sha
+	return buf.Bytes(), sha, m
 }
 
 // host runs a shell script on this machine.
@@ -144,10 +153,13 @@ func (b *box) Stamp(ctx context.Context) (string, error) {
 	return b.Sandbox.(sandbox.Stamper).Stamp(ctx)
 }
 
+// Restart passes the driver's ability on.
+func (b *box) Restart(ctx context.Context) error { return b.Sandbox.(sandbox.Restarter).Restart(ctx) }
+
 // harvest returns the patch.
 func (b *box) harvest() string {
 	b.t.Helper()
-	patch, err := tree.CollectPatch(b.t.Context(), b, 1<<20)
+	patch, err := tree.CollectPatch(b.t.Context(), b, b.base, 1<<20)
 	must(b.t, err)
 	return string(patch)
 }

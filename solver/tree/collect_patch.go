@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/gitenv"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// stageScript brings the index to what the work tree holds. First it removes what makes git
-// refuse a tree: other repositories inside, devices and pipes, files without read permission.
-// No agent uses the sandbox afterwards. Ignored files that the agent committed are included,
-// unless the preparation left them.
-const stageScript = check + `
-export GIT_INDEX_FILE="$KEEP/harvest"
-rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
-base=$(git rev-parse HEAD)
+// collectScript brings an index to what the work tree holds, and prints how it differs from
+// the base. First it removes what makes git refuse a tree: other repositories inside, devices
+// and pipes, files without read permission. No agent uses the sandbox afterwards. Ignored files
+// that the agent added to its own index are included, unless the preparation left them.
+const collectScript = fresh + `
+export GIT_INDEX_FILE="$GIT_DIR/harvest"
 find . -type d ! -perm -u+rwx -exec chmod u+rwx {} + 2>/dev/null || true
 find . -mindepth 2 -name .git -prune -exec rm -rf {} + 2>/dev/null || true
 find . -path ./.git -prune -o ! -type f ! -type d ! -type l -exec rm -f {} + 2>/dev/null || true
@@ -25,8 +24,8 @@ git read-tree HEAD
 
 # True if the file has the base's content, or is ignored.
 unchanged() {
-	entry=$(git ls-files -s -- "$1")
-	[ -z "$entry" ] || [ "$(cut -d ' ' -f 2 <<< "$entry")" = "$(git hash-object --no-filters -- "$1")" ]
+	entry=$(git ls-files -s -- "$1" | cut -d ' ' -f 2)
+	[ -z "$entry" ] || [ "$entry" = "$(git hash-object --no-filters -- "$1")" ]
 }
 
 find . -path ./.git -prune -o -type f -size +"$BIG"c -print0 | while IFS= read -r -d '' f; do
@@ -39,20 +38,16 @@ done
 
 git add -A --ignore-errors . >/dev/null || true
 
-if timeout 20 git --git-dir="$REPO/.git" -c core.fsmonitor=false diff --name-only -z --diff-filter=A --no-renames --no-ext-diff --no-textconv "$base" HEAD -- > "$KEEP/committed" 2>/dev/null </dev/null && [ -s "$KEEP/committed" ]; then
-	git ls-files -z -o --exclude-from="$GIT_DIR/info/exclude" | sort -z > "$KEEP/untracked"
-	sort -z "$KEEP/committed" | comm -z -12 - "$KEEP/untracked" | git update-index --add -z --stdin || true
+if test -f "$REPO/.git/index" -a ! -L "$REPO/.git/index" &&
+	GIT_INDEX_FILE="$REPO/.git/index" git ls-files -z > "$GIT_DIR/added" 2>/dev/null; then
+	git ls-files -z -o --exclude-from="$GIT_DIR/info/exclude" | sort -z > "$GIT_DIR/untracked"
+	sort -zu "$GIT_DIR/added" | comm -z -12 - "$GIT_DIR/untracked" | git update-index --add -z --stdin || true
 fi
 
 # A directory where the agent embedded a repository is no submodule of the base.
 git ls-files -z -s | grep -z '^160000 ' | cut -z -f2- | while IFS= read -r -d '' p; do
-	git cat-file -e "$base:$p" 2>/dev/null || git ls-tree "$base" -- "$p" | grep -q '^160000 ' || git update-index --force-remove -- "$p"
+	git cat-file -e "HEAD:$p" 2>/dev/null || git ls-tree HEAD -- "$p" | grep -q '^160000 ' || git update-index --force-remove -- "$p"
 done || true
-git write-tree
-`
-
-const diffScript = check + `
-export GIT_INDEX_FILE="$KEEP/harvest"
 links=$(git diff-index --cached --raw --no-renames -z HEAD -- | tr '\0' '\n' | grep -c '^:[0-7]* 120000 \|^:120000 ' || true)
 # The patch of a renamed link has no mode and no target, so that nobody could check them.
 test "$links" = 0 && renames=-M || renames=--no-renames
@@ -60,27 +55,26 @@ git diff-index --cached -p --binary --full-index $renames --no-ext-diff --no-tex
 	--src-prefix=a/ --dst-prefix=b/ -U3 --diff-algorithm=myers --submodule=short --ignore-submodules=none HEAD --
 `
 
-// bigFile is the largest new or changed file, in bytes.
-const bigFile = 64 << 20
-
 // CollectPatch returns the difference between the work tree and the base commit as a git
 // patch: what the agent committed, changed and added, whatever the state of its own
 // repository. A renamed symlink appears as a new one, with its mode and target. An unchanged
-// tree gives an empty patch. More than maxBytes is [TooLarge]. Nothing else may use the work
-// tree afterwards.
-func CollectPatch(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]byte, error) {
-	_, _, err := script{text: stageScript, env: map[string]string{"BIG": fmt.Sprint(max(bigFile, maxBytes))}}.run(ctx, sb)
+// tree gives an empty patch. More than maxBytes is [TooLarge]. Where the sandbox can, everything
+// that runs in it ends first: nobody else can have written the patch. It is hostile text all the same.
+func CollectPatch(ctx context.Context, sb sandbox.Sandbox, base string, maxBytes int64) ([]byte, error) {
+	if r, ok := sandbox.As[sandbox.Restarter](sb); ok {
+		if err := r.Restart(ctx); err != nil {
+			return nil, fmt.Errorf("collect the patch: %w", err)
+		}
+	}
+	most := max(gitenv.BigFile, maxBytes)
+	s := script{text: collectScript, env: map[string]string{"BASE": base, "BIG": fmt.Sprint(most)}, max: maxBytes + 1}
+	patch, res, err := s.run(ctx, sb)
 	var f *failure
-	if errors.As(err, &f) && f.code == 4 {
-		limit := fmt.Sprintf("a new or changed file has more than %d MiB", max(bigFile, maxBytes)>>20)
-		return nil, fmt.Errorf("collect the patch: %w", TooLarge{limit})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("collect the patch: %w", err)
-	}
-	patch, res, err := script{text: diffScript, max: maxBytes + 1}.run(ctx, sb)
-	if res.Truncated || int64(len(patch)) > maxBytes {
-		return nil, fmt.Errorf("collect the patch: %w", TooLarge{fmt.Sprintf("the patch has more than %d KiB", maxBytes>>10)})
+	switch {
+	case errors.As(err, &f) && f.code == 4:
+		err = TooLarge{fmt.Sprintf("a new or changed file has more than %d MiB", most>>20)}
+	case res.Truncated || int64(len(patch)) > maxBytes:
+		err = TooLarge{fmt.Sprintf("the patch has more than %d KiB", maxBytes>>10)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("collect the patch: %w", err)
@@ -88,10 +82,16 @@ func CollectPatch(ctx context.Context, sb sandbox.Sandbox, maxBytes int64) ([]by
 	return patch, nil
 }
 
-const printScript = check + `
+const printScript = fresh + `
 git ls-files --error-unmatch . >/dev/null 2>&1 || git read-tree HEAD
-git add -A --ignore-errors . >/dev/null 2>&1 || true
-git write-tree
+code=0
+timeout 10 git add -A --ignore-errors . >/dev/null 2>&1 || code=$?
+if test "$code" = 124; then # a pipe in the place of one of git's own files would hold it for ever
+	rm -f "$GIT_INDEX_FILE.lock"
+	find . -path ./.git -prune -o -name '.git?*' ! -type f ! -type d ! -type l -exec rm -f {} + 2>/dev/null || true
+	git add -A --ignore-errors . >/dev/null 2>&1 || true
+fi
+git write-tree --missing-ok
 { git ls-files -z -s | grep -z '^160000 ' | cut -z -f2- || true; git ls-files -z -o --exclude-standard --directory; } |
 while IFS= read -r -d '' p; do
 	find "./$p" -name .git -prune -o ! -type d -exec ls -lnd --time-style=full-iso {} + 2>/dev/null || true

@@ -20,6 +20,7 @@ const litter = "__pycache__/\n*.py[co]\n.pytest_cache/\n.mypy_cache/\n.ruff_cach
 	"*.egg-info/\nnode_modules/\n.DS_Store\n"
 
 const layScript = `
+export GIT_DIR=$KEPT
 test ! -e "$GIT_DIR" -a ! -e "$REPO/.git" || { echo "the sandbox holds a repository already" >&2; exit 1; }
 mkdir -p "$GIT_DIR" "$REPO"
 tar -xof "$KEEP/pack.tar" -C "$GIT_DIR"
@@ -54,32 +55,23 @@ func LayOut(ctx context.Context, sb sandbox.Sandbox, pack io.Reader) error {
 	if err := sb.Put(ctx, sandbox.KeepDir+"/pack.tar", pack, 0o600); err != nil {
 		return fmt.Errorf("lay out the work tree: %w", err)
 	}
-	_, _, err := script{text: layScript, env: map[string]string{"PLAIN": plain, "LITTER": litter}}.run(ctx, sb)
+	_, _, err := script{text: layScript, env: map[string]string{"LITTER": litter}}.run(ctx, sb)
 	if err != nil {
 		return fmt.Errorf("lay out the work tree: %w", err)
 	}
 	return nil
 }
 
-// check starts scripts that need yudai's git directory.
-const check = `
-git rev-parse --verify --quiet "HEAD^{tree}" >/dev/null 2>&1 || exit 3
-mkdir -p "$REPO"
-cd "$REPO"
-rm -f "$GIT_INDEX_FILE.lock"
-`
-
 // baseFiles restores every changed file of the base, in the index too.
 const baseFiles = `
 git read-tree HEAD
 git update-index -q --refresh || true
-git diff-files -z --name-only --ignore-submodules=all > "$KEEP/changed"
-git checkout-index -q -f -z --stdin < "$KEEP/changed"
+git diff-files -z --name-only --ignore-submodules=all > "$GIT_DIR/changed"
+git checkout-index -q -f -z --stdin < "$GIT_DIR/changed"
 git update-index -q --refresh || true
-rm -f "$KEEP/changed"
 `
 
-const leftoversScript = check + baseFiles + `
+const leftoversScript = fresh + baseFiles + `
 git ls-files -z --others --exclude-standard --directory
 `
 
@@ -113,7 +105,7 @@ func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
 		return nil
 	}
 	_, _, err := script{
-		text:  check + `cat > "$KEEP/rules"; for f in "$GIT_DIR" "$REPO/.git"; do cat "$KEEP/rules" >> "$f/info/exclude"; done; rm "$KEEP/rules"`,
+		text:  fresh + `cat > "$GIT_DIR/rules"; for f in "$KEPT" "$REPO/.git"; do cat "$GIT_DIR/rules" >> "$f/info/exclude"; done`,
 		stdin: strings.NewReader(rules),
 	}.run(ctx, sb)
 	return err
@@ -121,7 +113,7 @@ func note(ctx context.Context, sb sandbox.Sandbox, rules string) error {
 
 // Leftovers returns what [IgnoreLeftovers] ignores in a sandbox, for [IgnoreLeftoversOf] in others.
 func Leftovers(ctx context.Context, sb sandbox.Sandbox) ([]byte, error) {
-	rules, res, err := script{text: check + `cat "$GIT_DIR/info/exclude"`, max: 32 << 20}.run(ctx, sb)
+	rules, res, err := script{text: fresh + `cat "$GIT_DIR/info/exclude"`, max: 32 << 20}.run(ctx, sb)
 	if err == nil && res.Truncated {
 		err = fmt.Errorf("the install and the tests left too many files: add their output to .gitignore")
 	}

@@ -11,17 +11,13 @@ import (
 
 // applyScript makes the patched tree in an index of its own and writes only the files that
 // differ, so that no file of the work tree can be in the way of the patch.
-const applyScript = check + `
-export GIT_INDEX_FILE="$KEEP/apply"
-rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+const applyScript = fresh + `
+export GIT_INDEX_FILE="$GIT_DIR/apply"
 git read-tree HEAD
-cat > "$KEEP/patch"
-git apply --cached --binary --whitespace=nowarn -p1 "$KEEP/patch" || exit 5
-rm -f "$KEEP/patch"
+git apply --cached --binary --whitespace=nowarn -p1 - || exit 5
 git diff-index -z --cached --no-renames --name-only --diff-filter=D HEAD -- | while IFS= read -r -d '' p; do rm -f -- "$p"; done
-git diff-index -z --cached --no-renames --name-only --diff-filter=AMT HEAD -- > "$KEEP/changed"
-git checkout-index -q -f -z --stdin < "$KEEP/changed"
-rm -f "$KEEP/changed"
+git diff-index -z --cached --no-renames --name-only --diff-filter=AMT HEAD -- > "$GIT_DIR/changed"
+git checkout-index -q -f -z --stdin < "$GIT_DIR/changed"
 `
 
 // ApplyPatch applies a patch to a work tree that is at the base. It touches only the files of
@@ -42,20 +38,18 @@ func ApplyPatch(ctx context.Context, sb sandbox.Sandbox, patch []byte) error {
 	return nil
 }
 
-const restoreScript = check + `
-export GIT_INDEX_FILE="$KEEP/restore"
-rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE.lock"
+const restoreScript = fresh + `
+export GIT_INDEX_FILE="$GIT_DIR/restore"
 git read-tree HEAD
-: > "$KEEP/changed"
+: > "$GIT_DIR/changed"
 while IFS= read -r -d '' p; do
 	case $(git cat-file -t "HEAD:$p" 2>/dev/null || true) in
-	blob) printf '%s\0' "$p" >> "$KEEP/changed" ;;
+	blob) printf '%s\0' "$p" >> "$GIT_DIR/changed" ;;
 	tree | commit) ;;
 	*) rm -rf -- "$p" ;;
 	esac
 done
-git checkout-index -q -f -z --stdin < "$KEEP/changed"
-rm -f "$KEEP/changed"
+git checkout-index -q -f -z --stdin < "$GIT_DIR/changed"
 `
 
 // RestoreTests restores the base's version of files, named from the root of the repository.

@@ -2,11 +2,11 @@
 // what the preparation left, tells whether the tree changed, collects the patch, and restores
 // test files.
 //
-// It uses a git directory and an index of its own in sandbox.KeepDir. The .git in the work
-// tree belongs to the agent, which may commit to it, configure, break or delete it. This
-// package reads nothing there but the names of ignored files that were committed. Attributes
-// are off in both, so that a patch has the bytes of the files, and an agent cannot turn text
-// into "binary" or run a filter.
+// It uses an index of its own in sandbox.KeepDir, and a git directory that each command makes
+// anew, over the objects that are kept there. What an agent writes there, or into the .git of
+// the work tree, is not obeyed: of that one this package reads only which ignored files are
+// in the index. Attributes are off, so that a patch has the bytes of the files, and an agent
+// cannot turn text into "binary" or run a filter.
 //
 // Callers make one call at a time on one sandbox.
 package tree
@@ -17,9 +17,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/gitenv"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -40,37 +42,43 @@ func (e TooLarge) Error() string { return "changes are too large: " + e.limit }
 // commandTime bounds one of our commands in the sandbox.
 const commandTime = 5 * time.Minute
 
-// Places in the sandbox.
-const (
-	keepGit = sandbox.KeepDir + "/base.git"
-	index   = sandbox.KeepDir + "/index" // follows the work tree; never trusted by CollectPatch
-)
+const index = sandbox.KeepDir + "/index" // follows the work tree; never trusted by CollectPatch
 
 // environment makes git in the sandbox use our own git directory and no other configuration.
 func environment() map[string]string {
-	env := map[string]string{
-		"GIT_DIR": keepGit, "GIT_WORK_TREE": sandbox.RepoDir, "GIT_INDEX_FILE": index,
-		"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
-		"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "GIT_NO_REPLACE_OBJECTS": "1",
-		"GIT_PAGER": "cat", "LC_ALL": "C",
-		"REPO": sandbox.RepoDir, "KEEP": sandbox.KeepDir,
-	}
-	conf := [][2]string{
-		{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}, {"core.untrackedCache", "false"},
-		{"core.attributesFile", "/dev/null"}, {"core.excludesFile", "/dev/null"}, {"core.autocrlf", "false"},
-		{"core.safecrlf", "false"}, {"core.fileMode", "true"}, {"core.symlinks", "true"}, {"core.ignoreCase", "false"},
-		{"core.bare", "false"}, {"core.sparseCheckout", "false"}, {"gc.auto", "0"}, {"maintenance.auto", "false"},
-		{"safe.directory", "*"}, {"advice.addEmbeddedRepo", "false"}, {"submodule.recurse", "false"},
-		{"index.sparse", "false"}, {"feature.manyFiles", "false"}, {"core.looseCompression", "0"},
-		{"core.bigFileThreshold", fmt.Sprint(bigFile)}, // larger files are streamed, never held in memory
-	}
-	env["GIT_CONFIG_COUNT"] = fmt.Sprint(len(conf))
-	for i, kv := range conf {
-		env[fmt.Sprintf("GIT_CONFIG_KEY_%d", i)] = kv[0]
-		env[fmt.Sprintf("GIT_CONFIG_VALUE_%d", i)] = kv[1]
-	}
+	env := gitenv.Variables([][2]string{
+		{"core.untrackedCache", "false"}, {"core.autocrlf", "false"}, {"core.safecrlf", "false"}, {"core.fileMode", "true"},
+		{"core.symlinks", "true"}, {"core.ignoreCase", "false"}, {"core.bare", "false"}, {"core.sparseCheckout", "false"},
+		{"core.splitIndex", "false"}, {"advice.addEmbeddedRepo", "false"}, {"index.sparse", "false"}, {"feature.manyFiles", "false"},
+		{"core.looseCompression", "0"},
+	}...)
+	maps.Copy(env, map[string]string{
+		"GIT_WORK_TREE": sandbox.RepoDir, "GIT_INDEX_FILE": index, "REPO": sandbox.RepoDir, "KEEP": sandbox.KeepDir,
+		"KEPT": sandbox.KeepDir + "/base.git", "PLAIN": plain,
+	})
 	return env
 }
+
+// fresh starts scripts that need yudai's git directory. It is made anew each time: of the kept
+// one only the objects are used, the rules of what is ignored and, where BASE does not name the commit,
+// its name. Where anything in there is no file, such as a pipe that would never end, it is damaged.
+const fresh = `
+test -z "$(find "$KEPT" ! -type f ! -type d -print -quit 2>&1)" || exit 3
+GIT_DIR=$(mktemp -d)
+export GIT_DIR
+trap 'rm -rf "$GIT_DIR"' EXIT
+mkdir "$GIT_DIR/refs" "$GIT_DIR/info" "$GIT_DIR/objects" "$GIT_DIR/objects/info"
+ln -s "$KEPT/objects/pack" "$GIT_DIR/objects/pack"
+cp "$KEPT/info/exclude" "$GIT_DIR/info/exclude" || exit 3
+printf '%s' "$PLAIN" > "$GIT_DIR/info/attributes"
+test -n "${BASE:-}" || read -r BASE < "$KEPT/refs/heads/main" || exit 3
+printf '%s\n' "$BASE" > "$GIT_DIR/HEAD"
+git rev-parse --verify --quiet "HEAD^{tree}" >/dev/null 2>&1 || exit 3
+mkdir -p "$REPO"
+cd "$REPO"
+rm -f "$GIT_INDEX_FILE.lock"
+test -f "$GIT_INDEX_FILE" -a ! -L "$GIT_INDEX_FILE" || rm -rf "$GIT_INDEX_FILE"
+`
 
 // script is one of our commands: bash with "set -euo pipefail", in KeepDir.
 type script struct {
@@ -83,12 +91,10 @@ type script struct {
 // run returns what the script printed. Exit code 3 means ErrKeep.
 func (s script) run(ctx context.Context, sb sandbox.Sandbox) ([]byte, sandbox.Result, error) {
 	env := environment()
-	for k, v := range s.env {
-		env[k] = v
-	}
+	maps.Copy(env, s.env)
 	var out, words bytes.Buffer
 	res, err := sb.Exec(ctx, sandbox.Command{
-		Argv: []string{"bash", "-c", "set -euo pipefail\n" + s.text}, Env: env, Dir: "/", Stdin: s.stdin,
+		Argv: []string{"bash", "--norc", "-c", "set -euo pipefail\n" + s.text}, Env: env, Dir: "/", Stdin: s.stdin,
 		Stdout: &out, Stderr: &tail{buf: &words}, MaxOutput: s.max, Timeout: commandTime,
 	})
 	switch {

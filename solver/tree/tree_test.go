@@ -134,7 +134,8 @@ func TestHarvestSpellsMovedLinksOut(t *testing.T) {
 	}
 	changes, err := patch.Parse([]byte(diff))
 	must(t, err)
-	if _, refused := patch.Check(changes, []byte(diff), solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
+	up := []solve.CommitFile{{Path: "up", Mode: "120000", Data: []byte("../../x")}}
+	if _, refused := patch.Check(patch.Difference{Files: up, Changes: changes, Text: []byte(diff)}, solve.PatchRules{}); refused != `the symlink "up" leaves the repository` {
 		t.Errorf("refused: %q", refused)
 	}
 }
@@ -212,19 +213,19 @@ func TestHarvestLimits(t *testing.T) {
 	t.Parallel()
 	b := laid(t, project)
 	b.repo("head -c 100000 /dev/urandom > big")
-	_, err := tree.CollectPatch(t.Context(), b, 50<<10)
+	_, err := tree.CollectPatch(t.Context(), b, b.base, 50<<10)
 	if !tooLarge(err) || !strings.Contains(err.Error(), "50 KiB") {
 		t.Errorf("error = %v, want TooLarge that names the limit", err)
 	}
-	if patch, err := tree.CollectPatch(t.Context(), b, 1<<20); err != nil || len(patch) < 100000 {
+	if patch, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20); err != nil || len(patch) < 100000 {
 		t.Errorf("under the limit: %d bytes, %v", len(patch), err)
 	}
 	b.repo("truncate -s 100M huge")
-	if _, err := tree.CollectPatch(t.Context(), b, 1<<20); !tooLarge(err) || !strings.Contains(err.Error(), "64 MiB") {
+	if _, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20); !tooLarge(err) || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("100 MiB: %v, want TooLarge", err)
 	}
 	b.repo("mv huge huge.log; rm big") // ignored: of no interest
-	if patch, err := tree.CollectPatch(t.Context(), b, 1<<20); err != nil || len(patch) != 0 {
+	if patch, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20); err != nil || len(patch) != 0 {
 		t.Errorf("ignored: %d bytes, %v", len(patch), err)
 	}
 }
@@ -239,7 +240,7 @@ func TestHarvestBesideALargeFile(t *testing.T) {
 		t.Errorf("files = %q", got)
 	}
 	b.repo("printf x >> large")
-	if _, err := tree.CollectPatch(t.Context(), b, 1<<20); !tooLarge(err) {
+	if _, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20); !tooLarge(err) {
 		t.Errorf("%v, want TooLarge", err)
 	}
 }
@@ -248,7 +249,7 @@ func TestHarvestWithoutTheKeptRepository(t *testing.T) {
 	t.Parallel()
 	b := laid(t, project)
 	b.sh("rm -rf /workspace/keep/base.git")
-	if _, err := tree.CollectPatch(t.Context(), b, 1<<20); !errors.Is(err, tree.ErrKeep) {
+	if _, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20); !errors.Is(err, tree.ErrKeep) {
 		t.Errorf("error = %v, want ErrKeep", err)
 	}
 }
@@ -413,10 +414,10 @@ func TestErrorsOfTheSandboxPass(t *testing.T) {
 	b := laid(t, project)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tree.CollectPatch(ctx, b, 1<<20); err == nil || errors.Is(err, tree.ErrKeep) {
+	if _, err := tree.CollectPatch(ctx, b, b.base, 1<<20); err == nil || errors.Is(err, tree.ErrKeep) {
 		t.Errorf("cancelled: %v", err)
 	}
-	_, err := tree.CollectPatch(t.Context(), broken{}, 1<<20)
+	_, err := tree.CollectPatch(t.Context(), broken{}, b.base, 1<<20)
 	if !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("dead sandbox: %v, want ErrGone", err)
 	}

@@ -26,9 +26,9 @@ const (
 func scripts() [][2]string {
 	return [][2]string{
 		{"lay", "holds a repository already"}, {"settle", "ls-files -z --others --exclude-standard --directory"},
-		{"stage", `"$KEEP/committed"`}, {"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
-		{"apply", "git apply --cached"}, {"restore", `"$KEEP/restore"`},
-		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$KEEP/rules"`},
+		{"harvest", "git diff-index --cached -p"}, {"fingerprint", "cksum"},
+		{"apply", "git apply --cached"}, {"restore", `"$GIT_DIR/restore"`},
+		{"noted", `cat "$GIT_DIR/info/exclude"`}, {"note", `cat > "$GIT_DIR/rules"`},
 	}
 }
 
@@ -70,7 +70,7 @@ func answerCommand(ctx context.Context, c fakesandbox.Call) (sandbox.Result, err
 			return sandbox.Result{ExitCode: 5}, nil
 		}
 		c.Files[answerPath] = patched(string(data))
-	case "settle", "stage", "restore", "noted", "note", installCommand:
+	case "settle", "restore", "noted", "note", installCommand:
 	case testCommand:
 		return test(ctx, c)
 	case "write":
