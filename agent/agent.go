@@ -31,7 +31,8 @@ const (
 // Model answers a conversation. Implementations are in package model.
 type Model interface {
 	// Query sends the whole history and returns the next assistant message.
-	// Retries of passing faults happen inside; an error that comes out ends the run.
+	// Retries of passing faults happen inside; an error that comes out ends the run, and the
+	// reply's usage is what was paid all the same.
 	// A reply that is not in the agreed format is no error here: the loop decides.
 	Query(ctx context.Context, history []Message) (Reply, error)
 	// Name is the configured model name.

@@ -70,8 +70,8 @@ type Call struct {
 	Duration time.Duration
 	API      string
 	Worst    solve.Money // what Begin was asked for
-	Usage    solve.Usage // Calls is 1, or 0 if nothing was paid
-	// Estimated says that the provider's own numbers never came: the stream was cut.
+	Usage    solve.Usage // Calls is 1, or 0 if nothing was answered
+	// Estimated says that the provider's own numbers never came, cannot be true, or pass Worst.
 	Estimated bool
 	Status    int   // HTTP status that the agent saw
 	Err       error // public; a [ModelError] where the model failed

@@ -80,13 +80,15 @@ func (r *run) step(ctx context.Context) *Result {
 	if r.mini.Queried != nil {
 		r.mini.Queried(r.model.Name(), reply.Usage, err)
 	}
-	if ctx.Err() != nil && err != nil {
-		return new(ContextEnd(ctx))
-	}
 	if err != nil {
+		r.countUsage(reply.Usage) // tries that were given up are paid for
+		if ctx.Err() != nil {
+			return new(ContextEnd(ctx))
+		}
 		return new(modelFailure(err))
 	}
-	r.countCall(reply.Usage)
+	reply.Usage.Calls = 1
+	r.countUsage(reply.Usage)
 	r.normalize(&reply)
 	actions, bad := parseReply(r.mini.cfg.Mode, reply)
 	if bad != nil {
@@ -108,14 +110,9 @@ func (r *run) step(ctx context.Context) *Result {
 	return nil
 }
 
-// countCall counts a call, also if its reply is of no use.
-func (r *run) countCall(u solve.Usage) {
-	p := &r.progress.Usage
-	p.Calls++
-	p.Input += u.Input
-	p.CachedRead += u.CachedRead
-	p.Output += u.Output
-	p.Cost += u.Cost
+// countUsage counts what a call used, also if its reply is of no use.
+func (r *run) countUsage(u solve.Usage) {
+	r.progress.Usage.Add(u)
 	if r.job.AddCost != nil {
 		r.job.AddCost(u.Cost)
 	}

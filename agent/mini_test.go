@@ -490,3 +490,17 @@ func TestCallIDs(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestFailedQueryIsPaid: what the tries of a query cost counts for the run and the solve, though
+// no try was answered, and it is no step of its own.
+func TestFailedQueryIsPaid(t *testing.T) {
+	t.Parallel()
+	b := setup(agent.ModeTools, &model{answer: func(context.Context, []agent.Message, int) (agent.Reply, error) {
+		return agent.Reply{Usage: solve.Usage{Input: 300, Cost: 30, Estimated: 1}}, errors.New("no answer")
+	}})
+	var spent solve.Money
+	b.job.AddCost = func(c solve.Money) { spent += c }
+	if r := b.run(t.Context()); r.Progress.Usage != (solve.Usage{Input: 300, Cost: 30, Estimated: 1}) || spent != 30 {
+		t.Errorf("%+v, spent %s", r.Progress, spent)
+	}
+}

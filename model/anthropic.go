@@ -31,16 +31,17 @@ func newAnthropic(c client, h *http.Client) *client {
 		opts = append(opts, option.WithAPIKey(c.key))
 	}
 	api := anthropic.NewMessageService(opts...)
-	c.ask = func(ctx context.Context, c *client, history []agent.Message) (reply agent.Reply, res *http.Response, err error) {
+	c.api = agent.APIMessages
+	c.ask = func(ctx context.Context, c *client, history []agent.Message, s *sent) (agent.Reply, error) {
 		params, err := anthropicParams(c, history)
 		if err != nil {
-			return reply, nil, err
+			return agent.Reply{}, err
 		}
-		done, err := api.New(ctx, params, option.WithResponseInto(&res))
-		if err == nil {
-			reply, err = anthropicReply(c, done)
+		done, err := api.New(ctx, params, option.WithMiddleware(s.watch))
+		if err != nil {
+			return agent.Reply{}, err
 		}
-		return reply, res, err
+		return anthropicReply(c, done)
 	}
 	return &c
 }
@@ -192,15 +193,7 @@ func anthropicReply(c *client, done *anthropic.Message) (agent.Reply, error) {
 		}
 		msg.Native = native
 	}
-	u := done.Usage
-	return agent.Reply{
-		Message:      msg,
-		FinishReason: finish(done.StopReason),
-		Usage: c.entry.Price.Usage(agent.Tokens{
-			Input: u.InputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens, Output: u.OutputTokens,
-		}),
-		Raw: json.RawMessage(done.RawJSON()),
-	}, nil
+	return agent.Reply{Message: msg, FinishReason: finish(done.StopReason), Raw: json.RawMessage(done.RawJSON())}, nil
 }
 
 // finish is the stop reason in the words of chat completions.

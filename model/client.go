@@ -13,6 +13,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/model/meter"
 )
 
 const (
@@ -32,7 +33,9 @@ type client struct {
 	temperature *float64 // nil sends none
 	mode        string
 	cfg         Config
-	ask         func(ctx context.Context, c *client, history []agent.Message) (agent.Reply, *http.Response, error)
+	api         string
+	// ask makes one try. Its reply has no usage: see [client.Query].
+	ask func(ctx context.Context, c *client, history []agent.Message, s *sent) (agent.Reply, error)
 }
 
 var (
@@ -50,17 +53,63 @@ func (c *client) InMode(mode string) agent.Model {
 	return &out
 }
 
-// Query sends the history.
+// Query sends the history. The usage is right with an error, too: tries that were given up
+// while the provider worked are paid for.
 func (c *client) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
-	return retry(ctx, c.cfg, func(ctx context.Context) (agent.Reply, *Error) {
+	var m meter.Meter
+	reply, err := retry(ctx, c.cfg, func(ctx context.Context) (agent.Reply, *Error) {
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
-		reply, res, err := c.ask(inner, c, history) //nolint:bodyclose // the SDKs read and close it; only status and headers are looked at
+		s := &sent{}
+		reply, err := c.ask(inner, c, history, s)
+		m.Call = meter.Call{API: c.api, Price: c.entry.Price, Bytes: s.bytes, Reply: c.longestReply()}
 		if err != nil {
-			return reply, c.classify(inner, res, err)
+			if s.worked(inner) {
+				m.Lose()
+			}
+			return reply, c.classify(inner, s.answer, err)
 		}
+		m.Whole(reply.Raw)
 		return reply, nil
 	})
+	if err != nil {
+		m.Failure = "failed"
+	}
+	bill := m.Bill()
+	if reply.Usage = bill.Usage; bill.Marked {
+		reply.Usage.Estimated = 1
+	}
+	if bill.Unbooked > 0 {
+		zerolog.Ctx(ctx).Warn().Stringer(logkey.Cost, bill.Unbooked).Msg("call cost more than its bound; the rest is not booked")
+	}
+	return reply, err
+}
+
+// longestReply is what a request asks for, in tokens; 0 is not limited.
+func (c *client) longestReply() int64 {
+	if c.entry.MaxTokens == 0 && c.api == agent.APIMessages {
+		return defaultReply
+	}
+	return int64(c.entry.MaxTokens)
+}
+
+// sent is what is known of a try beside the SDK's answer.
+type sent struct {
+	bytes  int64
+	answer *http.Response
+}
+
+// watch is a middleware of both SDKs.
+func (s *sent) watch(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	s.bytes = max(req.ContentLength, 0)
+	res, err := next(req)
+	s.answer = res
+	return res, err
+}
+
+// worked says that the provider worked on a failed try: it answered well and broke off, or we gave up.
+func (s *sent) worked(ctx context.Context) bool {
+	return s.bytes > 0 && (s.answer != nil && s.answer.StatusCode < http.StatusMultipleChoices || s.answer == nil && ctx.Err() != nil)
 }
 
 // retry tries until it succeeds, fails for good, or has been tried often enough. The

@@ -30,6 +30,7 @@ type Error struct {
 	status string
 	public string
 	retry  bool
+	gaveUp bool // we did, while the provider worked
 	after  time.Duration
 }
 
@@ -73,7 +74,9 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 	case ok:
 		return known
 	case errors.Is(context.Cause(ctx), errAttempt), errors.Is(err, context.DeadlineExceeded):
-		return c.fail(agent.StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
+		e := c.fail(agent.StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
+		e.gaveUp = true
+		return e
 	case res == nil:
 		return c.fail(agent.StatusConnection, true, "the provider cannot be reached (%s)", c.clean(connection(err)))
 	case res.StatusCode >= 400:

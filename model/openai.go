@@ -27,12 +27,13 @@ func newOpenAI(c client, h *http.Client) *client {
 		opts = append(opts, option.WithAPIKey(c.key))
 	}
 	api := openai.NewChatCompletionService(opts...)
-	c.ask = func(ctx context.Context, c *client, history []agent.Message) (reply agent.Reply, res *http.Response, err error) {
-		done, err := api.New(ctx, openAIParams(c, history), option.WithResponseInto(&res))
-		if err == nil {
-			reply, err = openAIReply(c, done)
+	c.api = agent.APIChat
+	c.ask = func(ctx context.Context, c *client, history []agent.Message, s *sent) (agent.Reply, error) {
+		done, err := api.New(ctx, openAIParams(c, history), option.WithMiddleware(s.watch))
+		if err != nil {
+			return agent.Reply{}, err
 		}
-		return reply, res, err
+		return openAIReply(c, done)
 	}
 	return &c
 }
@@ -112,14 +113,5 @@ func openAIReply(c *client, done *openai.ChatCompletion) (agent.Reply, error) {
 		}
 		msg.ToolCalls = append(msg.ToolCalls, call)
 	}
-	u := done.Usage
-	read, write := u.PromptTokensDetails.CachedTokens, u.PromptTokensDetails.CacheWriteTokens
-	return agent.Reply{
-		Message:      msg,
-		FinishReason: choice.FinishReason,
-		Usage: c.entry.Price.Usage(agent.Tokens{
-			Input: u.PromptTokens - read - write, CacheRead: read, CacheWrite: write, Output: u.CompletionTokens,
-		}),
-		Raw: json.RawMessage(done.RawJSON()),
-	}, nil
+	return agent.Reply{Message: msg, FinishReason: choice.FinishReason, Raw: json.RawMessage(done.RawJSON())}, nil
 }

@@ -98,6 +98,7 @@ type Request struct {
 	Header http.Header // passed on
 	Body   []byte
 	Idle   time.Duration // the longest silence in the middle of an answer
+	Lost   func()        // called for each try that was given up while the provider worked; may be nil
 }
 
 // path is where an API is below the root.
@@ -124,6 +125,9 @@ func (u *Upstream) Send(ctx context.Context, r Request) (*http.Response, error) 
 	res, err := retry(ctx, u.client.cfg, func(ctx context.Context) (*http.Response, *Error) {
 		res, e := u.once(ctx, &r, body)
 		flying = e != nil && ctx.Err() != nil
+		if r.Lost != nil && e != nil && e.gaveUp && !flying {
+			r.Lost()
+		}
 		return res, e
 	})
 	body.data.Store(nil) // a stream may last long
@@ -139,19 +143,19 @@ type payload struct{ data atomic.Pointer[[]byte] }
 // reader gives out the bytes, and nothing once they are not needed any more.
 func (p *payload) reader() io.ReadCloser {
 	if data := p.data.Load(); data != nil {
-		return &sent{data: bytes.NewReader(*data)}
+		return &attemptBody{data: bytes.NewReader(*data)}
 	}
 	return http.NoBody
 }
 
-// sent is the body of one attempt; closed, it holds nothing.
-type sent struct{ data *bytes.Reader }
+// attemptBody is the body of one attempt; closed, it holds nothing.
+type attemptBody struct{ data *bytes.Reader }
 
-func (s *sent) Read(p []byte) (int, error) { return s.data.Read(p) }
+func (b *attemptBody) Read(p []byte) (int, error) { return b.data.Read(p) }
 
 // Close lets go of the bytes.
-func (s *sent) Close() error {
-	s.data.Reset(nil)
+func (b *attemptBody) Close() error {
+	b.data.Reset(nil)
 	return nil
 }
 

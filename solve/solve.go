@@ -284,7 +284,7 @@ type Usage struct {
 	CachedRead int64 `json:"cached_tokens"`
 	Output     int64 `json:"output_tokens"`
 	Cost       Money `json:"cost"`
-	// Estimated is how many of the calls are booked by an estimate: the provider's numbers never came.
+	// Estimated is how many calls are booked by an estimate: the provider's numbers never came, or cannot be true.
 	Estimated int `json:"estimated_calls,omitempty"`
 }
 

@@ -17,6 +17,7 @@ const (
 	Attempt        = "attempt" // number of a try, from 1
 	State          = "state"
 	Event          = "event"    // of a webhook, or what happened
+	Cost           = "cost"     // money
 	Duration       = "duration" // how long something took or will wait
 	Created        = "created"  // whether it is new
 	Reason         = "reason"   // why, where it is no error

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/meter"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -35,12 +36,11 @@ type call struct {
 
 	begun   time.Time
 	up      *model.Upstream
-	meter   meter
+	meter   meter.Meter
 	request record
 	reply   record
-	worst   solve.Money // the most that the call may cost
-	open    bool        // leave was given, and it is not settled yet
-	written bool        // the answer has begun
+	open    bool // leave was given, and it is not settled yet
+	written bool // the answer has begun
 }
 
 // serve answers the call.
@@ -73,8 +73,7 @@ func (c *call) serve() {
 		return
 	}
 	c.request.add(f.body)
-	c.worst = maxCost(c.up.Price(), c.api, len(f.body), f.reply)
-	if err := c.session.allowance.Begin(ctx, c.worst); err != nil {
+	if err := c.session.allowance.Begin(ctx, c.meter.Bound()); err != nil {
 		c.refuse(errors.Join(err, context.Cause(ctx)))
 		return
 	}
@@ -102,11 +101,15 @@ func (c *call) prepare() (*rewritten, error) {
 		return nil, rejectAs(http.StatusNotFound, "model", "The model "+c.session.x.Model+" is not called by "+c.api+" here, but by "+
 			strings.Join(offers, ", ")+"; where its server offers more, set apis of the model in models.models.")
 	}
-	f, no := rewrite(body, c.api, c.count, up.Terms(c.api))
+	terms := up.Terms(c.api)
+	f, no := rewrite(body, c.api, c.count, terms)
 	if no != nil {
 		return nil, no
 	}
-	c.meter = meter{api: c.api, price: up.Price(), requestBytes: int64(len(f.body))}
+	if terms.MaxTokens == 0 { // the agent's word is no bound
+		f.reply = min(f.reply, meter.LongestReply)
+	}
+	c.meter.Call = meter.Call{API: c.api, Price: up.Price(), Bytes: int64(len(f.body)), Reply: f.reply}
 	return &f, nil
 }
 
@@ -179,7 +182,7 @@ func (c *call) refuse(err error) {
 
 // forward makes the call and gives its answer to the client.
 func (c *call) forward(ctx context.Context, f *rewritten) {
-	ask := model.Request{API: c.api, Header: passed(c.r.Header), Body: f.body, Idle: c.g.cfg.IdleTimeout}
+	ask := model.Request{API: c.api, Header: passed(c.r.Header), Body: f.body, Idle: c.g.cfg.IdleTimeout, Lost: c.meter.Lose}
 	if anthropicStyle(c.api) {
 		ask.Query = c.r.URL.RawQuery
 	}
@@ -188,7 +191,7 @@ func (c *call) forward(ctx context.Context, f *rewritten) {
 	ask.Body = nil
 	if err != nil {
 		if !errors.Is(err, model.ErrInFlight) { // no attempt came to anything
-			c.meter.failure = "failed"
+			c.meter.Failure = "failed"
 		}
 		c.broken(ctx, err)
 		return
@@ -197,14 +200,14 @@ func (c *call) forward(ctx context.Context, f *rewritten) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch packed := res.Header.Get("Content-Encoding"); {
 	case packed != "" && packed != "identity": // the model's work, which cannot be read
-		c.meter.begun = true
+		c.meter.Begun = true
 		c.broken(ctx, c.badAnswer("the answer is compressed (%s), and nobody asked for that", short(packed)))
 	case kind == "text/event-stream" && f.stream:
 		(&relay{call: c, res: res, usage: f.usage}).run(ctx)
 	case kind == "application/json":
 		c.whole(ctx, res)
 	default: // a page of something that is no model: nothing was used
-		c.meter.failure = "wrong content type"
+		c.meter.Failure = "wrong content type"
 		c.broken(ctx, c.badAnswer("the answer is not what the API documents (%s)", short(kind)))
 	}
 }
@@ -217,22 +220,22 @@ func (c *call) badAnswer(format string, args ...any) *model.Error {
 // whole passes on an answer that is no stream.
 func (c *call) whole(ctx context.Context, res *http.Response) {
 	data, err := io.ReadAll(res.Body)
-	c.meter.begun, c.meter.replyBytes = true, int64(len(data))
+	c.meter.Came(len(data))
 	if err != nil {
 		c.broken(ctx, err)
 		return
 	}
-	if !c.meter.whole(data) {
+	if !c.meter.Whole(data) {
 		if json.Valid(data) { // something that is no model: nothing was used
-			c.meter.begun, c.meter.failure = false, "no answer"
+			c.meter.Begun, c.meter.Failure = false, "no answer"
 		}
 		c.broken(ctx, c.badAnswer("the answer is not what the API documents"))
 		return
 	}
 	c.reply.add(data)
 	var failure error
-	if c.meter.failure != "" {
-		failure = c.up.Fail(agent.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.failure))
+	if c.meter.Failure != "" {
+		failure = c.up.Fail(agent.StatusInternal, "the model failed: %s", c.up.Clean(c.meter.Failure))
 	}
 	if err := c.book(ctx, res.StatusCode, failure); err != nil {
 		callDenied(errNotOpen).write(c.w, c.api)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/model/meter"
 )
 
 // countTokens answers how many tokens a message has: the provider's count where it
@@ -21,7 +22,7 @@ func (c *call) countTokens(ctx context.Context, f *rewritten) {
 	}
 	if !c.up.CountsTokens() {
 		c.w.Header().Set("Content-Type", "application/json")
-		_, _ = c.w.Write(encoded(map[string]int64{"input_tokens": quarter(int64(len(f.body)))}))
+		_, _ = c.w.Write(encoded(map[string]int64{"input_tokens": meter.Estimate(len(f.body))}))
 		return
 	}
 	res, err := c.up.Send(ctx, model.Request{

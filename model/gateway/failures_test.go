@@ -201,6 +201,7 @@ func TestBrokenStreams(t *testing.T) {
 	})
 }
 
+// TestProviderThatHangs: a call that was never answered is no step, and what was sent is paid, once for each try.
 func TestProviderThatHangs(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, api, provider string) {
@@ -208,8 +209,9 @@ func TestProviderThatHangs(t *testing.T) {
 		got := w.ask(path(api), `{}`)
 		got.wrong(t, api)
 		call := w.books.wait(t, 1)
+		_, _, sent := w.up.last()
 		var me agent.ModelError
-		if got.status != 504 || call.Usage.Calls != 0 || w.up.calls() > 3 || !errors.As(w.session.LastError(), &me) || me.ExitStatus() != agent.StatusTimeout {
+		if got.status != 504 || call.Usage.Calls != 0 || !call.Estimated || call.Usage.Input != int64(w.up.calls()*((len(sent)+3)/4)) || call.Usage.Cost == 0 || w.up.calls() > 3 || !errors.As(w.session.LastError(), &me) || me.ExitStatus() != agent.StatusTimeout {
 			t.Errorf("%+v, booked %+v after %d calls, trouble %v", got, call, w.up.calls(), w.session.LastError())
 		}
 	})
@@ -381,7 +383,7 @@ func TestPathsThatAreNone(t *testing.T) {
 func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	big := "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("x", 1<<16) + "\"}}]}\n\n"
-	w := newWorld(t, model.OpenAI, func(s *setting) { s.cfg.IdleTimeout = time.Second }, stream(strings.Repeat(big, 150)))
+	w := newWorld(t, model.OpenAI, func(s *setting) { s.cfg.IdleTimeout, s.entry.MaxTokens = time.Second, 1<<22 }, stream(strings.Repeat(big, 150)))
 	host, run, _ := strings.Cut(strings.TrimPrefix(w.session.URL, "http://"), "/")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // broken ends a call of which nothing, or not all, could be given to the client.
 func (c *call) broken(ctx context.Context, err error) {
 	f, failure := c.explain(ctx, err)
-	if _, ok := errors.AsType[*model.Error](failure); ok && !c.meter.begun { // nothing came of it
-		c.meter.failure = "failed"
+	if _, ok := errors.AsType[*model.Error](failure); ok && !c.meter.Begun { // nothing came of it
+		c.meter.Failure = "failed"
 	}
 	if c.book(ctx, f.status, failure) != nil {
 		f = callDenied(errNotOpen)
@@ -27,10 +27,10 @@ func (c *call) broken(ctx context.Context, err error) {
 	const lastWord = 5 * time.Second
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(lastWord))
 	if c.written {
-		_, _ = c.w.Write(f.event(c.api, c.meter.events))
+		_, _ = c.w.Write(f.event(c.api, c.meter.Events))
 		return
 	}
-	f.again = f.again || c.meter.begun
+	f.again = f.again || c.meter.Begun
 	f.write(c.w, c.api)
 }
 
@@ -55,7 +55,7 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 		return nil
 	}
 	c.open = false
-	u, estimated := c.meter.cost()
+	bill := c.meter.Bill()
 	me, failed := errors.AsType[*model.Error](failure)
 	switch {
 	case failed:
@@ -65,7 +65,7 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 	}
 	outcome := OK
 	switch {
-	case failed && c.meter.begun:
+	case failed && c.meter.Begun:
 		outcome = Cut
 	case failed:
 		outcome = Failed
@@ -73,14 +73,17 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 		outcome = Gone
 	}
 	err := c.session.book(ctx, agent.Call{
-		At: c.begun, Duration: time.Since(c.begun), API: c.api, Worst: c.worst,
-		Usage: u, Estimated: estimated, Status: status, Err: failure,
+		At: c.begun, Duration: time.Since(c.begun), API: c.api, Worst: c.meter.Bound(),
+		Usage: bill.Usage, Estimated: bill.Marked, Status: status, Err: failure,
 		Request: c.request.text(c.g.token(c.session.run), c.up), Response: c.reply.text(c.g.token(c.session.run), c.up),
 	})
 	if err != nil {
 		c.g.log.Warn().Err(err).Str(logkey.Run, c.session.run).Msg("call of a run could not be stored")
 	}
-	c.report(outcome, u, estimated)
+	c.report(outcome, bill.Usage, bill.Marked)
+	if bill.Unbooked > 0 {
+		c.g.log.Warn().Str(logkey.Run, c.session.run).Stringer(logkey.Cost, bill.Unbooked).Msg("call cost more than its bound; the rest is not booked")
+	}
 	c.log(outcome, failure)
 	return err
 }

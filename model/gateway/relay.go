@@ -17,8 +17,12 @@ type relay struct {
 	call  *call
 	res   *http.Response
 	usage bool // the client asked for the usage of a chat stream
+	after int  // bytes after the stream's end
 	conn  *http.ResponseController
 }
+
+// mostAfter is how many bytes a stream may have after its end.
+const mostAfter = 1 << 20
 
 // run passes the stream on until its end.
 func (s *relay) run(ctx context.Context) {
@@ -67,17 +71,25 @@ func (s *relay) pass(ctx context.Context) error {
 // client's next call finds it booked.
 func (s *relay) one(ctx context.Context, event []byte) error {
 	c := s.call
-	ended := c.meter.ended
-	if !ended && !c.meter.event(dataOf(event)) {
+	ended := c.meter.Ended
+	if !ended && !c.meter.Event(dataOf(event)) {
 		return c.badAnswer("the stream holds something that is no JSON")
 	}
-	if c.meter.ended && !ended {
+	if c.meter.TooLong() {
+		return c.badAnswer("the stream was cut: it is longer than the reply that was asked for")
+	}
+	if c.meter.Ended && !ended {
 		if err := c.book(ctx, s.res.StatusCode, s.failure()); err != nil {
 			return errNotOpen
 		}
 	}
-	if c.meter.usageOnly && !s.usage { // it is only there because the gateway wants it
-		c.meter.usageOnly = false
+	if ended {
+		if s.after += len(event); s.after > mostAfter {
+			return io.EOF
+		}
+	}
+	if c.meter.UsageOnly && !s.usage { // it is only there because the gateway wants it
+		c.meter.UsageOnly = false
 		return nil
 	}
 	return s.give(ctx, event)
@@ -85,10 +97,10 @@ func (s *relay) one(ctx context.Context, event []byte) error {
 
 // failure is the error that the stream told, nil if it told none.
 func (s *relay) failure() error {
-	if s.call.meter.failure == "" {
+	if s.call.meter.Failure == "" {
 		return nil
 	}
-	return s.call.up.Fail(agent.StatusInternal, "the model failed in the middle of its answer: %s", s.call.up.Clean(s.call.meter.failure))
+	return s.call.up.Fail(agent.StatusInternal, "the model failed in the middle of its answer: %s", s.call.up.Clean(s.call.meter.Failure))
 }
 
 // give writes to the client, and waits for it no longer than for the provider.
@@ -114,9 +126,9 @@ func (s *relay) give(ctx context.Context, data []byte) error {
 // end ends the stream, whose reading or writing ended with err.
 func (s *relay) end(ctx context.Context, err error) {
 	switch {
-	case s.call.meter.ended && !s.call.open && !errors.Is(err, errNotOpen): // all that counts was said
+	case s.call.meter.Ended && !s.call.open && !errors.Is(err, errNotOpen): // all that counts was said
 		return
-	case errors.Is(err, io.EOF) && s.call.meter.complete():
+	case errors.Is(err, io.EOF) && s.call.meter.Complete():
 		if s.call.book(ctx, s.res.StatusCode, nil) == nil {
 			return
 		}

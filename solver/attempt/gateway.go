@@ -95,7 +95,7 @@ func (b booking) End(ctx context.Context, c agent.Call) error {
 	defer cancel()
 	used := c.Usage
 	if c.Estimated {
-		used.Estimated = used.Calls
+		used.Estimated = max(used.Calls, 1)
 	}
 	b.money.End(c.Worst, used)
 	a := b.attempt

@@ -1,4 +1,4 @@
-package gateway
+package meter
 
 import (
 	"bytes"
@@ -57,22 +57,22 @@ func (d delta) size() int64 {
 	return int64(n)
 }
 
-// event reads one event of a stream. It reports false for data that is no JSON object.
-func (m *meter) event(data []byte) bool {
-	m.events++
+// Event reads one event of a stream. It reports false for data that is no JSON object.
+func (m *Meter) Event(data []byte) bool {
+	m.Events++
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
 		return true
 	}
-	if m.api != agent.APIMessages && bytes.HasPrefix(data, []byte("[DONE]")) { // some servers of responses end so, too
-		m.ended = true
+	if m.API != agent.APIMessages && bytes.HasPrefix(data, []byte("[DONE]")) { // some servers of responses end so, too
+		m.Ended = true
 		return true
 	}
 	var e event
 	if !decode(data, &e) {
 		return false
 	}
-	switch m.api {
+	switch m.API {
 	case agent.APIChat:
 		m.chat(e)
 	case agent.APIResponses:
@@ -83,42 +83,42 @@ func (m *meter) event(data []byte) bool {
 	return true
 }
 
-func (m *meter) chat(e event) {
+func (m *Meter) chat(e event) {
 	if len(e.Error) > 0 && string(e.Error) != "null" {
-		m.failure, m.ended = message(e.Error), true
+		m.Failure, m.Ended = message(e.Error), true
 	}
 	for _, c := range e.Choices {
-		m.begun = true
+		m.Begun = true
 		m.replyBytes += c.Delta.size()
 		m.reason = m.reason || c.Reason != nil && *c.Reason != ""
 	}
 	if u := readUsage(e.Usage); u != nil {
 		m.reported = u
-		m.usageOnly = e.Choices != nil && len(e.Choices) == 0 && m.failure == ""
+		m.UsageOnly = e.Choices != nil && len(e.Choices) == 0 && m.Failure == ""
 	}
 }
 
-func (m *meter) responses(e event) {
+func (m *Meter) responses(e event) {
 	if len(e.Delta) > 0 && e.Delta[0] == '"' {
-		m.begun = true
+		m.Begun = true
 		m.replyBytes += int64(len(text(e.Delta)))
 	}
 	switch e.Type {
 	case "response.completed", "response.incomplete":
-		m.ended, m.begun = true, true
+		m.Ended, m.Begun = true, true
 	case "response.failed":
-		m.ended, m.failure = true, message(e.Response.Error)
+		m.Ended, m.Failure = true, message(e.Response.Error)
 	case "error":
-		if m.ended, m.failure = true, text(e.Message); m.failure == "" {
-			m.failure = message(e.Error)
+		if m.Ended, m.Failure = true, text(e.Message); m.Failure == "" {
+			m.Failure = message(e.Error)
 		}
 	}
-	if u := readUsage(e.Response.Usage); u != nil && m.ended {
+	if u := readUsage(e.Response.Usage); u != nil && m.Ended {
 		m.reported = u
 	}
 }
 
-func (m *meter) messages(e event) {
+func (m *Meter) messages(e event) {
 	var begins struct {
 		Usage json.RawMessage `json:"usage"`
 	}
@@ -131,23 +131,23 @@ func (m *meter) messages(e event) {
 		if len(e.Message) > 0 {
 			decode(e.Message, &begins)
 		}
-		m.begun, m.first = true, readUsage(begins.Usage)
+		m.Begun, m.first = true, readUsage(begins.Usage)
 	case "content_block_delta":
-		m.begun = true
+		m.Begun = true
 		m.replyBytes += d.size()
 	case "message_delta":
 		m.reason = m.reason || d.Reason != nil && *d.Reason != ""
 		m.delta(readUsage(e.Usage))
 	case "message_stop":
-		m.ended = true
+		m.Ended = true
 	case "error":
-		m.ended, m.failure = true, message(e.Error)
+		m.Ended, m.Failure = true, message(e.Error)
 	}
 }
 
 // delta takes the numbers at the end of a message. They are sums; what they leave out
 // is as it was at the beginning.
-func (m *meter) delta(u *usage) {
+func (m *Meter) delta(u *usage) {
 	if u == nil {
 		return
 	}
@@ -163,8 +163,8 @@ func (m *meter) delta(u *usage) {
 	m.reported = u
 }
 
-// complete says that the stream brought all of the reply, though it may not have said so.
-func (m *meter) complete() bool { return m.ended || m.reason }
+// Complete says that the stream brought all of the reply, though it may not have said so.
+func (m *Meter) Complete() bool { return m.Ended || m.reason }
 
 // decode reads a JSON object, whatever the types of its members are.
 func decode(data []byte, into any) bool {

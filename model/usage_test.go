@@ -1,0 +1,69 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func priced(e *model.Entry) { e.Price = agent.Price{Input: 4, Output: 40} }
+
+// TestUsageThatTheProviderDoesNotTell: the agent's own model is metered as the gateway's are.
+func TestUsageThatTheProviderDoesNotTell(t *testing.T) {
+	t.Parallel()
+	for _, usage := range []string{
+		`null`, `{}`, `{"prompt_tokens":0,"completion_tokens":0}`, `{"input_tokens":0,"output_tokens":0}`,
+		`{"prompt_tokens":-5,"completion_tokens":-5,"input_tokens":-5,"output_tokens":-5}`,
+		`{"prompt_tokens":1000000000000,"completion_tokens":1000000000000,"input_tokens":1000000000000,"output_tokens":1000000000000}`,
+		`{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":-9223372036854775807},"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":-9223372036854775807}`,
+	} {
+		for provider, body := range map[string]string{
+			model.OpenAI:    `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"one two three four five"}}],"usage":` + usage + `}`,
+			model.Anthropic: `{"type":"message","role":"assistant","content":[{"type":"text","text":"one two three four five"}],"stop_reason":"end_turn","usage":` + usage + `}`,
+		} {
+			u := serve(t, answer{body: body})
+			reply, err := open(t, provider, u, priced, solve.Experiment{}).Query(t.Context(), history())
+			got := reply.Usage
+			if err != nil || got.Calls != 1 || got.Estimated != 1 || got.Input < int64(len(u.bodies[0]))/4 || got.Output < 6 || got.Cost < 500 || got.Cost > 10_000 {
+				t.Errorf("%s with %s: %+v, %v", provider, usage, got, err)
+			}
+		}
+	}
+}
+
+// TestTriesThatTimedOutArePaid: each try that the provider did not answer in time is booked with
+// what was sent, though the query fails; one that the run's end cut off, too.
+func TestTriesThatTimedOutArePaid(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{model.OpenAI, model.Anthropic} {
+		u := serve(t, answer{hang: true})
+		m := open(t, provider, u, func(e *model.Entry) { priced(e); e.Timeout = 200 * time.Millisecond }, solve.Experiment{})
+		reply, err := m.Query(t.Context(), history())
+		sent := int64(len(u.bodies[0])+3) / 4
+		if got := reply.Usage; err == nil || u.calls() != 3 || got.Calls != 0 || got.Estimated != 1 || got.Input != 3*sent || got.Cost == 0 {
+			t.Errorf("%s: %+v after %d tries of %d tokens, %v", provider, got, u.calls(), sent, err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		u = serve(t, answer{hang: true, seen: func() { cancel(agent.ErrRunTime) }})
+		reply, err = open(t, provider, u, priced, solve.Experiment{}).Query(ctx, history())
+		if got := reply.Usage; !errors.Is(err, agent.ErrRunTime) || got.Calls != 0 || got.Input != sent || got.Estimated != 1 {
+			t.Errorf("%s, cut off: %+v, %v", provider, got, err)
+		}
+	}
+}
+
+// TestRefusalsCostNothing: a provider that refuses, or cannot be reached, did no work.
+func TestRefusalsCostNothing(t *testing.T) {
+	t.Parallel()
+	for _, a := range []answer{{status: 400, body: `{}`}, {status: 500, body: `{}`}, {status: 429, body: `{}`}} {
+		reply, err := open(t, model.OpenAI, serve(t, a), priced, solve.Experiment{}).Query(t.Context(), history())
+		if err == nil || reply.Usage != (solve.Usage{}) {
+			t.Errorf("%d: %+v, %v", a.status, reply.Usage, err)
+		}
+	}
+}
