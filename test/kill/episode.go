@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/test/program"
 )
 
 const (
@@ -37,7 +38,7 @@ type episode struct {
 	dice     *rand.Rand
 	hits     string // the file that the hits of the process at the point are logged to
 
-	proc      *process
+	proc      *program.Process
 	started   time.Time // of the first trigger
 	starts    int
 	crashes   int
@@ -83,15 +84,15 @@ func (e *episode) run(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		e.proc.signal(syscall.SIGCONT)
-		e.proc.kill()
+		e.proc.Signal(syscall.SIGCONT)
+		e.proc.Kill()
 	}()
 	for {
 		if err := e.settle(ctx); err != nil {
 			return err
 		}
 		e.terminate()
-		if e.proc.killed || !e.proc.crashed() {
+		if e.proc.Killed || !e.proc.Crashed() {
 			break
 		}
 		e.noteExit() // the point was in the shutdown
@@ -99,20 +100,20 @@ func (e *episode) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if code := e.proc.code(); code != 0 && code != exitLeaseLost && !e.proc.killed {
-		e.wrong("the program ended with code %d when it was asked to end: %s", code, e.proc.last())
+	if code := e.proc.Code(); code != 0 && code != program.ExitLeaseLost && !e.proc.Killed {
+		e.wrong("the program ended with code %d when it was asked to end: %s", code, e.proc.Last())
 	}
 	return ctx.Err()
 }
 
 // terminate asks the program to end and waits for it. A point may be on the way.
 func (e *episode) terminate() {
-	e.proc.signal(syscall.SIGTERM)
-	for end := time.Now().Add(endTime); e.proc.running(); pause(context.Background(), tick) {
-		e.resume(e.proc.armed)
+	e.proc.Signal(syscall.SIGTERM)
+	for end := time.Now().Add(endTime); e.proc.Running(); pause(context.Background(), tick) {
+		e.resume(e.proc.Armed)
 		if time.Now().After(end) {
 			e.wrong("the program did not end within %s of SIGTERM", endTime)
-			e.proc.kill()
+			e.proc.Kill()
 		}
 	}
 }
@@ -133,7 +134,7 @@ func (e *episode) wrong(format string, args ...any) {
 func (e *episode) launch() error {
 	e.starts++
 	if e.starts > maxStarts {
-		return fmt.Errorf("the program was started %d times and does not stay up: %s", maxStarts, e.proc.last())
+		return fmt.Errorf("the program was started %d times and does not stay up: %s", maxStarts, e.proc.Last())
 	}
 	env := e.environment()
 	if e.mutation != "" {
@@ -153,17 +154,17 @@ func (e *episode) launch() error {
 	if mine && e.hits != "" {
 		env = append(env, "YUDAI_FAILPOINT_LOG="+e.hits)
 	}
-	p, err := start(e.program, e.config(), env, armed)
+	p, err := program.Start(e.program, e.config(), env, armed)
 	if err != nil {
 		return err
 	}
 	e.proc = p
-	for p.running() && p.address() == "" {
+	for p.Running() && p.Address() == "" {
 		e.resume(armed)
 		pause(context.Background(), tick)
 	}
-	if p.address() != "" {
-		return e.hub.SetWebhookURL(e.app, p.address()+"/api/github/hook")
+	if p.Address() != "" {
+		return e.hub.SetWebhookURL(e.app, p.Address()+"/api/github/hook")
 	}
 	return nil
 }
@@ -178,8 +179,8 @@ func (e *episode) settle(ctx context.Context) error {
 			return nil
 		}
 		e.killByTime()
-		e.resume(e.proc.armed)
-		if !e.proc.running() {
+		e.resume(e.proc.Armed)
+		if !e.proc.Running() {
 			e.noteExit()
 			if err := e.launch(); err != nil {
 				return err
@@ -206,5 +207,5 @@ func (e *episode) settle(ctx context.Context) error {
 
 // keepLog writes down what the last process said.
 func (e *episode) keepLog() {
-	_ = os.WriteFile(filepath.Join(e.dir, "log.jsonl"), []byte(e.proc.log.String()), 0o600) // a help, no evidence
+	_ = os.WriteFile(filepath.Join(e.dir, "log.jsonl"), []byte(e.proc.Log.String()), 0o600) // a help, no evidence
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
+	"github.com/yudai-dev/yudai/test/program"
 )
 
 // killByTime kills or stops at a time, not at a place.
@@ -16,14 +17,14 @@ func (e *episode) killByTime() {
 		time.Since(e.started) >= time.Duration(p.spec.Nth)*time.Millisecond {
 		e.reached = true
 		if p.spec.Action == failpoint.Stop {
-			e.proc.signal(syscall.SIGSTOP)
+			e.proc.Signal(syscall.SIGSTOP)
 		} else {
-			e.proc.kill()
+			e.proc.Kill()
 		}
 	}
 	if !e.secondAt.IsZero() && time.Now().After(e.secondAt) {
 		e.secondAt = time.Time{}
-		e.proc.kill()
+		e.proc.Kill()
 	}
 }
 
@@ -31,13 +32,13 @@ func (e *episode) killByTime() {
 func (e *episode) noteExit() {
 	p := e.proc
 	switch {
-	case p.killed, p.crashed():
-	case p.code() == exitLeaseLost: // also for want of processor time
+	case p.Killed, p.Crashed():
+	case p.Code() == program.ExitLeaseLost: // also for want of processor time
 	default:
-		e.wrong("the program ended by itself, code %d: %s", p.code(), p.last())
+		e.wrong("the program ended by itself, code %d: %s", p.Code(), p.Last())
 	}
 	e.crashes++
-	if p.armed {
+	if p.Armed {
 		e.reached = true
 	}
 	e.checkLateWrites(p)
@@ -47,7 +48,7 @@ func (e *episode) noteExit() {
 // checkLateWrites finds visible writes by a process that had lost its lease. Writes are
 // made one at a time: one may have been on its way when the process was stopped,
 // unless it was stopped before the call, and no other may follow.
-func (e *episode) checkLateWrites(p *process) {
+func (e *episode) checkLateWrites(p *program.Process) {
 	if e.continued.IsZero() {
 		return
 	}
@@ -55,7 +56,7 @@ func (e *episode) checkLateWrites(p *process) {
 	for _, r := range e.hub.History() {
 		write := r.Kind == "request" && r.Status < 300 && !strings.Contains(r.Path, "/access_tokens") && !strings.Contains(r.Path, "/installation/token")
 		object := strings.HasSuffix(r.Path, "/git/blobs") || strings.HasSuffix(r.Path, "/git/trees") || strings.HasSuffix(r.Path, "/git/commits")
-		if write && !object && !strings.HasSuffix(r.Path, "/git-upload-pack") && r.Time.After(e.continued) && r.Time.Before(p.ended) {
+		if write && !object && !strings.HasSuffix(r.Path, "/git-upload-pack") && r.Time.After(e.continued) && r.Time.Before(p.Ended) {
 			late = append(late, r.Method+" "+r.Path)
 		}
 	}
@@ -70,14 +71,14 @@ func (e *episode) checkLateWrites(p *process) {
 
 // resume continues a process that a point stopped, after longer than its lease.
 func (e *episode) resume(armed bool) {
-	if !armed && e.point.spec.Name != moment || !e.proc.stopped() {
+	if !armed && e.point.spec.Name != moment || !e.proc.Stopped() {
 		return
 	}
 	e.reached = true
 	pause(context.Background(), e.pace.stall)
 	e.crashes++                 // a call that was under way may be made again
-	if e.proc.address() != "" { // before it listens it has no lease to lose
+	if e.proc.Address() != "" { // before it listens it has no lease to lose
 		e.continued = time.Now()
 	}
-	e.proc.signal(syscall.SIGCONT)
+	e.proc.Signal(syscall.SIGCONT)
 }

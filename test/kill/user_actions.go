@@ -5,7 +5,7 @@ import "time"
 // playUsers does what people do next, and what the operator does with deliveries that
 // were not acknowledged: GitHub does not send them again by itself.
 func (e *episode) playUsers() error {
-	if e.proc.address() == "" || !e.proc.running() {
+	if e.proc.Address() == "" || !e.proc.Running() {
 		return nil
 	}
 	if e.started.IsZero() {
