@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// result is an attack with what came of it.
+type result struct {
+	attack
+	family string
+	broken []string // why it was not held
+	notFor string   // why it does not apply here
+}
+
+// solveTime is how long a solve of an attack may take.
+const solveTime = 5 * time.Minute
+
+// alone plays a patch or a model: one solve of its own.
+func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
+	issue, err := w.issue(a.Name)
+	if err != nil {
+		return o, err
+	}
+	began := time.Now()
+	words := "models=" + a.Name
+	if a.As == asModel && a.Agents {
+		words += " agents=" + a.Name
+	}
+	id, s, err := w.ask(ctx, issue, words, solveTime)
+	o.seconds = time.Since(began).Seconds()
+	if err != nil {
+		o.text = err.Error()
+		return o, nil //nolint:nilerr // a solve that does not end is what the attack came to
+	}
+	o.text, _ = w.comments(issue)
+	o.text += s.State + " " + s.Reason + "\n"
+	for _, e := range s.Experiments {
+		o.usd += e.Cost
+		o.text += e.State + " " + e.Reason + "\n"
+	}
+	outputs := strings.Join(w.provider.outputs(a.Name), "\n")
+	o.text += outputs
+	o.ended = strings.Contains(outputs, ended)
+	if id == "" {
+		return o, nil
+	}
+	if err := w.published(ctx, issue, &o); err != nil {
+		return o, err
+	}
+	return o, w.following(ctx, a, &o)
+}
+
+// following has the writer ask for an ordinary solve after the attack.
+func (w *world) following(ctx context.Context, a attack, o *outcome) error {
+	if !a.Safe.Next {
+		return nil
+	}
+	issue, err := w.issue("after " + a.Name)
+	if err != nil {
+		return err
+	}
+	_, s, err := w.ask(ctx, issue, "models="+careful, solveTime)
+	if o.next = s.State; err != nil {
+		o.next = err.Error()
+	}
+	return nil
+}
+
+// inSandbox plays all agents of the family that share a solve: those that share a run, those
+// with a run of their own, and programs that call the gateway. A harmless run beside them
+// must come to its end.
+func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcome, error) {
+	models, agents := []string{careful}, []string{}
+	for _, a := range list {
+		switch {
+		case a.As == asProgram:
+			agents = append(agents, a.Name)
+		case a.Alone:
+			models = append(models, a.Name)
+		case !slices.Contains(models, crowd):
+			models = append(models, crowd)
+		}
+	}
+	words := "models=" + strings.Join(models, ",")
+	if len(agents) > 0 {
+		words = "models=" + careful + " agents=mini," + strings.Join(agents, ",")
+	}
+	issue, err := w.issue("attacks from inside")
+	if err != nil {
+		return nil, err
+	}
+	id, s, err := w.ask(ctx, issue, words, 2*solveTime)
+	if err != nil {
+		return nil, err
+	}
+	if s.State != "solved" {
+		text, _ := w.comments(issue)
+		return nil, fmt.Errorf("the harmless run beside the attacks came to nothing: %s %s: %s", s.State, s.Reason, last(text))
+	}
+	out := map[string]outcome{}
+	for i, a := range list {
+		var o outcome
+		switch {
+		case a.As == asProgram:
+			for _, e := range s.Experiments {
+				if e.Agent == a.Name {
+					o.text, o.usd = w.transcript(id, e.Run)+e.State+" "+e.Reason, e.Cost
+				}
+			}
+		case a.Alone:
+			o.text = strings.Join(w.provider.outputs(a.Name), "\n")
+			for _, e := range s.Experiments {
+				if e.Model == a.Name {
+					o.text += e.State + " " + e.Reason
+				}
+			}
+		default:
+			if outputs, n := w.provider.outputs(crowd), place(list, i); n < len(outputs) {
+				o.text = outputs[n]
+			}
+		}
+		o.ended = strings.Contains(o.text, ended)
+		out[a.Name] = o
+	}
+	return out, nil
+}
+
+// place is the step of an attack in the run that several share.
+func place(list []attack, i int) (n int) {
+	for _, a := range list[:i] {
+		if a.As == asAgent && !a.Alone {
+			n++
+		}
+	}
+	return n
+}
+
+// command plays an attack on the user's own machine, in a directory of its own.
+func (w *world) command(ctx context.Context, a attack, binary string) (o outcome, err error) {
+	dir := w.path("scripts", a.Name)
+	if err := os.MkdirAll(filepath.Join(dir, "home"), 0o700); err != nil {
+		return o, fmt.Errorf("make directory: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	began := time.Now()
+	env := append(w.canaries.environment(), "YUDAI="+binary, "DIR="+dir, "HOME="+filepath.Join(dir, "home"), "CONFIG="+w.path("config.yml"),
+		"URL="+w.proc.Address(), "STORE="+w.path("store"), "SANDBOXES="+w.path("sandboxes"), "SAMPLE="+w.path("work-project"))
+	out, err := shell(ctx, dir, a.run(), env)
+	o.text, o.seconds = out, time.Since(began).Seconds()
+	if err != nil {
+		o.text += "\n" + err.Error()
+	}
+	o.ended = strings.Contains(out, ended)
+	for _, name := range w.canaries.in([]byte(out)) {
+		o.text += "\nGOT the " + name
+	}
+	return o, nil
+}

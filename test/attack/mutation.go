@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mutation is a wall left out: text of a source file, and what stands in its place while the
+// program is built. The attacks that must notice it are named.
+type mutation struct {
+	name, file, old, new string
+	attacks              string // a pattern
+}
+
+func mutationList() []mutation { return nil }
+
+// mutations builds the program without each wall and tries the attacks that are for it.
+// held says that all were noticed.
+func (c *campaign) mutations(ctx context.Context, families []family) (held bool, err error) {
+	noticed, tried := 0, 0
+	for _, m := range mutationList() {
+		if c.mutation != "all" && c.mutation != m.name {
+			continue
+		}
+		tried++
+		one := *c
+		one.mutation, one.only, one.sample = "", m.attacks, false
+		one.binary = filepath.Join(c.dir, "without-"+m.name)
+		if err := one.without(ctx, m); err != nil {
+			return false, err
+		}
+		results, err := one.try(ctx, one.chosen(families))
+		if err != nil {
+			return false, err
+		}
+		s := sum(results)
+		if s.failed > s.open {
+			noticed++
+			fmt.Fprintf(c.out, "%s: noticed: %s\n", m.name, s.failures[0])
+		} else {
+			fmt.Fprintf(c.out, "%s: NOT noticed: %s\n", m.name, s.line())
+		}
+	}
+	fmt.Fprintf(c.out, "%d of %d mutations noticed\n", noticed, tried)
+	return noticed == tried && tried > 0, nil
+}
+
+// without builds the program with the mutation's text in place of the wall.
+func (c *campaign) without(ctx context.Context, m mutation) error {
+	data, err := os.ReadFile(m.file)
+	if err != nil {
+		return fmt.Errorf("mutation %s: %w", m.name, err)
+	}
+	if strings.Count(string(data), m.old) != 1 {
+		return fmt.Errorf("mutation %s: %s does not hold its text once: say what stands there now", m.name, m.file)
+	}
+	changed := c.binary + ".go"
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(data), m.old, m.new, 1)), 0o600); err != nil {
+		return fmt.Errorf("mutation %s: %w", m.name, err)
+	}
+	source, err := filepath.Abs(m.file)
+	if err != nil {
+		return fmt.Errorf("mutation %s: %w", m.name, err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
+	if err != nil {
+		return fmt.Errorf("mutation %s: %w", m.name, err)
+	}
+	if err := os.WriteFile(c.binary+".json", overlay, 0o600); err != nil {
+		return fmt.Errorf("mutation %s: %w", m.name, err)
+	}
+	return c.compile(ctx, c.binary, "-overlay", c.binary+".json")
+}

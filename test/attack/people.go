@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+)
+
+// onGitHub plays what a person does. What comes of it is looked at when all is quiet: later.
+func (w *world) onGitHub(a attack) (later func(context.Context) (outcome, error), err error) {
+	issue, err := w.issue(a.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range a.Before {
+		if err := w.step(issue, a, step); err != nil {
+			return nil, err
+		}
+	}
+	if a.Text != "" {
+		for range max(1, a.Times) {
+			if _, err := w.hub.Comment(project, issue, a.By, a.Text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, step := range a.After {
+		if err := w.step(issue, a, step); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) (outcome, error) { return w.onIssue(ctx, issue) }, nil
+}
+
+// step does one thing on an issue: "VERB [as WHO] [TEXT]".
+func (w *world) step(issue int, a attack, step string) error {
+	verb, rest, _ := strings.Cut(step, " ")
+	who := a.By
+	if as, ok := strings.CutPrefix(rest, "as "); ok {
+		who, rest, _ = strings.Cut(as, " ")
+	}
+	switch verb {
+	case "label":
+		return w.hub.Label(project, issue, who, rest)
+	case "unlabel":
+		return w.hub.Unlabel(project, issue, who, rest)
+	case "close":
+		return w.hub.CloseIssue(project, issue, who)
+	case "reopen":
+		return w.hub.ReopenIssue(project, issue, who)
+	case "lock":
+		return w.hub.LockIssue(project, issue, true)
+	case "delete":
+		return w.hub.DeleteIssue(project, issue, who)
+	case "comment":
+		_, err := w.hub.Comment(project, issue, who, rest)
+		return err
+	case "title":
+		i, err := w.hub.Issue(project, issue)
+		if err != nil {
+			return err
+		}
+		return w.hub.EditIssue(project, issue, who, rest, i.Body)
+	case "body":
+		return w.hub.EditIssue(project, issue, who, "Adding subtracts", rest)
+	case "edit": // the newest comment
+		return w.onNewest(issue, func(id int64) error { return w.hub.EditComment(project, id, who, rest) })
+	case "remove":
+		return w.onNewest(issue, func(id int64) error { return w.hub.DeleteComment(project, id, who) })
+	case "role":
+		return w.hub.SetPermission(project, who, rest)
+	case "bot":
+		w.hub.CreateBot(who)
+		return w.hub.SetPermission(project, who, rest)
+	}
+	return fmt.Errorf("attack %s: no such step: %s", a.Name, step)
+}
+
+func (w *world) onNewest(issue int, f func(int64) error) error {
+	i, err := w.hub.Issue(project, issue)
+	if err != nil {
+		return err
+	}
+	for n := len(i.Comments) - 1; n >= 0; n-- {
+		if i.Comments[n].Author != bot {
+			return f(i.Comments[n].ID)
+		}
+	}
+	return fmt.Errorf("issue %d has no comment of a person", issue)
+}
+
+// onIssue is what can be seen on an issue.
+func (w *world) onIssue(ctx context.Context, number int) (o outcome, err error) {
+	i, err := w.hub.Issue(project, number)
+	if err != nil {
+		i = githubsim.Issue{} // it was deleted
+	}
+	began := map[string]bool{}
+	for _, r := range w.hub.History() { // also what was deleted since
+		body := string(r.Body)
+		if r.Kind == "request" && strings.Contains(r.Path, "/git/refs") && strings.Contains(body, fmt.Sprintf("ai/fix-%d-", number)) {
+			began[body] = true
+		}
+	}
+	o.solves = len(began)
+	reactions := i.Reactions
+	for _, c := range i.Comments {
+		reactions = append(reactions, c.Reactions...)
+		if c.Author == bot {
+			o.writes++
+			o.text += c.Body + "\n"
+		}
+	}
+	for _, r := range reactions {
+		if r.Author == bot {
+			o.writes++
+		}
+	}
+	return o, w.published(ctx, number, &o)
+}
+
+// request plays somebody who reaches the listener.
+func (w *world) anybody(ctx context.Context, a attack) (o outcome, err error) {
+	method := a.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	body := strings.ReplaceAll(a.Body, "TOKEN", w.canaries["API token"])
+	o.status, o.text, err = w.request(ctx, method, a.Path, a.Header, body)
+	return o, err
+}
+
+// delivered plays somebody who sends webhooks: a real payload of an issue, changed by the body's
+// members, and signed as the attack says. What comes of it is looked at later.
+func (w *world) delivered(ctx context.Context, a attack) (later func(context.Context) (outcome, error), err error) {
+	issue, err := w.issue(a.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range a.Before {
+		if err := w.step(issue, a, step); err != nil {
+			return nil, err
+		}
+	}
+	if a.Safe.Solves != nil && *a.Safe.Solves > 0 { // a replay comes after the solve
+		if _, _, err := w.final(ctx, issue, solveTime); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.hub.AwaitIdle(ctx); err != nil {
+		return nil, err
+	}
+	payload, err := w.payload(a, issue)
+	if err != nil {
+		return nil, err
+	}
+	var status int
+	var text string
+	for n := range max(1, a.Times) {
+		guid := fmt.Sprintf("%08x-0000-4000-8000-%012x", w.issues.Add(1), time.Now().UnixNano()&0xffffffffffff+int64(n))
+		if a.GUID != "" {
+			guid = a.GUID
+		}
+		if status, text, err = w.request(ctx, http.MethodPost, "/api/github/hook", w.signed(a, guid, payload), payload); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) (outcome, error) {
+		o, err := w.onIssue(ctx, issue)
+		o.status, o.text = status, o.text+text
+		return o, err
+	}, nil
+}
+
+// payload is the newest delivery of the event about the issue, with the body's members in it.
+func (w *world) payload(a attack, issue int) (string, error) {
+	event, action, _ := strings.Cut(a.Event, ".")
+	mark := fmt.Sprintf(`"number":%d,`, issue)
+	for _, d := range w.hub.Deliveries(w.app) {
+		compact := strings.ReplaceAll(string(d.Payload), `": `, `":`)
+		if d.Event != event || d.Action != action || !strings.Contains(compact, mark) {
+			continue
+		}
+		if a.Body == "" {
+			return string(d.Payload), nil
+		}
+		var payload, changes map[string]any
+		if err := json.Unmarshal(d.Payload, &payload); err != nil {
+			return "", fmt.Errorf("read a delivery: %w", err)
+		}
+		if json.Unmarshal([]byte(a.Body), &changes) != nil {
+			return a.Body, nil // the body is the whole payload
+		}
+		lay(payload, changes)
+		changed, err := json.Marshal(payload)
+		return string(changed), err
+	}
+	return "", fmt.Errorf("attack %s: there was no delivery %s of issue %d", a.Name, a.Event, issue)
+}
+
+// signed are the headers of a delivery.
+func (w *world) signed(a attack, guid, payload string) map[string]string {
+	event, _, _ := strings.Cut(a.Event, ".")
+	h := map[string]string{"X-GitHub-Event": event, "X-GitHub-Delivery": guid, "Content-Type": "application/json"}
+	sum := func(secret, text string) string {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(text))
+		return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+	}
+	secret := w.canaries["webhook secret"]
+	old := hmac.New(sha1.New, []byte(secret))
+	old.Write([]byte(payload))
+	switch a.Sign {
+	case "":
+		h["X-Hub-Signature-256"] = sum(secret, payload)
+	case "empty secret":
+		h["X-Hub-Signature-256"] = sum("", payload)
+	case "wrong secret":
+		h["X-Hub-Signature-256"] = sum("secret", payload)
+	case "other text":
+		h["X-Hub-Signature-256"] = sum(secret, payload+" ")
+	case "sha1":
+		h["X-Hub-Signature"] = "sha1=" + hex.EncodeToString(old.Sum(nil))
+	case "sha1 as sha256":
+		h["X-Hub-Signature-256"] = "sha1=" + hex.EncodeToString(old.Sum(nil))
+	case "none":
+	default:
+		h["X-Hub-Signature-256"] = strings.ReplaceAll(a.Sign, "LENGTH", strconv.Itoa(len(payload)))
+	}
+	for name, value := range a.Header {
+		h[name] = value
+	}
+	return h
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// status is what the API tells of a solve, as far as attacks look.
+type status struct {
+	State       string `json:"state"`
+	Reason      string `json:"reason"`
+	Experiments []struct {
+		Run    int     `json:"run"`
+		Agent  string  `json:"agent"`
+		Model  string  `json:"model"`
+		State  string  `json:"state"`
+		Reason string  `json:"reason"`
+		Cost   float64 `json:"cost_usd"`
+	} `json:"experiments"`
+	Cost float64 `json:"cost_usd"`
+}
+
+// request asks the program, with the token of the API if it is named.
+func (w *world) request(ctx context.Context, method, path string, header map[string]string, body string) (int, string, error) {
+	r, err := http.NewRequestWithContext(ctx, method, w.proc.Address(), strings.NewReader(body))
+	if err != nil {
+		return 0, "", fmt.Errorf("make the request: %w", err)
+	}
+	r.URL.Opaque = path // as it is, dots and all
+	if host, ok := header["Host"]; ok {
+		r.Host = host
+	}
+	for name, value := range header {
+		r.Header.Set(name, strings.ReplaceAll(value, "TOKEN", w.canaries["API token"]))
+	}
+	answer, err := (&http.Client{Timeout: 20 * time.Second}).Do(r)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 8<<20))
+	if err != nil {
+		return 0, "", fmt.Errorf("read the answer: %w", err)
+	}
+	return answer.StatusCode, string(text), nil
+}
+
+// issue opens a new one in the project.
+func (w *world) issue(title string) (int, error) {
+	return w.hub.OpenIssue(project, writer, title, "`sh calc.sh add 2 3` prints -1.")
+}
+
+// ask has the writer ask for a solve and waits for its end.
+func (w *world) ask(ctx context.Context, issue int, words string, limit time.Duration) (solve.ID, status, error) {
+	if _, err := w.hub.Comment(project, issue, writer, "/yudai solve "+words); err != nil {
+		return "", status{}, err
+	}
+	return w.final(ctx, issue, limit)
+}
+
+// final waits until the issue has its last comment.
+func (w *world) final(ctx context.Context, issue int, limit time.Duration) (id solve.ID, s status, err error) {
+	err = await(ctx, limit, fmt.Sprintf("the end of the solve of issue %d", issue), func() bool {
+		_, kinds := w.comments(issue)
+		id = solve.ID(kinds[string(solve.EffectFinal)])
+		return id != "" || kinds[string(solve.EffectReply)] != ""
+	})
+	if err != nil || id == "" {
+		return id, s, err
+	}
+	return id, s, w.status(ctx, id, &s)
+}
+
+func (w *world) status(ctx context.Context, id solve.ID, into *status) error {
+	code, body, err := w.request(ctx, http.MethodGet, "/solve/"+string(id)+"/status", map[string]string{"Authorization": "Bearer TOKEN"}, "")
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("status of solve %s: %d %s", id, code, body)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(body), into)
+}
+
+// comments are all texts on an issue that are ours, and the solves by the kind of comment.
+func (w *world) comments(issue int) (text string, solves map[string]string) {
+	solves = map[string]string{}
+	i, err := w.hub.Issue(project, issue)
+	if err != nil {
+		return "", solves
+	}
+	for _, c := range i.Comments {
+		if c.Author != bot {
+			continue
+		}
+		text += c.Body + "\n"
+		if id, kind, ok := solve.FindMarker(c.Body); ok {
+			solves[kind] = id
+		}
+	}
+	return text, solves
+}
+
+// published looks at the pull request of an issue.
+func (w *world) published(ctx context.Context, issue int, o *outcome) error {
+	pulls, err := w.hub.Pulls(project)
+	if err != nil {
+		return err
+	}
+	for _, p := range pulls {
+		if !strings.HasPrefix(p.Head, fmt.Sprintf("ai/fix-%d-", issue)) {
+			continue
+		}
+		o.pull, o.warning = true, p.Title+"\n"+p.Body
+		o.text += o.warning
+		if o.tree, err = w.tree(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree lists the files of a pull request's commit, with the targets of links.
+func (w *world) tree(ctx context.Context, p githubsim.Pull) (string, error) {
+	script := `git ls-tree -r "$SHA" | while read -r mode kind sha path; do
+	target=; test "$mode" != 120000 || target=" -> $(git cat-file blob "$sha" | tr '\n' ' ')"
+	echo "$mode $path$target"; done`
+	out, err := shell(ctx, w.path("github", owner, "project.git"), script, []string{"SHA=" + p.HeadSHA})
+	if err != nil {
+		return "", fmt.Errorf("list the pull request's tree: %w: %s", err, out)
+	}
+	return out, nil
+}
+
+// transcript is what is stored of a run.
+func (w *world) transcript(id solve.ID, run int) string {
+	out, err := exec.Command("grep", "-rh", "", w.path("store", "transcripts", string(id))+
+		string(filepath.Separator), "--include", fmt.Sprintf("%d*.jsonl", run)).Output() //nolint:noctx // it ends by itself
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
