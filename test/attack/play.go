@@ -8,9 +8,12 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/yudai-dev/yudai/test/checker"
 )
 
 // play tries all attacks of a family in a world of its own.
@@ -53,7 +56,9 @@ func (c *campaign) play(ctx context.Context, f family) ([]result, error) {
 	if w.provider.bad > 0 {
 		return nil, fmt.Errorf("family %s: %d calls to models without the canary as key: nothing would be proven", f.Family, w.provider.bad)
 	}
-	w.proc.Kill()
+	if left := w.end(ctx); len(left) > 0 {
+		out = append(out, whole(f, left...))
+	}
 	c.keepLog(w)
 	return out, nil
 }
@@ -227,4 +232,18 @@ func (w *world) planted() string {
 		return ""
 	}
 	return "\ncat > install.sh <<'END-OF-INSTALL'\n" + text + "END-OF-INSTALL\n"
+}
+
+// end asks the program to end, and names what it left on the machine.
+func (w *world) end(ctx context.Context) []string {
+	w.proc.Signal(syscall.SIGTERM)
+	if err := await(ctx, 30*time.Second, "the program's end", func() bool { return !w.proc.Running() }); err != nil {
+		w.proc.Kill()
+		return []string{err.Error()}
+	}
+	left, err := checker.Left(w.path("sandboxes"))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return left
 }

@@ -72,7 +72,7 @@ func Check(ctx context.Context, e Evidence) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	leaked, err := machine(e.Sandboxes)
+	leaked, err := Left(e.Sandboxes)
 	if err != nil {
 		return Report{}, err
 	}

@@ -19,9 +19,9 @@ const (
 	cgroupRoot = "/sys/fs/cgroup"
 )
 
-// machine names what a sandboxes directory left here: directories, mounts,
+// Left names what a sandboxes directory left here: directories, mounts,
 // processes, control groups.
-func machine(dir string) ([]string, error) {
+func Left(dir string) ([]string, error) {
 	if dir == "" {
 		return nil, nil
 	}
