@@ -222,7 +222,9 @@ func proofText(r *Run) string {
 
 // record is the record of the run's model in fifths, rounded to the nearest: what is known of
 // a model is too little to tell smaller differences.
-func record(r *Run) int { return (r.Experiment.Record + 10) / 20 }
+func record(r *Run) int { return fifths(r.Experiment.Record) }
+
+func fifths(percent int) int { return (percent + 10) / 20 }
 
 func recordText(r *Run) string {
 	if r.Experiment.Record == 0 {

@@ -139,8 +139,8 @@ type Experiment struct {
 	MaxEdits    int      `json:"max_edits"` // 0: no limit
 	Strategy    string   `json:"strategy"`
 	Repeat      int      `json:"repeat"` // 1 for the first
-	// Record is how many in a hundred candidates of the model were right in this repository before, as it was known when
-	// the solve was planned; 0 where no records are kept.
+	// Record is how many in a hundred candidates of its arm are right in this repository, as the track record had it when
+	// the solve was planned; 0 where none was used. See [Plan.UseRecords].
 	Record int `json:"record,omitempty"`
 	// Wave is the wave it belongs to, from 1; 0 where a plan has no waves.
 	Wave int `json:"wave,omitempty"`
@@ -162,6 +162,8 @@ type Plan struct {
 	Sandbox string `json:"sandbox,omitempty"`
 	// Stop says when there is enough; "" in records of old versions is StopAll.
 	Stop StopRule `json:"stop,omitempty"`
+	// Rates are those that the experiments' records come from; none where none was used.
+	Rates []Rate `json:"rates,omitempty"`
 }
 
 // Lease says who works on a record. The token grows with every new owner; a

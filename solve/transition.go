@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -15,6 +16,9 @@ type Reader interface {
 	Unfinished(id ID, most int) int
 	// Alive says whether the lease of a node has not run out.
 	Alive(node string) bool
+	// Fate is what was counted of a solve, and TrackRecord what of a repository; both are zero where nothing was.
+	Fate(id ID) (Fate, error)
+	TrackRecord(repo int64) (TrackRecord, error)
 }
 
 // Transition is everything that follows from one event. An engine writes it in one transaction.
@@ -26,6 +30,8 @@ type Transition struct {
 	Runs    []RunChange
 	Entries []Entry  // for the event log
 	Effects []Effect // to be asked for, see [EffectsOf]
+	// Learned is what a solve that ended here adds to its repository's track record, nil if nothing.
+	Learned *Learned
 
 	read    Reader
 	at      time.Time
@@ -212,7 +218,7 @@ func (t *Transition) moveSolve(c Change) error {
 		if name == EventExpired {
 			end.Event = TimedOut{}
 		}
-		if err := t.endRuns(end, false); err != nil {
+		if err := errors.Join(t.endRuns(end, false), t.learn()); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,8 @@ type records struct {
 	s      solve.Solve
 	runs   []solve.Run
 	events []solve.Entry
+	fate   solve.Fate
+	track  solve.TrackRecord
 }
 
 const owner = "node"
@@ -39,6 +41,9 @@ func (r *records) Run(_ solve.ID, n int) (solve.Run, error) {
 
 func (r *records) Runs(solve.ID) ([]solve.Run, error) { return slices.Clone(r.runs), nil }
 func (r *records) Alive(node string) bool             { return node == owner }
+func (r *records) Fate(solve.ID) (solve.Fate, error)  { return r.fate, nil }
+
+func (r *records) TrackRecord(int64) (solve.TrackRecord, error) { return r.track, nil }
 
 func (r *records) Unfinished(_ solve.ID, most int) (n int) {
 	for _, one := range r.runs {

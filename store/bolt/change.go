@@ -68,6 +68,9 @@ func (t *tx) write(all *solve.Transition) error {
 	if s.Pull != nil { // its number is one of the repository's issues, too
 		t.put(byIssue, issueKey(s.Repo.ID, s.Pull.Number), []byte(s.ID))
 	}
+	if err := t.learn(all.Learned); err != nil {
+		return err
+	}
 	if s.State.Final() {
 		t.put(ended, key(nil).time(s.Ended).text(string(s.ID)), []byte(s.ID))
 	}

@@ -65,7 +65,7 @@ func (p *pair) moves() map[string]func(*rapid.T) {
 		"claim1": p.claim, "claim2": p.claim, "admit1": p.admit, "admit2": p.admit, "rescue": p.rescue,
 		"solve1": p.applySolve, "solve2": p.applySolve, "solve3": p.applySolve,
 		"run1": p.applyRun, "run2": p.applyRun, "run3": p.applyRun,
-		"cancel": p.cancel, "step": p.step, "artifact": p.artifact,
+		"pull": p.endPull, "cancel": p.cancel, "step": p.step, "artifact": p.artifact,
 		"write1": p.write, "write2": p.write, "write3": p.write, "write4": p.write,
 	}
 }
@@ -73,6 +73,11 @@ func (p *pair) moves() map[string]func(*rapid.T) {
 func (p *pair) heartbeat(t *rapid.T) {
 	node, ttl := p.node(t), pick(t, "ttl", 5*time.Second, time.Minute)
 	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, node, ttl) })
+}
+
+func (p *pair) endPull(t *rapid.T) {
+	id, outcome := p.id(t), pick(t, "outcome", solve.PullOpen, solve.PullMerged, solve.PullClosed)
+	p.do("end pull", func(s storetest.Store) error { return s.EndPull(p.ctx, id, outcome) })
 }
 
 func (p *pair) leave(t *rapid.T) {

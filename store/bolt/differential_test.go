@@ -167,6 +167,7 @@ func (p *pair) sameState() {
 	for _, ago := range []time.Duration{0, 3 * time.Second, time.Hour} {
 		ask(p, "spent", func(s storetest.Store) ([]solve.Spending, error) { return s.Spent(p.ctx, p.now.Add(-ago)) })
 	}
+	ask(p, "track records", func(s storetest.Store) ([]solve.TrackRecord, error) { return s.TrackRecords(p.ctx) })
 	ask(p, "asks", func(s storetest.Store) ([]solve.Command, error) { return s.Commands(p.ctx) })
 	now := p.now
 	for _, later := range []time.Duration{0, 5 * time.Second, time.Hour} {

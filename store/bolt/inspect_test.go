@@ -61,7 +61,7 @@ func TestInspectChangesNothing(t *testing.T) {
 	other, err := bolt.OpenWith(bolt.Config{Path: path}, func(*bbolt.Tx) error { return nil })
 	noError(t, err)
 	noError(t, other.Close())
-	if _, err := bolt.Inspect(path); err == nil || !strings.Contains(err.Error(), "layout 5, this yudai reads 4") {
+	if _, err := bolt.Inspect(path); err == nil || !strings.Contains(err.Error(), "layout 6, this yudai reads 5") {
 		t.Errorf("another layout: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // failed, one works and two wait, "ccc" is over, and "dddd", "eeeee" and "ffffff" wait.
 func TestOldLayoutsAreMigrated(t *testing.T) {
 	t.Parallel()
-	for layout := 1; layout <= 3; layout++ {
+	for layout := 1; layout <= 4; layout++ {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
 			t.Parallel()
 			now := time.Date(2100, 1, 2, 4, 0, 0, 0, time.UTC)

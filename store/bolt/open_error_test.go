@@ -62,7 +62,7 @@ func TestWhatCannotBeOpenedIsNamedAndLeftAlone(t *testing.T) {
 			}
 			closeStore(t, s)
 			write(t, filepath.Join(filepath.Dir(c.Path), ".yudai-1.tmp"), "of the newer yudai")
-		}, []string{"layout 5", "up to 4", "newer yudai", "store.path"}},
+		}, []string{"layout 6", "up to 5", "newer yudai", "store.path"}},
 		"foreign":      {func(t *testing.T, c bolt.Config) { write(t, c.Path, "damage") }, []string{"damaged", "restore a backup"}},
 		"cut":          {func(t *testing.T, c bolt.Config) { cutFile(t, c, 40<<10) }, []string{"damaged", "restore a backup"}},
 		"cut a little": {func(t *testing.T, c bolt.Config) { cutFile(t, c, -1) }, []string{"damaged", "restore a backup"}},

@@ -82,7 +82,7 @@ func TestNewerLayoutIsRefused(t *testing.T) {
 	}
 	closeStore(t, s)
 	_, err = bolt.Open(c)
-	mustFail(t, err, "layout 5", "up to 4", c.Path)
+	mustFail(t, err, "layout 6", "up to 5", c.Path)
 }
 
 func TestMigrationKeepsACopyAndIsWhole(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMigrationKeepsACopyAndIsWhole(t *testing.T) {
 		return errors.Join(err, errors.New("broken step"))
 	}
 	_, err := bolt.OpenWith(c, step, broken)
-	mustFail(t, err, "layout 6", "broken step")
+	mustFail(t, err, "layout 7", "broken step")
 
 	s, err = bolt.OpenWith(c, step, func(b *bbolt.Tx) error {
 		if b.Bucket([]byte("half")) != nil || b.Bucket([]byte("new")) == nil {
@@ -117,7 +117,7 @@ func TestMigrationKeepsACopyAndIsWhole(t *testing.T) {
 		t.Errorf("after the migration: %v", err)
 	}
 	old := c
-	old.Path = c.Path + ".v4.bak"
+	old.Path = c.Path + ".v5.bak"
 	if got, err := open(t, old).Solve(t.Context(), "a"); err != nil || got.ID != want.ID {
 		t.Errorf("in the copy: %v", err)
 	}

@@ -40,6 +40,9 @@ const (
 	active    bucket = "active"     // id, n: node, of runs at work
 	effectDue bucket = "effect_due" // due or end of claim: effect key
 	spent     bucket = "spent"      // started, id: repo, installation; with the cost once the solve has ended
+
+	fates  bucket = "fates"  // id: fate
+	tracks bucket = "tracks" // repo: track record
 )
 
 // migration takes the file from one layout to the next.
@@ -56,6 +59,7 @@ func migrations() []migration {
 		func(t *bbolt.Tx) error { return create(t, restored) },
 		func(t *bbolt.Tx) error { return errors.Join(create(t, spent), bookAll(t)) },
 		simpleIndexes,
+		func(t *bbolt.Tx) error { return create(t, fates, tracks) },
 	}
 }
 

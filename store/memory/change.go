@@ -37,6 +37,7 @@ func (d *data) write(all *solve.Transition) {
 	for _, e := range all.Effects {
 		d.want(e)
 	}
+	d.learn(all.Learned)
 	if s.Pull != nil {
 		set(d, d.latest, issueKey{s.Repo.ID, s.Pull.Number}, s.ID)
 	}

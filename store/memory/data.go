@@ -24,6 +24,8 @@ type data struct {
 	nodes       map[string]time.Time  // end of the lease; zero once it was left
 	transcripts map[attemptKey]string
 	artifacts   map[fileKey]string
+	fates       map[solve.ID]solve.Fate
+	tracks      map[int64]solve.TrackRecord // by repository
 	healed      time.Time
 	order       uint64 // of the effect wanted last
 	changed     bool
@@ -59,6 +61,7 @@ func newData() *data {
 		effects: map[string]effect{}, asks: map[string]solve.Command{}, deliveries: map[string]solve.Delivery{},
 		latest: map[issueKey]solve.ID{}, nodes: map[string]time.Time{},
 		transcripts: map[attemptKey]string{}, artifacts: map[fileKey]string{},
+		fates: map[solve.ID]solve.Fate{}, tracks: map[int64]solve.TrackRecord{},
 	}
 }
 
@@ -68,6 +71,7 @@ func (d *data) copy() *data {
 	c.effects, c.asks, c.deliveries = maps.Clone(d.effects), maps.Clone(d.asks), maps.Clone(d.deliveries)
 	c.latest, c.nodes = maps.Clone(d.latest), maps.Clone(d.nodes)
 	c.transcripts, c.artifacts = maps.Clone(d.transcripts), maps.Clone(d.artifacts)
+	c.fates, c.tracks = maps.Clone(d.fates), maps.Clone(d.tracks)
 	return &c
 }
 

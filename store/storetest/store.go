@@ -49,6 +49,8 @@ type Store interface {
 	// back at most, oldest first: of ended ones what their own runs cost, of live ones that, or
 	// their Reserve if it is more.
 	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
+	// TrackRecords are those of all repositories, by number; none of one where nothing was counted.
+	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 	// Watch returns a channel that gets a value, coalesced, after every committed
 	// change. A hint only: readers read the rows again. Closed when ctx ends.
 	Watch(ctx context.Context) <-chan struct{}
@@ -95,6 +97,9 @@ type Store interface {
 	// For a solve in a final state it changes nothing.
 	// by is who caused it; why is a clause for people where nobody asked for it, else "".
 	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
+	// EndPull does what solve.PullEnded says of a solve whose pull request was merged, closed or opened again. The solve itself
+	// does not change. Apply and RequestCancel count the trials of a solve in the transaction that ends it.
+	EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error
 	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
 	// The transcript is durable before the progress says so.
 	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error

@@ -16,7 +16,7 @@ func Promises() []Promise {
 	var out []Promise
 	for _, part := range [][]Promise{
 		intakePromises(), readPromises(), leasePromises(), admitPromises(), applyPromises(),
-		endPromises(), wavePromises(), followPromises(), stepPromises(), effectPromises(), crowdPromises(), healPromises(),
+		endPromises(), wavePromises(), followPromises(), trackPromises(), stepPromises(), effectPromises(), crowdPromises(), healPromises(),
 	} {
 		out = append(out, part...)
 	}

@@ -1,0 +1,149 @@
+package solve
+
+import (
+	"slices"
+	"time"
+)
+
+// PullOutcome is what became of a champion's pull request.
+type PullOutcome string
+
+// The outcomes.
+const (
+	PullOpen   PullOutcome = ""
+	PullMerged PullOutcome = "merged"
+	PullClosed PullOutcome = "closed" // and not merged
+)
+
+// Fate is what a track record has counted of a solve. It is kept beside the solve, whose own record does not
+// change after its end.
+type Fate struct {
+	V     int `json:"v"`
+	Solve ID  `json:"solve"`
+	// N is the solve's number among those that its repository's track record counts, from 1.
+	N int `json:"n"`
+	// Pull is what became of its pull request, as of At.
+	Pull PullOutcome `json:"pull,omitempty"`
+	At   time.Time   `json:"at"`
+}
+
+// Learned is what follows for a track record: an engine writes both in the transaction that it was read in.
+type Learned struct {
+	Fate   Fate
+	Record TrackRecord
+}
+
+// Weights of trials. That the tests pass says little, and a cheat says much.
+const (
+	greenWeight     = 0.25
+	tamperingWeight = 2
+)
+
+// Trials are what a solve says of its arms. Of a candidate that passes, only the fate of a pull request tells whether it
+// is right: see Decision.told. Runs that were carried over counted in their own solve, but for the champion. Runs that
+// somebody or something else ended tried nothing.
+func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
+	var d Decision
+	if s.Decision != nil {
+		d = *s.Decision
+	}
+	for i := range runs {
+		r := &runs[i]
+		t := Trial{Arm: r.Experiment.Arm(), Weight: 1}
+		right, told := d.told(runs, *r, pull)
+		switch {
+		case r.From != nil && (r.N != d.Champion || !told):
+			continue
+		case told && right:
+			t.Right = 1
+		case told:
+		case eligible(r):
+			t.Right, t.Weight = 0.5, greenWeight
+		case r.Verdict != nil && r.Verdict.Tampering != "":
+			t.Weight = tamperingWeight
+		case r.State == RunPassed, r.State == RunFailed, r.State == RunEmpty:
+		default:
+			continue
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// told says whether a run's candidate is right, as far as the fate of the champion's pull request tells. It tells that of
+// the champion. If it was merged, another candidate is judged by the champion's tests: those that failed on the base, and
+// those that the champion brought. Where these say nothing, a candidate that is the same byte for byte, or one of another model that makes much the
+// same change, shares the champion's fate.
+func (d Decision) told(runs []Run, r Run, pull PullOutcome) (right, told bool) {
+	at := slices.IndexFunc(runs, func(r Run) bool { return r.N == d.Champion && eligible(&r) })
+	if at < 0 || pull == PullOpen || !eligible(&r) {
+		return false, false
+	}
+	champion, merged := runs[at], pull == PullMerged
+	passed, failed := champion.Verdict.Fixed, max(0, champion.Verdict.Fixed-r.Verdict.Fixed)
+	author, tested := firstWith(runs, champion.N), firstWith(runs, r.N)
+	for _, c := range d.Cross {
+		if c.Author == author && c.Run == tested {
+			passed, failed = passed+len(c.Passed), failed+len(c.Failed)
+		}
+	}
+	switch {
+	case author == tested:
+		return merged, true
+	case merged && passed+failed > 0:
+		return failed == 0, true
+	default:
+		return merged, supports(champion, r)
+	}
+}
+
+// learn counts the trials of a solve that ended.
+func (t *Transition) learn() error {
+	runs, err := t.runs()
+	if err != nil {
+		return err
+	}
+	trials := Trials(t.Solve, runs, PullOpen)
+	if len(trials) == 0 {
+		return nil
+	}
+	t.Learned, err = learn(t.read, t.Solve, Fate{At: t.at}, nil, trials)
+	return err
+}
+
+// PullEnded counts the trials of a solve anew after its pull request was merged, closed or opened again; nil if that is
+// known. A solve that ended before track records were kept is counted as the newest.
+func PullEnded(read Reader, id ID, outcome PullOutcome, at time.Time) (*Learned, error) {
+	s, err := read.Solve(id)
+	if err != nil {
+		return nil, err
+	}
+	fate, err := read.Fate(id)
+	if err != nil || fate.Pull == outcome {
+		return nil, err
+	}
+	runs, err := read.Runs(id)
+	if err != nil {
+		return nil, err
+	}
+	before := Trials(s, runs, fate.Pull)
+	fate.Pull, fate.At = outcome, at
+	return learn(read, s, fate, before, Trials(s, runs, outcome))
+}
+
+// learn puts trials in the place of those that were counted before.
+func learn(read Reader, s Solve, fate Fate, before, after []Trial) (*Learned, error) {
+	record, err := read.TrackRecord(s.Repo.ID)
+	if err != nil {
+		return nil, err
+	}
+	record.V, record.Repo = recordVersion, s.Repo
+	if fate.N == 0 {
+		record.Add(after)
+		fate.N = record.Solves
+	} else {
+		record.replace(before, after, fate.N)
+	}
+	fate.V, fate.Solve = recordVersion, s.ID
+	return &Learned{fate, record}, nil
+}
