@@ -73,7 +73,7 @@ func TestTiesAreShared(t *testing.T) {
 		{System: "a", Kept: true, Resolved: true, Files: same}, {System: "b", Kept: true, Files: same}, {System: "c", Files: same},
 	}}
 	for _, c := range contenders() {
-		if got := c.choose(is, []issue{is}).right(); !c.learns && got != 0.5 {
+		if got := c.choose(is, []issue{is}).right(); c.learn == nil && got != 0.5 {
 			t.Errorf("%s is right by %v, want 0.5", c.name, got)
 		}
 	}
@@ -91,9 +91,31 @@ func TestLearnLeavesTheRepositoryOut(t *testing.T) {
 			{System: "a", Kept: true}, {System: "b", Kept: true, Resolved: true}, {System: "b", Resolved: true},
 		}},
 	}
-	got := learn(all, "r")
-	if got["a"] != (tally{0, 1}) || got["b"] != (tally{1, 1}) || got["a"].percent() != 33 {
-		t.Errorf("%v, %d", got, got["a"].percent())
+	for model, want := range map[string]int{"a": 33, "b": 67, "unknown": 50} {
+		if got := solve.RateOf(solve.Arm{Model: model}, all[0].repo(), learn(all, all[0])).Percent(); got != want {
+			t.Errorf("%s is right %d times of 100, want %d", model, got, want)
+		}
+	}
+}
+
+// TestLearnMergedSeesTheChampionOnly: what nobody merged or closed stays unknown, and an issue teaches nothing about itself.
+func TestLearnMergedSeesTheChampionOnly(t *testing.T) {
+	t.Parallel()
+	big := []fileChange{{Path: "a", Added: 9}, {Path: "b", Added: 9}}
+	all := []issue{
+		{Issue: "1", Repository: "r", Candidates: []entry{
+			{System: "a", Kept: true, Resolved: true, Files: []fileChange{{Path: "a", Added: 9}}},
+			{System: "b", Kept: true, Resolved: true, Files: big},
+		}},
+		{Issue: "2", Repository: "r", Candidates: []entry{{System: "b", Kept: true}}},
+	}
+	if got := learnMerged(all, all[0]); len(got) != 0 {
+		t.Errorf("issue 1 knows %+v", got)
+	}
+	got := learnMerged(all, all[1])
+	a, b := solve.RateOf(solve.Arm{Model: "a"}, all[1].repo(), got), solve.RateOf(solve.Arm{Model: "b"}, all[1].repo(), got)
+	if a.Known+b.Known != 1 || a.Won+b.Won != 1 {
+		t.Errorf("issue 2 knows %+v and %+v", a, b)
 	}
 }
 

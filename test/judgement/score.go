@@ -13,8 +13,8 @@ import (
 type contender struct {
 	name  string
 	order []string
-	// learns: the runs have the record of their models in all other repositories.
-	learns bool
+	// learn is what is known when an issue is solved; nil is nothing.
+	learn func(issues []issue, now issue) []solve.TrackRecord
 }
 
 // withRecord is the name of the default rule with a record of the models.
@@ -24,10 +24,11 @@ const withRecord = solve.RuleEvidence + " with a record"
 func contenders() []contender {
 	return []contender{
 		{name: solve.RuleEvidence, order: solve.OrderOf(solve.RuleEvidence)},
-		{name: withRecord, order: solve.OrderOf(solve.RuleEvidence), learns: true},
+		{name: withRecord, order: solve.OrderOf(solve.RuleEvidence), learn: learn},
+		{name: withRecord + " of merged pull requests", order: solve.OrderOf(solve.RuleEvidence), learn: learnMerged},
 		{name: solve.RuleSmallest, order: solve.OrderOf(solve.RuleSmallest)},
 		{name: "agreement alone", order: []string{"agreement"}},
-		{name: "record alone", order: []string{"record"}, learns: true},
+		{name: "record alone", order: []string{"record"}, learn: learn},
 	}
 }
 
@@ -41,10 +42,11 @@ type pick struct {
 // choose lets the contender choose. Where no candidate keeps the tests, all are equal.
 func (c contender) choose(is issue, all []issue) pick {
 	p := pick{issue: is, runs: is.runs()}
-	if c.learns {
-		rec := learn(all, is.Repository)
+	if c.learn != nil {
+		records := c.learn(all, is)
 		for i := range p.runs {
-			p.runs[i].Experiment.Record = rec[p.runs[i].Experiment.Model].percent()
+			x := &p.runs[i].Experiment
+			x.Record = solve.RateOf(x.Arm(), is.repo(), records).Percent()
 		}
 	}
 	d := solve.Reduce(p.runs, solve.Rule{Order: c.order})

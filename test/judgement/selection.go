@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -113,30 +114,62 @@ func (e entry) lines() []string {
 	return out[:min(len(out), solve.MaxLines)]
 }
 
-// record is how often each model's candidates were right among those that kept the tests.
-type record map[string]tally
-
-// tally counts right ones among those tried.
-type tally struct{ Right, Tried int }
-
-// percent is how many in a hundred are right, with one right and one wrong before the first.
-func (t tally) percent() int { return 100 * (t.Right + 1) / (t.Tried + 2) }
-
-// learn is the record of the models in all repositories but one.
-func learn(issues []issue, without string) record {
-	out := record{}
-	for _, is := range issues {
+// learn is the track record of all other repositories: each issue is a solve, and every candidate's truth is known.
+// Candidates that break old tests are no trials here: a regression run sees that they are wrong.
+func learn(issues []issue, now issue) []solve.TrackRecord {
+	others := slices.DeleteFunc(slices.Clone(issues), func(is issue) bool { return is.Repository == now.Repository })
+	return records(others, func(is issue) (out []solve.Trial) {
 		for _, e := range is.Candidates {
-			if is.Repository == without || !e.Kept {
+			if !e.Kept {
 				continue
 			}
-			t := out[e.System]
-			t.Tried++
+			t := solve.Trial{Arm: solve.Arm{Model: e.System}, Weight: 1}
 			if e.Resolved {
-				t.Right++
+				t.Right = 1
 			}
-			out[e.System] = t
+			out = append(out, t)
+		}
+		return out
+	})
+}
+
+// learnMerged is the track record as yudai learns it in the other repositories and from the earlier issues of this one:
+// a maintainer merges a champion that is right and closes one that is wrong, and says nothing of the others.
+func learnMerged(issues []issue, now issue) []solve.TrackRecord {
+	first := slices.IndexFunc(issues, func(is issue) bool { return is.Issue == now.Issue })
+	var known []issue
+	for i, is := range issues {
+		if i < first || is.Repository != now.Repository {
+			known = append(known, is)
 		}
 	}
+	return records(known, func(is issue) []solve.Trial {
+		runs := is.runs()
+		d := solve.Reduce(runs, solve.Rule{})
+		pull := solve.PullClosed
+		if d.Champion == 0 {
+			pull = solve.PullOpen
+		} else if is.Candidates[d.Champion-1].Resolved {
+			pull = solve.PullMerged
+		}
+		return solve.Trials(solve.Solve{Decision: &d}, runs, pull)
+	})
+}
+
+// records counts the trials of the issues for their repositories.
+func records(issues []issue, trials func(issue) []solve.Trial) (out []solve.TrackRecord) {
+	for _, is := range issues {
+		at := slices.IndexFunc(out, func(t solve.TrackRecord) bool { return t.Repo == is.repo() })
+		if at < 0 {
+			at = len(out)
+			out = append(out, solve.TrackRecord{Repo: is.repo()})
+		}
+		out[at].Add(trials(is))
+	}
 	return out
+}
+
+// repo is the issue's repository, with a number made of its name.
+func (is issue) repo() solve.Repo {
+	return solve.Repo{ID: int64(crc32.ChecksumIEEE([]byte(is.Repository))), Name: is.Repository}
 }
