@@ -133,6 +133,27 @@ func (s *Set) Metered(name string) bool {
 	return e.Price.Known()
 }
 
+// UsualCost is what a call of usual length costs, to compare models by; 0 where the price is not
+// known. That of a roulette is its dearest member's.
+func (s *Set) UsualCost(name string) solve.Money {
+	e, err := s.entry(name)
+	if err != nil {
+		return 0
+	}
+	price := e.Price
+	switch e.Provider {
+	case Scripted:
+		price = s.scripts[name].PriceOf(name, e.Price)
+	case Roulette:
+		var most solve.Money
+		for _, member := range e.Members {
+			most = max(most, s.UsualCost(member))
+		}
+		return most
+	}
+	return price.Usage(agent.Tokens{Input: 10_000, Output: 1000}).Cost
+}
+
 // Open returns the model for one experiment. A temperature is sent only if the
 // experiment has one and the model accepts it.
 func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {

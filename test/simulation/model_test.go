@@ -55,6 +55,7 @@ func (a account) Names() []string                          { return slices.Clone
 func (a account) Ready(string) error                       { return nil }
 func (a account) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (a account) Metered(string) bool                      { return true }
+func (a account) UsualCost(string) solve.Money             { return 0 }
 func (a account) APIs(string) []string                     { return nil }
 func (a account) Open(name string, x solve.Experiment) (agent.Model, error) {
 	return &metered{a.script.Model(name, x, agent.Price{Input: 1, Output: 1}), a}, nil
