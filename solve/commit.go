@@ -20,6 +20,14 @@ type Commit struct {
 	// Tree is the name of its tree, "" in artifacts of old versions.
 	Tree  string       `json:"tree,omitempty"`
 	Files []CommitFile `json:"files"`
+	// Tests is a commit of the reproducer's tests alone, which goes before this one; nil for most. Files has them, too.
+	Tests *TestsCommit `json:"tests,omitempty"`
+}
+
+// TestsCommit is what the commit of a reproducer's tests contains, on top of the base commit.
+type TestsCommit struct {
+	Message string       `json:"message"`
+	Files   []CommitFile `json:"files"`
 }
 
 // CommitFile is one file of a tree that differs from its base, whole.

@@ -14,10 +14,10 @@ type CrossResult struct {
 // CrossPair is a candidate whose new tests run on another one.
 type CrossPair struct{ Author, Run int }
 
-// CrossPairs lists whose new tests run on whom, at most so many: each candidate that has proofs with
-// names on each other one that can win; a proof by the exit code alone has none. Of candidates with
-// the same patch only the first is there: see firstWith.
-// With fewer than two patches there is nothing to choose, and so no pair.
+// CrossPairs lists whose new tests run on whom, at most so many: first those of the reproducer on
+// each candidate that can win, then those of each such candidate on each other one. An author has
+// proofs with names; a proof by the exit code alone has none. Of candidates with the same patch only
+// the first is there: see firstWith.
 func CrossPairs(runs []Run, most int) []CrossPair {
 	var able []*Run
 	for i := range runs {
@@ -26,8 +26,12 @@ func CrossPairs(runs []Run, most int) []CrossPair {
 		}
 	}
 	slices.SortFunc(able, func(a, b *Run) int { return a.N - b.N })
+	authors := slices.Clone(able)
+	if r, ok := Reproducer(runs); ok && r.State == RunPassed && r.Verdict != nil && r.Candidate != nil {
+		authors = slices.Insert(authors, 0, &r)
+	}
 	var out []CrossPair
-	for _, author := range able {
+	for _, author := range authors {
 		for _, r := range able {
 			if len(author.Verdict.ProofTests) > 0 && author != r {
 				out = append(out, CrossPair{author.N, r.N})
@@ -89,14 +93,21 @@ func newCrossMatrix(results []CrossResult) crossMatrix {
 	return m
 }
 
-// foreign counts the tests of other candidates that pass with the run.
-func (m crossMatrix) foreign(run int) (n int) {
-	for test := range m[run] {
-		if test.author != run {
-			n++
+// foreign lists the tests that pass with the run and that it did not write. A reproduction test
+// counts if a candidate of another model than its author's passes it: else one model may have
+// misread the issue in both.
+func (m crossMatrix) foreign(runs []Run, n int) (out []crossTest) {
+	n = firstWith(runs, n)
+	reproducer, _ := Reproducer(runs)
+	for test := range m[n] {
+		independent := func(r Run) bool {
+			return eligible(&r) && m[firstWith(runs, r.N)][test] && r.Experiment.Model != reproducer.Experiment.Model
+		}
+		if test.author != n && (test.author != reproducer.N || slices.ContainsFunc(runs, independent)) {
+			out = append(out, test)
 		}
 	}
-	return n
+	return out
 }
 
 // score is the number of models whose candidates pass the same tests as the run, times the
@@ -130,16 +141,17 @@ func (m crossMatrix) alike(a, b int) bool {
 	return true
 }
 
-// ForeignTests names the tests of other candidates that pass with the champion, each of which
-// fails without its change; sorted.
-func (d Decision) ForeignTests(runs []Run) []string {
-	var out []string
-	champion := firstWith(runs, d.Champion)
-	for test := range newCrossMatrix(d.Cross)[champion] {
-		if test.author != champion {
-			out = append(out, test.name)
+// foreignTests counts the tests that pass with run n and fail without its change, those of the
+// reproducer and those of other candidates.
+func (d Decision) foreignTests(runs []Run, n int) (reproduction, others int) {
+	reproducer, _ := Reproducer(runs)
+	names := map[string]bool{} // two candidates may bring the same test
+	for _, test := range newCrossMatrix(d.Cross).foreign(runs, n) {
+		if test.author == reproducer.N {
+			reproduction++
+		} else {
+			names[test.name] = true
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return reproduction, len(names)
 }

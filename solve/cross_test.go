@@ -35,17 +35,13 @@ func TestCross(t *testing.T) {
 	if got := solve.GradeReason(runs, d, 1, "main"); got != "its own new tests fail without the change, and a candidate of another model passes them" {
 		t.Error(got)
 	}
-	if got := d.ForeignTests(runs); got != nil {
-		t.Errorf("a test of its own is foreign: %v", got)
-	}
 	for n, want := range map[int]solve.Grade{1: solve.Supported, 2: solve.Proven, 3: solve.Unproven} {
 		if got := solve.GradeOf(runs, d.Cross, n); got != want {
 			t.Errorf("run %d: %s, want %s", n, got, want)
 		}
 	}
-	d.Champion = 2
-	if got := d.ForeignTests(runs); !slices.Equal(got, []string{"TestNew"}) {
-		t.Errorf("%v", got)
+	if got := solve.GradeReason(runs, d, 2, "main"); got != "a test of another candidate fails without this change and passes with it" {
+		t.Error(got)
 	}
 
 	// A test that nobody else passes says nothing, and one that does not run speaks against nobody.

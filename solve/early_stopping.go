@@ -12,19 +12,31 @@ import (
 //
 // With the first candidate that is proven or supported, StopFirstGreen stops what is at work. A run
 // whose patch is being judged already goes on if it can still win, as every run does
-// under StopWaves. StopAll stops nothing.
+// under StopWaves. StopAll stops nothing but a reproducer that is of no use.
 func (s Solve) Redundant(r Run, elapsed time.Duration, runs []Run, rule Rule) string {
-	stops := s.Plan.Stop == StopFirstGreen || s.Plan.Stop == StopWaves
-	if !stops || s.State != StateRunning || !s.CancelAt.IsZero() || r.State.Final() {
+	if !s.MayStopRuns() || r.State.Final() {
+		return ""
+	}
+	if why := s.withoutUse(runs); why != "" && r.Reproduces() {
+		return why
+	}
+	if !s.stopsEarly() {
 		return ""
 	}
 	if n, grade := enoughShown(runs); n != 0 && s.Plan.Stop == StopFirstGreen && r.State != RunJudging {
-		return fmt.Sprintf("%srun %d is %s", NotNeededPrefix, n, grade)
+		return NotNeededPrefix + enoughWords(n, grade)
 	}
-	if n := s.DominatedBy(r, elapsed, runs, rule); n != 0 {
+	if n := s.DominatedBy(r, elapsed, runs, rule); n != 0 && !r.Reproduces() {
 		return fmt.Sprintf("%srun %d stays better, whatever this run achieves", NotNeededPrefix, n)
 	}
 	return ""
+}
+
+func (s Solve) stopsEarly() bool { return s.Plan.Stop == StopFirstGreen || s.Plan.Stop == StopWaves }
+
+// MayStopRuns says whether [Solve.Redundant] can have a reason for any of its runs.
+func (s Solve) MayStopRuns() bool {
+	return s.State == StateRunning && s.CancelAt.IsZero() && (s.stopsEarly() || s.Plan.Reproducer != nil)
 }
 
 // DominatedBy is a run of the solve's own that stays the better one even if r, which has not ended, comes to

@@ -142,7 +142,7 @@ func GradeOf(runs []Run, cross []CrossResult, n int) Grade {
 	switch {
 	case i < 0:
 		return ""
-	case fixes(&runs[i]) > 0, m.foreign(firstWith(runs, n)) > 0:
+	case fixes(&runs[i]) > 0, len(m.foreign(runs, n)) > 0:
 		return Proven
 	case m.agreed(runs, n), slices.ContainsFunc(runs, func(o Run) bool { return eligible(&o) && supports(o, runs[i]) }):
 		return Supported

@@ -78,8 +78,8 @@ func GradeReason(runs []Run, d Decision, n int, base string) string {
 	own := ownTests(*v)
 	switch {
 	case grade == Proven:
-		d.Champion = n
-		return provenBy(v.Fixed, len(d.ForeignTests(runs)), base)
+		reproduction, others := d.foreignTests(runs, n)
+		return provenBy(v.Fixed, reproduction, others, base)
 	case grade == Supported && agreed:
 		return "its own new tests fail without the change, and a candidate of another model passes them"
 	case grade == Supported && own != "":
@@ -93,12 +93,16 @@ func GradeReason(runs []Run, d Decision, n int, base string) string {
 	}
 }
 
-func provenBy(fixed, foreign int, base string) string {
+func provenBy(fixed, reproduction, foreign int, base string) string {
 	switch {
 	case fixed == 1:
 		return "a test that fails on " + base + " passes with this change"
 	case fixed > 1:
 		return fmt.Sprintf("%d tests that fail on %s pass with this change", fixed, base)
+	case reproduction == 1:
+		return "a test that another run wrote from the issue alone fails without this change and passes with it"
+	case reproduction > 1:
+		return fmt.Sprintf("%d tests that another run wrote from the issue alone fail without this change and pass with it", reproduction)
 	case foreign == 1:
 		return "a test of another candidate fails without this change and passes with it"
 	default:

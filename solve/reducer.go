@@ -40,12 +40,12 @@ func (r Rule) Words() []string {
 // tests passed and whose patch may be published, 0 if there is none. The result
 // depends on the runs and the rule only, never on the order in which the runs come.
 //
-// Runs that cannot win rank behind all that can: by state, then by number. The
+// Runs that cannot win rank behind all that can: by state, then by number. A reproducer has no rank. The
 // decision compares the neighbours of the ranking from the top down, and after
 // them the champion with every run that is not its neighbour.
 func Reduce(runs []Run, rule Rule) Decision {
 	criteria := rule.criteria(evidenceOf(runs, rule.Cross))
-	ranked := slices.Clone(runs)
+	ranked := Candidates(runs)
 	slices.SortStableFunc(ranked, func(a, b Run) int {
 		order, _ := compareRuns(criteria, &a, &b)
 		return order
@@ -114,7 +114,7 @@ func Agreement(runs []Run, n int) []int {
 
 // eligible says whether a run may become the champion.
 func eligible(r *Run) bool {
-	return r.State == RunPassed && r.Verdict != nil && r.Verdict.Outcome == Passed &&
+	return !r.Reproduces() && r.State == RunPassed && r.Verdict != nil && r.Verdict.Outcome == Passed &&
 		r.Candidate != nil && r.Candidate.Refused == ""
 }
 

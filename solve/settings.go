@@ -44,6 +44,10 @@ type Settings struct {
 	Order []string `json:"order,omitempty"`
 	// Unproven says what becomes of a champion that is unproven.
 	Unproven UnprovenRule `json:"unproven,omitempty"`
+	// Reproduce says when there is a reproducer, and PublishTests whether its tests go into the pull request of a champion
+	// that brings none.
+	Reproduce    ReproduceRule `json:"reproduce,omitempty"`
+	PublishTests bool          `json:"publish_tests,omitempty"`
 }
 
 // DayLimit bounds what any 24 hours may bring; 0 is no bound.

@@ -144,11 +144,15 @@ type Experiment struct {
 	Record int `json:"record,omitempty"`
 	// Wave is the wave it belongs to, from 1; 0 where a plan has no waves.
 	Wave int `json:"wave,omitempty"`
+	// Purpose is what it is for; "" is to solve the issue.
+	Purpose Purpose `json:"purpose,omitempty"`
 }
 
 // Plan is the matrix as it will be run, fixed when the solve is claimed.
 type Plan struct {
 	Experiments []Experiment `json:"experiments"`
+	// Reproducer writes tests beside the matrix, if the base is one that wants it; nil where none may run.
+	Reproducer *Experiment `json:"reproducer,omitempty"`
 	// Notes tell people what was changed ("model x takes no temperature: 3 cells became 1").
 	Notes  []string `json:"notes,omitempty"`
 	Limits Limits   `json:"limits"`

@@ -56,22 +56,26 @@ func (s Solve) CurrentWave(runs []Run) (wave int, enough string) {
 	switch s.Plan.Stop {
 	case StopFirstGreen:
 		if shown != 0 {
-			return s.Wave, fmt.Sprintf("%srun %d is %s", NotNeededPrefix, shown, grade)
+			return s.Wave, NotNeededPrefix + enoughWords(shown, grade)
 		}
 	case StopWaves:
-		next := -1
+		next, reproducer := -1, -1 // no wave waits for a reproducer
 		for _, r := range runs {
-			if r.State.Final() {
-				continue
-			}
-			if next < 0 || r.Experiment.Wave < next {
+			switch {
+			case r.State.Final():
+			case r.Reproduces():
+				reproducer = r.Experiment.Wave
+			case next < 0 || r.Experiment.Wave < next:
 				next = r.Experiment.Wave
 			}
+		}
+		if next < 0 {
+			next = reproducer
 		}
 		switch {
 		case next <= s.Wave:
 		case shown != 0:
-			return s.Wave, fmt.Sprintf("%srun %d is %s after wave %d", NotNeededPrefix, shown, grade, s.Wave)
+			return s.Wave, fmt.Sprintf("%s%s after wave %d", NotNeededPrefix, enoughWords(shown, grade), s.Wave)
 		default:
 			return next, ""
 		}
@@ -83,6 +87,8 @@ func (s Solve) CurrentWave(runs []Run) (wave int, enough string) {
 func (s Solve) WaitsForWave(r Run) bool {
 	return s.Plan.Stop == StopWaves && r.Experiment.Wave > s.Wave
 }
+
+func enoughWords(n int, grade Grade) string { return fmt.Sprintf("run %d is %s", n, grade) }
 
 // enoughShown is the first of the solve's own runs that is proven or supported, with its
 // grade; 0 if none is. That the tests pass is not enough: where no test shows the bug, they pass without a repair.
