@@ -81,9 +81,11 @@ type Job struct {
 	Strategy string // text, may be empty
 	// TestCommand is how the repository's tests are run, told to the agent; may be empty.
 	TestCommand string
-	MaxEdits    int // 0: no limit
-	Limits      solve.Limits
-	Model       Model // nil for a CLIAgent
+	// Reproduce asks for tests that fail because of the issue, in place of a solution.
+	Reproduce bool
+	MaxEdits  int // 0: no limit
+	Limits    solve.Limits
+	Model     Model // nil for a CLIAgent
 	// Sandbox holds the work tree. For a CLIAgent it is a [sandbox.Launcher], too.
 	Sandbox sandbox.Sandbox
 	// Tree returns a fingerprint of the work tree's content; equal means unchanged.

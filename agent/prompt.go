@@ -22,6 +22,7 @@ type promptData struct {
 	Mode, Fence, Tool, Submit string
 	Task, Marker              string
 	Strategy, TestCommand     string
+	Reproduce                 bool
 	MaxEdits, WholeOutput     int
 	CommandTime               time.Duration
 }
@@ -32,7 +33,7 @@ func renderPrompt(name, mode string, j Job) (string, error) {
 		Mode: mode, Fence: fence, Tool: ToolName, Submit: SubmitMarker,
 		Task: j.Task, Marker: marker(j.Task),
 		Strategy: strings.TrimSpace(j.Strategy), TestCommand: j.TestCommand,
-		MaxEdits: j.MaxEdits, WholeOutput: wholeOutput, CommandTime: j.Limits.CommandTime,
+		Reproduce: j.Reproduce, MaxEdits: j.MaxEdits, WholeOutput: wholeOutput, CommandTime: j.Limits.CommandTime,
 	})
 	if err != nil {
 		return "", fmt.Errorf("render prompt %s: %w", name, err)

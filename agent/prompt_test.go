@@ -38,6 +38,10 @@ func TestPromptsGolden(t *testing.T) {
 			j.MaxEdits = 3
 			j.Limits = solve.Limits{CommandTime: 2 * time.Minute}
 		}},
+		"tools-reproduce": {agent.ModeTools, func(j *agent.Job) {
+			j.Task = "Sum of an empty list\n\nSum([]) panics."
+			j.Reproduce, j.TestCommand = true, "go test ./..."
+		}},
 		"text-plain": {agent.ModeText, func(j *agent.Job) { j.Task = "Sum of an empty list" }},
 	} {
 		t.Run(name, func(t *testing.T) {
