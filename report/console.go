@@ -39,13 +39,10 @@ func Console(v View, width int) string {
 		return strings.TrimRight(b.String(), "\n") + "\n"
 	}
 	say(fmt.Sprintf("Why run %d:", best.N))
-	d := v.Solve.Decision
-	for _, n := range d.Ranking {
-		if c, known := d.Against(n); known && !v.neverStarted(n) {
-			say(fmt.Sprintf("- against run %d: %s", n, v.against(c)))
-		}
+	for _, a := range v.whyChain() {
+		say(fmt.Sprintf("- against run %d: %s", a.Run, a.Text))
 	}
-	if d.RunnerUp() == 0 {
+	if v.Solve.Decision.RunnerUp() == 0 {
 		say("- there was no other run")
 	}
 	if t := best.Verdict; t != nil && t.Flaky > 0 {
