@@ -55,7 +55,7 @@ func within(room, other string) bool { return room == other || strings.HasPrefix
 // the one it lies in. Production may import its own layer and what lies further down.
 func layers() []string {
 	return []string{
-		".", "cmd", "server", "setup", "reconcile", "handlers",
+		".", "cmd", "server", "setup", "web", "reconcile", "handlers",
 		"solver", "solver/commands", "solver/plan", "solver/attempt", "solver/prepare", "solver/budget", "solver/sandboxes", "solver/fault",
 		"solver/judge", "solver/tree",
 		"repoconfig", "ghapp", "git", "store", "model", "agent/presets", "agent/miniswe", "agent/command", "agent",

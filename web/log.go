@@ -1,0 +1,236 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yudai-dev/yudai/report"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+const (
+	// blockLines is how many lines stand in one element: browsers lay out only the elements that are seen.
+	blockLines = 500
+	// maxShown is how many lines a page holds.
+	maxShown = 100_000
+	// maxFound is how many hits a page without JavaScript lists, and maxHits how many numbers of lines the script gets.
+	maxFound = 200
+	maxHits  = 10_000
+)
+
+// logView is what a log viewer shows.
+type logView struct {
+	Name, Path, Cursor string
+	Live               bool
+	First              int // number of the first line that is shown
+	Earlier, Later     int // the first line of the part before and after; 0 if there is none
+	Blocks             []block
+	Query, Hits        string
+	Found              []hit
+	FirstFailure       int
+}
+
+type block struct {
+	First   int
+	Numbers string
+	Text    template.HTML
+}
+
+type hit struct {
+	Line int
+	Text string
+}
+
+// source is a log with what belongs to it.
+type source struct {
+	name    string
+	log     *logText
+	run     solve.Run    // whose session it is; N is 0 for an artifact
+	anchors map[int]bool // lines with an element of their own, for links without JavaScript
+	live    bool
+	open    bool
+}
+
+// cursor is the position behind the last line: attempt and line.
+func (s source) cursor(line int) string { return fmt.Sprintf("%d.%d", s.run.Attempt, line) }
+
+// whole is how many lines will not change.
+func (s source) whole() int {
+	if s.open {
+		return s.log.lines() - 1
+	}
+	return s.log.lines()
+}
+
+// sessionLog is the name of the log of a run's session, and artifactLog that of the logs among a solve's artifacts.
+var (
+	sessionLog  = regexp.MustCompile(`^run-([1-9]\d{0,3})\.log$`)
+	artifactLog = regexp.MustCompile(`^(run-[1-9]\d{0,3}-tests|base-tests|cross-tests|install(-[a-z0-9-]+)?)\.log$`)
+)
+
+// source finds a log of a solve.
+func (p *Pages) source(ctx context.Context, v report.View, name string) (source, error) {
+	if m := sessionLog.FindStringSubmatch(name); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return p.sessionSource(ctx, v, n)
+	}
+	if !artifactLog.MatchString(name) {
+		return source{}, fmt.Errorf("log %q: %w", name, solve.ErrNotFound)
+	}
+	data, err := p.Store.Artifact(ctx, v.Solve.ID, name)
+	l := newLog(data)
+	return source{name: name, log: &l}, err
+}
+
+func (p *Pages) sessionSource(ctx context.Context, v report.View, n int) (source, error) {
+	i := slices.IndexFunc(v.Runs, func(r solve.Run) bool { return r.N == n })
+	if i < 0 {
+		return source{}, fmt.Errorf("run %d: %w", n, solve.ErrNotFound)
+	}
+	s, err := p.session(ctx, v.Runs[i])
+	if err != nil {
+		return source{}, err
+	}
+	out := source{name: fmt.Sprintf("run-%d.log", n), log: &s.log, run: v.Runs[i], live: !v.Runs[i].State.Final(), open: s.open, anchors: map[int]bool{}}
+	for _, one := range s.steps {
+		out.anchors[one.Line] = true
+	}
+	return out, nil
+}
+
+// logPath is the page of a log.
+func logPath(id solve.ID, name string) string { return "/solves/" + string(id) + "/logs/" + name }
+
+// log shows a log on a page of its own.
+func (p *Pages) log(w http.ResponseWriter, r *http.Request) {
+	v, err := p.view(r)
+	var s source
+	if err == nil {
+		s, err = p.source(r.Context(), v, r.PathValue("name"))
+	}
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	body := struct {
+		Solve       solve.Solve
+		Title, Path string
+		Log         logView
+	}{v.Solve, titleOf(v.Solve), "/solves/" + string(v.Solve.ID), viewOf(v.Solve.ID, s, r)}
+	p.show(w, r, http.StatusOK, "log.html", page{Title: s.name + " · " + body.Title}, body)
+}
+
+// viewOf makes the part of a log that a request asks for: a line (at), a first line (from), or the end.
+func viewOf(id solve.ID, s source, r *http.Request) logView {
+	q, n := r.URL.Query(), s.whole()
+	v := logView{Name: s.name, Path: logPath(id, s.name), Live: s.live, Cursor: s.cursor(n), Query: q.Get("q"), FirstFailure: firstFailure(s.log)}
+	first := max(1, n-maxShown+1)
+	from, to := lineRange(q.Get("at"))
+	if at, err := strconv.Atoi(q.Get("from")); err == nil {
+		first = at
+	} else if from > 0 && from < first {
+		first = from - maxShown/2
+	}
+	first = max(1, min(first, n))
+	first -= (first - 1) % blockLines // parts begin with a block
+	last := min(n, first+maxShown+blockLines-1)
+	if last < n { // a part that does not reach the end does not follow it
+		v.Later, v.Live = last+1, false
+	}
+	if v.First = first; first > 1 {
+		v.Earlier = max(1, first-maxShown)
+	}
+	for at := first; at <= last; at += blockLines {
+		v.Blocks = append(v.Blocks, s.block(at, min(at+blockLines-1, last), from, to))
+	}
+	if v.Query != "" {
+		lines := search(s.log, v.Query)
+		v.Hits = solve.Count(len(lines), "line")
+		for _, line := range lines[:min(len(lines), maxFound)] {
+			v.Found = append(v.Found, hit{line, solve.Clip(string(bytes.ToValidUTF8(plain(s.log.line(line)), nil)), 200)})
+		}
+	}
+	return v
+}
+
+// block renders lines; those from from to to are marked.
+func (s source) block(first, last, from, to int) block {
+	var numbers, text strings.Builder
+	for n := first; n <= last; n++ {
+		numbers.WriteString(strconv.Itoa(n) + "\n")
+		line := lineHTML(s.log.line(n))
+		if n >= from && n <= to {
+			line = "<mark>" + line + "</mark>"
+		}
+		if n == first || n == from || s.anchors[n] {
+			text.WriteString(`<a id="L` + strconv.Itoa(n) + `"></a>`)
+		}
+		text.WriteString(line + "\n")
+	}
+	return block{first, numbers.String(), template.HTML(text.String())} //nolint:gosec // lineHTML escapes
+}
+
+// lineRange reads L120 or L120-L140; zeros for anything else.
+func lineRange(text string) (from, to int) {
+	a, b, several := strings.Cut(text, "-")
+	from, err := strconv.Atoi(strings.TrimPrefix(a, "L"))
+	if err != nil || from < 1 {
+		return 0, 0
+	}
+	if to = from; several {
+		if n, err := strconv.Atoi(strings.TrimPrefix(b, "L")); err == nil && n > from {
+			to = n
+		}
+	}
+	return from, to
+}
+
+// firstFailure is the first line that reads like a failed test or a broken build, 0 if there is none.
+func firstFailure(l *logText) int {
+	for _, words := range failureWords() {
+		at := bytes.Index(l.data, []byte(words))
+		if at >= 0 {
+			return l.at(at)
+		}
+	}
+	return 0
+}
+
+// failureWords begin a failure in the output of common runners, the surest first.
+func failureWords() []string {
+	return []string{"--- FAIL", "\nnot ok ", "\nFAILED ", "Traceback (most recent call last)", "\npanic: ", "\nFAIL", "\nerror[", "\nerror: ", "\nError: "}
+}
+
+// at is the number of the line of a place in the text; a line's end belongs to the next one.
+func (l *logText) at(offset int) int {
+	if l.data[offset] == '\n' {
+		offset++
+	}
+	i, found := slices.BinarySearch(l.starts, offset)
+	if found {
+		return i + 1
+	}
+	return i
+}
+
+// rawLog gives the bytes of a log.
+func (p *Pages) rawLog(w http.ResponseWriter, r *http.Request) {
+	v, err := p.view(r)
+	var s source
+	if err == nil {
+		s, err = p.source(r.Context(), v, r.PathValue("name"))
+	}
+	if err != nil {
+		p.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write(s.log.data)
+}

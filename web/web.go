@@ -1,0 +1,126 @@
+// Package web has the pages for people: the board of solves, a solve, a run, and logs. Pages are read
+// without JavaScript, too; one small module keeps them live. The package only reads: what is decided is
+// decided in package solve, and texts come from package report.
+package web
+
+import (
+	"context"
+	"html/template"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Store is what the pages read.
+type Store interface {
+	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
+	Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error)
+	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
+	Watch(ctx context.Context) <-chan struct{}
+}
+
+// Options are what the pages need. All fields but Token, DayLimit and Slots are required.
+type Options struct {
+	Store Store
+	// Bundle finds the signed bundle of a solve and returns what writes it; solve.ErrNotFound if there is none.
+	Bundle func(ctx context.Context, id solve.ID) (write func(io.Writer) error, err error)
+	// Token is the operator's; a form exchanges it for a session. "" is none.
+	Token string
+	// Label is the one that starts a solve.
+	Label string
+	// DayLimit is the most that 24 hours may cost, and Slots how many runs may be at work; 0 is no limit.
+	DayLimit solve.Money
+	Slots    int
+	Now      func() time.Time
+}
+
+// Pages is the handler of all pages.
+type Pages struct {
+	Options
+	sessions  *sessions
+	logs      *logCache
+	assets    *assets
+	templates map[string]*template.Template
+	handler   http.Handler
+	patterns  []string
+	stopped   chan struct{} // closed by Stop
+}
+
+// New returns the pages.
+func New(o Options) (*Pages, error) {
+	files, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	templates, err := loadTemplates()
+	if err != nil {
+		return nil, err
+	}
+	p := &Pages{
+		Options: o, sessions: &sessions{token: o.Token, now: o.Now}, logs: &logCache{}, assets: files, templates: templates, stopped: make(chan struct{}),
+	}
+	mux := http.NewServeMux()
+	for _, r := range p.routes() {
+		h := http.Handler(r.serve)
+		if !r.open {
+			h = p.guard(h)
+		}
+		mux.Handle(r.pattern, h)
+		p.patterns = append(p.patterns, r.pattern)
+	}
+	p.handler = http.NewCrossOriginProtection().Handler(mux)
+	return p, nil
+}
+
+// route is one path; an open one needs no session.
+type route struct {
+	pattern string
+	open    bool
+	serve   http.HandlerFunc
+}
+
+func (p *Pages) routes() []route {
+	return []route{
+		{"GET /{$}", false, p.board},
+		{"GET /live", false, p.live},
+		{"GET /solves/{id}", false, p.solve},
+		{"GET /solves/{id}/bundle", false, p.bundle},
+		{"GET /solves/{id}/files/{name}", false, p.file},
+		{"GET /solves/{id}/logs/{name}", false, p.log},
+		{"GET /solves/{id}/logs/{name}/raw", false, p.rawLog},
+		{"GET /solves/{id}/logs/{name}/search", false, p.searchLog},
+		{"GET /solves/{id}/logs/{name}/stream", false, p.streamLog},
+		{"GET /solves/{id}/runs/{n}", false, p.run},
+		{"GET /assets/{name}", true, p.assets.serve},
+		{"GET /enter", true, p.enter},
+		{"POST /login", true, p.login},
+		{"POST /logout", false, p.logout},
+	}
+}
+
+// Patterns are the routes, for the server's mux.
+func (p *Pages) Patterns() []string { return p.patterns }
+
+// Stop ends the streams, which would hold the web server's shutdown up. It is called once.
+func (p *Pages) Stop() { close(p.stopped) }
+
+// ServeHTTP answers with a page.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, forms would send no origin
+	w.Header().Set("Content-Security-Policy", policy("'none'"))
+	w.Header().Set("Cache-Control", "no-store")
+	p.handler.ServeHTTP(w, r)
+}
+
+// policy is the Content-Security-Policy of a page whose script is allowed by source.
+func policy(source string) string {
+	return "default-src 'none'; script-src " + source + "; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types yudai"
+}
