@@ -22,6 +22,7 @@ type progress struct {
 	started time.Time
 	drawn   int // lines of the table on the screen
 	seen    map[string]string
+	told    bool // where the page is
 }
 
 func newProgress(out io.Writer, now time.Time) *progress {
@@ -30,6 +31,14 @@ func newProgress(out io.Writer, now time.Time) *progress {
 		p.tty = term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 	}
 	return p
+}
+
+// tellPage prints the link to the solve's page, once.
+func (p *progress) tellPage(url func() string) {
+	if !p.told {
+		p.told = true
+		fmt.Fprintf(p.out, "watch it at %s\n(the link opens once, in one browser)\n\n", url())
+	}
 }
 
 // show draws the view as it stands.

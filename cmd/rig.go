@@ -146,6 +146,7 @@ func (r *rig) follow(ctx context.Context, repoID int64, issue int, p *progress) 
 			return v, err
 		}
 		if err == nil {
+			p.tellPage(func() string { return r.srv.PageURL("/solves/" + string(v.Solve.ID)) })
 			p.show(v, time.Now())
 			if v.Solve.State.Final() {
 				done, err := r.srv.Settled(ctx, v.Solve.ID)

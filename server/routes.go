@@ -15,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/web"
 )
 
 // Routes are the handlers of the server beside the REST API. All but Hook may be nil,
@@ -23,6 +24,8 @@ type Routes struct {
 	Hook, Ready, Metrics http.Handler
 	// Gateway has limits of its own: a stream may last.
 	Gateway http.Handler
+	// Pages are those for people.
+	Pages *web.Pages
 }
 
 // NewHandler returns every route of the server. Each request gets the logger in its
@@ -37,6 +40,11 @@ func NewHandler(log zerolog.Logger, r Routes, a api.API) (http.Handler, error) {
 	for pattern, h := range map[string]http.Handler{"GET /readyz": r.Ready, "GET /metrics": r.Metrics, gateway.PublicPath: r.Gateway} {
 		if h != nil {
 			mux.Handle(pattern, h)
+		}
+	}
+	if r.Pages != nil {
+		for _, pattern := range r.Pages.Patterns() {
+			mux.Handle(pattern, r.Pages)
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +73,10 @@ func (s *Server) routes(
 	if err != nil {
 		return nil, err
 	}
-	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway}
+	if err := s.newPages(token.Reveal()); err != nil {
+		return nil, err
+	}
+	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway, Pages: s.pages}
 	return NewHandler(s.log, all, api.API{
 		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Bundle: s.bundles.Export, Backup: s.store.Backup,
 		Token: token, TokenSetting: s.cfg.Server.tokenSetting(),

@@ -35,6 +35,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/web"
 )
 
 // Options are what a server gets beside its configuration.
@@ -61,6 +62,7 @@ type Server struct {
 	gateway    *gateway.Gateway
 	writer     *ghapp.Writer
 	reconciler *reconcile.Reconciler
+	pages      *web.Pages
 	metrics    *metrics
 	ready      *readiness
 	// metricsListener is that of server.metrics_address; nil if there is none.
@@ -238,6 +240,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.ready.ending.Store(true)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Server.ShutdownTimeout)
 		defer cancel()
+		s.pages.Stop()
 		s.gateway.Stop() // its streams would hold the front up; agents call again when the next process is there
 		err := s.front.shutdown(end)
 		stop()
