@@ -1,0 +1,188 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+func TestBoard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	page := w.get("/")
+	wants(t, page, "1.10.0 is &lt;script&gt;", "Race in the watcher", "solved, proven", "acme/semver #1", "<b>1</b> at work", "$50.00", "<b>1 of 8</b> slots")
+	page = w.get("/?state=running")
+	if strings.Contains(page, "1.10.0") || !strings.Contains(page, "Race in the watcher") {
+		t.Errorf("the filter by state: %s", page)
+	}
+	if page = w.get("/?person=nobody"); strings.Contains(page, "Race in the watcher") {
+		t.Error("the filter by person lets others pass")
+	}
+	w.store.solves = nil
+	wants(t, w.get("/"), "There is no solve yet", "yudai:solve", "yudai solve PATH ISSUE.md")
+}
+
+func TestSolvePage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	page := w.get("/solves/" + decided)
+	wants(t, page, "Run 1, careful t=0.2 plain", "is the champion", "pull/2", "the runner-up", "fewest files changed", "$0.0084 of $2.00",
+		"✕", "failed: it breaks a test", `class="work"`, `class="step"`, "&#43;</span><span>\treturn number(a) - number(b) // &lt;b&gt;bold", "base_ready", "tests of the base")
+	if n := strings.Count(page, `<a class="lane`); n != 3 {
+		t.Errorf("%d lanes", n)
+	}
+	wants(t, w.get("/solves/"+decided+"?diff=2"), `href="?diff=2#diff" class="here"`)
+	live := w.get("/solves/" + atWork)
+	wants(t, live, `data-stream="/live?solve=`+atWork, "Running 1 experiment", "$ ls", `class="now"`, "1 of 8")
+	for _, path := range []string{"/solves/none", "/solves/" + decided + "/runs/9", "/solves/" + decided + "/runs/x", "/solves/" + decided + "/logs/commit.json",
+		"/solves/" + decided + "/files/commit.json", "/solves/" + decided + "/logs/run-9.log", "/solves/" + decided + "/files/run-1-tests.log"} {
+		if got := w.ask(http.MethodGet, path, w.enter()); got.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, got.Code)
+		}
+	}
+}
+
+func TestRunPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	page := w.get("/solves/" + decided + "/runs/1")
+	wants(t, page, "champion", "Look &lt;b&gt;at&lt;/b&gt; it.", "go test ./...", "✕ exit 1", "TestCompareNumeric", `data-line="3"`,
+		`<span class="c1">--- FAIL: TestCompareNumeric</span>`, "files/run-1.patch", "files/run-1.traj.json", "logs/run-1.log/raw", "log of the tests", "4,120 tokens")
+	answer := w.ask(http.MethodGet, "/solves/"+decided+"/files/run-1.patch", w.enter())
+	if answer.Body.String() != patchText || !strings.HasPrefix(answer.Header().Get("Content-Disposition"), "attachment") {
+		t.Errorf("the patch: %v %s", answer.Header(), answer.Body)
+	}
+	w.store.runs[atWork][0].Attempt = 0
+	wants(t, w.get("/solves/"+atWork+"/runs/1"), "The run has not started yet.")
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := "/solves/" + decided + "/logs/run-1.log"
+	page := w.get(path)
+	wants(t, page, "1\n2\n3\n4\n5\n</pre>", "$ grep -n Compare *.go\n", `data-cursor="1.5"`, `>first failure</a>`)
+	raw := w.get(path + "/raw")
+	if want := "$ grep -n Compare *.go\ncompare.go:18: Compare\n$ go test ./...\n\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n"; raw != want {
+		t.Errorf("raw: %q", raw)
+	}
+	wants(t, w.get(path+"?q=fail"), "2 lines", "at=L4&amp;q=fail#L4")
+	wants(t, w.get(path+"?at=L4-L5"), `<a id="L4"></a><mark>`)
+	if got := w.get(path + "/search?q=COMPARE"); got != `{"lines":[1,2,4],"total":3}` {
+		t.Errorf("search: %s", got)
+	}
+}
+
+// TestHostileLog: nothing in a log becomes an element of ours, a link or a picture, and a long line is cut.
+func TestHostileLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.files[decided+"/base-tests.log"] = "<script>alert(1)</script>\n" +
+		"\x1b]8;;javascript:alert(1)\x1b\\click\x1b]8;;\x1b\\\x1b]1337;File=inline=1:AAAA\x07 after\n" +
+		"\x1b[1;32mgreen \x1b[39mbold\x1b[0m \x1b[38;5;200mnone\x1b[2K\x00\n" +
+		"10%\r50%\r100%\r\n" + strings.Repeat("ä", 40_000) + "\nlast \xff\x1b[3"
+	page := w.get("/solves/" + decided + "/logs/base-tests.log")
+	wants(t, page, "&lt;script&gt;alert(1)", "click after\n", `<span class="c2 bold">green </span><span class="bold">bold</span> none`+"\n", "\n100%\n",
+		`ä<span class="cut"> … 14,464 more bytes: see raw</span>`, "last \uFFFD\n")
+	if strings.Contains(page, "javascript:") || strings.Contains(page, "AAAA") {
+		t.Errorf("an escape code got through: %s", page)
+	}
+}
+
+// TestLargeLog: a log of 100,000 lines is few elements, and a line of it is found from both ends.
+func TestLargeLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.files[decided+"/base-tests.log"] = largeLog(150_000)
+	path := "/solves/" + decided + "/logs/base-tests.log"
+	page := w.get(path)
+	if n := strings.Count(page, "<"); n > 5_000 {
+		t.Errorf("%d tags", n)
+	}
+	wants(t, page, "\n150000\n", "earlier lines", `data-first="50001"`)
+	wants(t, w.get(path+"?from=1"), "\n100000\n", "later lines, from 100,501")
+	wants(t, w.get(path+"?at=L90"), `<a id="L90"></a><mark>line 90 `)
+	if got := w.get(path + "/search?q=line+1"); !strings.Contains(got, `"total":61112`) {
+		t.Errorf("search: %s", got[len(got)-40:])
+	}
+}
+
+func largeLog(lines int) string {
+	var b strings.Builder
+	for n := 1; n <= lines; n++ {
+		fmt.Fprintf(&b, "line %d of a log that a test wrote, with some words in it\n", n)
+	}
+	return b.String()
+}
+
+// streamed reads a stream until it holds the text.
+func (w *world) streamed(server, path, lastID, until string) string {
+	w.t.Helper()
+	ctx, end := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer end()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server+path, http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Host = "yudai.example"
+	r.Header.Set("Cookie", w.enter())
+	r.Header.Set("Last-Event-ID", lastID)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var seen []byte
+	part := make([]byte, 4096)
+	for !strings.Contains(string(seen), until) {
+		n, err := answer.Body.Read(part)
+		if seen = append(seen, part[:n]...); err != nil && !strings.Contains(string(seen), until) {
+			w.t.Fatalf("%v after %s", err, seen)
+		}
+	}
+	return string(seen)
+}
+
+// TestStream: a stream goes on behind the larger of cursor and last event, says when the run ended, and tells of another attempt.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.serve()
+	path := "/solves/" + atWork + "/logs/run-1.log/stream"
+	wants(t, w.streamed(server, path+"?after=1.1", "", "\n\n"), "retry:")
+	first := w.streamed(server, path+"?after=1.1", "1.2", "id: ")
+	wants(t, first, "id: 1.3\n")
+	w.store.say(turn(20, "", "cat a", "one\ntwo", 0)...)
+	wants(t, w.streamed(server, path, "1.3", `two"]}`), `{"first":4,"lines":["$ cat a","one","two"]}`)
+	wants(t, w.streamed(server, path, "7.3", "event: reset"), "event: reset")
+	w.store.say(agent.Message{Role: agent.RoleOutput, Content: "half a l"})
+	w.store.say(agent.Message{Role: agent.RoleOutput, Content: "ine\n"})
+	w.store.change(func() { w.store.runs[atWork][0].State = solve.RunCancelled })
+	end := w.streamed(server, path, "1.6", "event: end")
+	wants(t, end, `{"first":7,"lines":["half a line"]}`)
+}
+
+// TestLive tells of a change, and not again of the same.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.serve()
+	seen := w.streamed(server, "/live?solve="+atWork, "", "data: \n\n")
+	_, id, _ := strings.Cut(seen, "id: ")
+	id, _, _ = strings.Cut(id, "\n")
+	before := w.streamed(server, "/live", "", "event: changed")
+	if !strings.Contains(before, "id: ") {
+		t.Errorf("the board's stream: %s", before)
+	}
+	w.store.say(turn(30, "", "cat b", "x\n", 0)...)
+	after := w.streamed(server, "/live?solve="+atWork, id, "event: changed")
+	if strings.Contains(after, "id: "+id) {
+		t.Errorf("an event for what was seen: %s", after)
+	}
+}

@@ -1,0 +1,159 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// access is what a route answers to nobody and to the operator.
+type access struct {
+	path             string
+	nobody, operator int
+}
+
+func accessTable() map[string]access {
+	solve := "/solves/" + decided
+	return map[string]access{
+		"GET /{$}":                            {"/", 401, 200},
+		"GET /live":                           {"/live", 401, 200},
+		"GET /solves/{id}":                    {solve, 401, 200},
+		"GET /solves/{id}/bundle":             {solve + "/bundle", 401, 200},
+		"GET /solves/{id}/files/{name}":       {solve + "/files/run-1.patch", 401, 200},
+		"GET /solves/{id}/logs/{name}":        {solve + "/logs/run-1.log", 401, 200},
+		"GET /solves/{id}/logs/{name}/raw":    {solve + "/logs/base-tests.log/raw", 401, 200},
+		"GET /solves/{id}/logs/{name}/search": {solve + "/logs/run-1.log/search?q=fail", 401, 200},
+		"GET /solves/{id}/logs/{name}/stream": {solve + "/logs/run-1.log/stream", 401, 200},
+		"GET /solves/{id}/runs/{n}":           {solve + "/runs/1", 401, 200},
+		"GET /assets/{name}":                  {"/assets/none.css", 404, 404},
+		"GET /enter":                          {"/enter?key=wrong", 404, 303},
+		"POST /login":                         {"/login", 401, 401},
+		"POST /logout":                        {"/logout", 404, 303},
+	}
+}
+
+// TestEveryRouteHasItsRow walks the mux: a route that nobody thought of fails it.
+func TestEveryRouteHasItsRow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ended, end := context.WithCancel(t.Context())
+	end() // streams of what goes on would not end
+	short := func(r *http.Request) { *r = *r.WithContext(ended) }
+	for _, pattern := range w.pages.Patterns() {
+		row, ok := accessTable()[pattern]
+		if !ok {
+			t.Errorf("%s: has no row", pattern)
+			continue
+		}
+		method, _, _ := strings.Cut(pattern, " ")
+		if got := w.ask(method, row.path, "", short); got.Code != row.nobody {
+			t.Errorf("%s as nobody: %d, want %d", pattern, got.Code, row.nobody)
+		} else if method == http.MethodGet && got.Code == http.StatusUnauthorized {
+			wants(t, got.Body.String(), `action="/login"`)
+			if strings.Contains(got.Body.String(), "semver") {
+				t.Errorf("%s tells nobody of a repository", pattern)
+			}
+		}
+		if got := w.ask(method, row.path, "yudai=made-up", short); got.Code != row.nobody {
+			t.Errorf("%s with a made-up cookie: %d, want %d", pattern, got.Code, row.nobody)
+		}
+		if got := w.ask(method, row.path, w.enter(), short); got.Code != row.operator {
+			t.Errorf("%s as the operator: %d, want %d", pattern, got.Code, row.operator)
+		}
+	}
+}
+
+// TestWithoutATokenThereIsNoForm: where nothing could open it, there is no door.
+func TestWithoutATokenThereIsNoForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pages.Token = ""
+	if got := w.ask(http.MethodGet, "/", ""); got.Code != http.StatusNotFound {
+		t.Errorf("without a token: %d", got.Code)
+	}
+	if got := w.ask(http.MethodPost, "/login", "", form("token=")); got.Code != http.StatusNotFound {
+		t.Errorf("an empty token where there is none: %d", got.Code)
+	}
+}
+
+func form(values string) func(*http.Request) {
+	return func(r *http.Request) {
+		*r = *httptest.NewRequest(r.Method, r.URL.String(), strings.NewReader(values))
+		r.Host = "yudai.example"
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if got := w.ask(http.MethodPost, "/login", "", form("token=wrong")); got.Code != http.StatusUnauthorized || got.Header().Get("Set-Cookie") != "" {
+		t.Errorf("a wrong token: %d %v", got.Code, got.Header())
+	}
+	got := w.ask(http.MethodPost, "/login", "", form("token="+token+"&to=/solves/"+decided))
+	set := got.Header().Get("Set-Cookie")
+	if got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/solves/"+decided {
+		t.Fatalf("the token: %d %v", got.Code, got.Header())
+	}
+	wants(t, set, "HttpOnly", "SameSite=Lax", "Path=/")
+	cookie, _, _ := strings.Cut(set, ";")
+	if len(cookie) < 52 {
+		t.Errorf("the cookie holds too little: %s", cookie)
+	}
+	if got := w.ask(http.MethodPost, "/logout", cookie, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }); got.Code != http.StatusForbidden {
+		t.Errorf("a POST from another site: %d", got.Code)
+	}
+	if got := w.ask(http.MethodGet, "/", cookie); got.Code != http.StatusOK {
+		t.Errorf("with the session: %d", got.Code)
+	}
+	w.ask(http.MethodPost, "/logout", cookie)
+	if got := w.ask(http.MethodGet, "/", cookie); got.Code != http.StatusUnauthorized {
+		t.Errorf("after signing out: %d", got.Code)
+	}
+	cookie = w.enter()
+	w.now = w.now.Add(12 * time.Hour)
+	if got := w.ask(http.MethodGet, "/", cookie); got.Code != http.StatusUnauthorized {
+		t.Errorf("after twelve hours: %d", got.Code)
+	}
+}
+
+// TestALinkOpensOnce: who finds the link later gets nothing, and a link leads nowhere else.
+func TestALinkOpensOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	link := w.pages.PageLink("/solves/" + decided)
+	if got := w.ask(http.MethodGet, link, ""); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/solves/"+decided {
+		t.Fatalf("the first time: %d %v", got.Code, got.Header())
+	}
+	if got := w.ask(http.MethodGet, link, ""); got.Code != http.StatusNotFound || got.Header().Get("Set-Cookie") != "" {
+		t.Errorf("the second time: %d %v", got.Code, got.Header())
+	}
+	for _, to := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "javascript:alert(1)", ""} {
+		if got := w.ask(http.MethodGet, w.pages.PageLink(to), ""); got.Header().Get("Location") != "/" {
+			t.Errorf("to %q leads to %q", to, got.Header().Get("Location"))
+		}
+	}
+}
+
+// TestPagesCarryTheirPolicy: no script but ours runs, and nothing is loaded from elsewhere.
+func TestPagesCarryTheirPolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cookie := w.enter()
+	for _, path := range []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log"} {
+		got := w.ask(http.MethodGet, path, cookie)
+		policy, body := got.Header().Get("Content-Security-Policy"), got.Body.String()
+		wants(t, policy, "default-src 'none'", "script-src 'nonce-", "frame-ancestors 'none'", "require-trusted-types-for 'script'")
+		for _, bad := range []string{" style=", " onclick=", "<style", "javascript:", "<script>", "http://www."} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s holds %q", path, bad)
+			}
+		}
+		_, nonce, _ := strings.Cut(policy, "'nonce-")
+		nonce, _, _ = strings.Cut(nonce, "'")
+		wants(t, body, `nonce="`+nonce+`"`)
+	}
+}
