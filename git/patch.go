@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -27,6 +29,9 @@ type Result struct {
 	// Files are those in which the tree differs from the commit's, sorted by path, with their
 	// content: what GitHub's Git Data API wants. A rename is a deletion and a new file.
 	Files []solve.CommitFile
+	// Before is what those of them held that were there, by path, and Paths are all files of the tree.
+	Before map[string][]byte
+	Paths  []string
 	// Diff is the same difference as a patch in our git's own words, empty if there is none.
 	Diff []byte
 }
@@ -52,9 +57,14 @@ func (m *Mirror) Result(ctx context.Context, baseSHA string, patch []byte) (Resu
 	if r.Tree, err = s.apply(ctx, baseSHA, patch); err != nil {
 		return r, err
 	}
-	if r.Files, err = s.changes(ctx, baseSHA, r.Tree); err != nil {
+	if err = s.changes(ctx, baseSHA, &r); err != nil {
 		return r, err
 	}
+	paths, err := s.git(ctx, call{args: []string{"ls-files", "-z"}})
+	if err != nil {
+		return r, fmt.Errorf("list the files of %s: %w", r.Tree, err)
+	}
+	r.Paths = strings.FieldsFunc(string(paths), func(c rune) bool { return c == 0 })
 	r.Diff, err = s.git(ctx, call{args: []string{
 		"diff-tree", "-r", "-p", "--binary", "--full-index", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/",
 		"--dst-prefix=b/", "-U3", "--diff-algorithm=myers", "--submodule=short", "--ignore-submodules=none", baseSHA, r.Tree,
@@ -113,62 +123,75 @@ func (s scratch) apply(ctx context.Context, baseSHA string, patch []byte) (strin
 	return strings.TrimSpace(string(out)), nil
 }
 
-// changes lists the files in which tree differs from the base commit.
-func (s scratch) changes(ctx context.Context, baseSHA, tree string) ([]solve.CommitFile, error) {
+// changes reads the files in which the resulting tree differs from the base commit.
+func (s scratch) changes(ctx context.Context, baseSHA string, r *Result) error {
 	out, err := s.git(ctx, call{args: []string{
-		"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, tree,
+		"diff-tree", "-r", "-z", "--no-renames", "--raw", "--full-index", "--no-abbrev", baseSHA, r.Tree,
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("changes of %s: %w", tree, err)
+		return fmt.Errorf("changes of %s: %w", r.Tree, err)
 	}
 	fields := strings.Split(string(out), "\x00")
-	var files []solve.CommitFile
+	before := map[string]string{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		// :oldmode newmode oldsha newsha status
-		f := strings.Fields(fields[i])
+		f, path := strings.Fields(fields[i]), fields[i+1]
 		if len(f) != 5 {
-			return nil, fmt.Errorf("changes of %s: unexpected line %q", tree, fields[i])
+			return fmt.Errorf("changes of %s: unexpected line %q", r.Tree, fields[i])
 		}
-		file := solve.CommitFile{Path: fields[i+1], Mode: f[1], SHA: f[3]}
+		file := solve.CommitFile{Path: path, Mode: f[1], SHA: f[3]}
 		if f[4] == "D" {
-			file = solve.CommitFile{Path: fields[i+1], Delete: true}
+			file = solve.CommitFile{Path: path, Delete: true}
 		}
-		files = append(files, file)
+		r.Files = append(r.Files, file)
+		if f[4] != "A" && strings.TrimPrefix(f[0], ":") != modeSubmodule {
+			before[path] = f[2]
+		}
 	}
-	return files, s.load(ctx, files)
+	after := map[string]string{}
+	for _, f := range r.Files {
+		if !f.Delete && f.Mode != modeSubmodule {
+			after[f.Path] = f.SHA
+		}
+	}
+	if r.Before, err = s.contents(ctx, before); err != nil {
+		return err
+	}
+	data, err := s.contents(ctx, after)
+	for i := range r.Files {
+		r.Files[i].Data = data[r.Files[i].Path]
+	}
+	return err
 }
 
-// load fills in the content of the files, with one cat-file for all.
-func (s scratch) load(ctx context.Context, files []solve.CommitFile) error {
-	var names strings.Builder
-	var wanted []*solve.CommitFile
-	for i := range files {
-		if f := &files[i]; !f.Delete && f.Mode != modeSubmodule {
-			wanted = append(wanted, f)
-			fmt.Fprintln(&names, f.SHA)
-		}
+// contents are those of objects, by the paths that they have, read with one cat-file for all.
+func (s scratch) contents(ctx context.Context, objects map[string]string) (map[string][]byte, error) {
+	if len(objects) == 0 {
+		return nil, nil
 	}
-	if len(wanted) == 0 {
-		return nil
+	paths := slices.Sorted(maps.Keys(objects))
+	var names strings.Builder
+	for _, p := range paths {
+		fmt.Fprintln(&names, objects[p])
 	}
 	out, err := s.git(ctx, call{
 		args: []string{"cat-file", "--batch=%(objectsize)"}, stdin: strings.NewReader(names.String()),
-		max: maxChange + int64(32*len(wanted)), // the content, and lines around it
+		max: maxChange + int64(32*len(paths)), // the content, and lines around it
 	})
 	if err != nil {
-		return fmt.Errorf("read changed files: %w", err)
+		return nil, fmt.Errorf("read changed files: %w", err)
 	}
-	r := bytes.NewReader(out)
-	for _, f := range wanted {
+	r, all := bytes.NewReader(out), map[string][]byte{}
+	for _, p := range paths {
 		var size int64
 		if _, err := fmt.Fscanf(r, "%d\n", &size); err != nil {
-			return fmt.Errorf("read changed file %q: %w", f.Path, err)
+			return nil, fmt.Errorf("read changed file %q: %w", p, err)
 		}
 		data := make([]byte, size+1) // and the end of the line
 		if _, err := io.ReadFull(r, data); err != nil {
-			return fmt.Errorf("read changed file %q: %w", f.Path, err)
+			return nil, fmt.Errorf("read changed file %q: %w", p, err)
 		}
-		f.Data = data[:size:size]
+		all[p] = data[:size:size]
 	}
-	return nil
+	return all, nil
 }

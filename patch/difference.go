@@ -12,23 +12,24 @@ import (
 // the rules about links, modes, paths and sizes look at them, and not at what a sandbox wrote.
 type Difference struct {
 	Files   []solve.CommitFile
-	Changes []solve.FileChange
+	Before  map[string][]byte // what those of them held that were there
+	Paths   []string          // all files of the tree
 	Text    []byte
+	Changes []solve.FileChange // what [Read] finds in the text
 }
 
 // modeLink is git's mode of a symbolic link.
 const modeLink = "120000"
 
-// Read pairs the changed files of a tree with the text of the same difference. Both must
+// Read finds the changes in the text. The text and the files must
 // name the same files, and the modes are the tree's: then no rule about one can miss what is in the other.
-func Read(files []solve.CommitFile, text []byte) (Difference, error) {
-	d := Difference{Files: files, Text: text}
+func Read(d Difference) (Difference, error) {
 	var err error
-	if d.Changes, err = Parse(text); err != nil {
+	if d.Changes, err = Parse(d.Text); err != nil {
 		return d, err
 	}
 	left := map[string]solve.CommitFile{}
-	for _, f := range files {
+	for _, f := range d.Files {
 		left[f.Path] = f
 	}
 	take := func(path string, deleted bool) (string, bool) {

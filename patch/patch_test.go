@@ -86,7 +86,7 @@ func TestParseReadsGit(t *testing.T) {
 	if refused != "" {
 		t.Errorf("refused: %s", refused)
 	}
-	if diff := cmp.Diff([]string{"binary files: pic.bin", "symlinks: kind"}, flags); diff != "" {
+	if diff := cmp.Diff([]string{"new binary files: pic.bin", "symlinks: kind"}, flags); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -175,6 +175,8 @@ func TestCheckRefuses(t *testing.T) {
 		"git hfs":          {modify(".g\u200cit/config"), "leads into .git"},
 		"git backslash":    {modify(`a\.git\config`), "leads into .git"},
 		"up backslash":     {modify(`a\..\x`), ".. component"},
+		"right to left":    {modify("gpj\u202e.sh"), "turn the direction"},
+		"zero width":       {modify("a\u200bb"), "invisible characters"},
 		"modules":          {modify(".gitmodules"), "submodules"},
 		"modules short":    {modify("GITMOD~1"), "submodules"},
 		"control":          {"diff --git \"a/x\\ny\" \"b/x\\ny\"\nold mode 100644\nnew mode 100755\n", "control characters"},
@@ -225,7 +227,7 @@ func TestCheckLetsHonestPatchesThrough(t *testing.T) {
 		"link beside":    {add("d/a", "120000", "../b/c"), []string{"symlinks: d/a"}},
 		"link here":      {add("d/a", "120000", "./b"), []string{"symlinks: d/a"}},
 		"link to dir":    {add("d/a", "120000", ".."), []string{"symlinks: d/a"}},
-		"github":         {modify(".github/CODEOWNERS"), []string{"touches .github: .github/CODEOWNERS"}},
+		"github":         {modify(".github/CODEOWNERS"), []string{"changes who must approve: .github/CODEOWNERS"}},
 		"copilot":        {modify(".github/copilot-instructions.md"), []string{"touches files that instruct coding agents: .github/copilot-instructions.md"}},
 		"agents":         {modify("CLAUDE.md") + modify("x/.cursorrules"), []string{"touches files that instruct coding agents: CLAUDE.md, x/.cursorrules"}},
 		"attributes":     {modify("x/.gitattributes"), []string{"changes how git treats files: x/.gitattributes"}},

@@ -3,7 +3,6 @@ package patch
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,13 +25,9 @@ func Check(d Difference, rules solve.PatchRules) (flags []string, refused string
 			return nil, refused
 		}
 	}
-	flags = flag(d.Changes)
-	secrets, err := secretFiles(d.Text)
+	flags, err := flagsOf(d)
 	if err != nil {
 		return nil, "the patch cannot be read: " + err.Error()
-	}
-	if len(secrets) > 0 {
-		flags = append(flags, "adds what looks like a secret: "+solve.ListWords(secrets, 3))
 	}
 	return flags, ""
 }
@@ -112,6 +107,9 @@ func badPath(p string) string {
 			}
 		}
 	}
+	if hasInvisible(p) {
+		return "has invisible characters, or some that turn the direction of text"
+	}
 	return ""
 }
 
@@ -154,52 +152,7 @@ func badTarget(link, target string) string {
 	return ""
 }
 
-// flag lists what people should look at, one entry per kind.
-func flag(changes []solve.FileChange) []string {
-	var out []string
-	add := func(what string, match func(solve.FileChange) bool) {
-		var paths []string
-		for _, c := range changes {
-			if match(c) {
-				paths = append(paths, c.Path)
-			}
-		}
-		if len(paths) > 0 {
-			out = append(out, what+" "+solve.ListWords(paths, 3))
-		}
-	}
-	anyPath := func(is func(string) bool) func(solve.FileChange) bool {
-		return func(c solve.FileChange) bool { return slices.ContainsFunc(pathsOf(c), is) }
-	}
-	add("touches files that instruct coding agents:", anyPath(isInstruction))
-	add("touches .github:", anyPath(func(p string) bool {
-		return strings.HasPrefix(strings.ToLower(p), ".github/") && !isInstruction(p)
-	}))
-	add("changes how git treats files:", anyPath(func(p string) bool { return strings.EqualFold(path.Base(p), ".gitattributes") }))
-	add("binary files:", func(c solve.FileChange) bool { return c.Binary })
-	add("symlinks:", func(c solve.FileChange) bool { return c.Mode == modeLink })
-	add("test configuration:", anyPath(IsTestConfig))
-	return out
-}
-
 func isWorkflow(p string) bool {
 	p = strings.ToLower(p)
 	return p == ".github/workflows" || strings.HasPrefix(p, ".github/workflows/")
-}
-
-// isInstruction says whether coding agents read the file as orders.
-func isInstruction(p string) bool {
-	p = strings.ToLower(p)
-	switch path.Base(p) {
-	case "claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "copilot-instructions.md",
-		".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml", ".mcp.json":
-		return true
-	}
-	for dir := range strings.SplitSeq(path.Dir(p), "/") {
-		switch dir {
-		case ".claude", ".cursor", ".codex", ".gemini", ".windsurf", ".clinerules", ".opencode", ".junie":
-			return true
-		}
-	}
-	return strings.HasPrefix(p, ".github/instructions/") || strings.HasPrefix(p, ".github/prompts/") || strings.HasPrefix(p, ".github/agents/")
 }

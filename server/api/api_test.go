@@ -358,7 +358,7 @@ func TestStatusTellsEverything(t *testing.T) {
 			State: solve.RunPassed, Attempt: 1, Exit: "Submitted", AgentTime: 90 * time.Second,
 			Progress:    solve.Progress{Steps: 5, Edits: 2, Usage: solve.Usage{Cost: 250_000}},
 			SandboxUses: []solve.SandboxUse{{Phase: "work", Driver: "e2b", Hourly: 500_000, Opened: noon(), Closed: noon().Add(time.Hour)}},
-			Candidate:   &solve.Candidate{Files: []solve.FileChange{{}, {}}, Added: 3, Deleted: 1},
+			Candidate:   &solve.Candidate{Files: []solve.FileChange{{}, {}}, Added: 3, Deleted: 1, Flags: []string{"adds dependencies: x (go.mod)"}},
 			Verdict:     &solve.Verdict{Outcome: solve.Passed, Reason: "1 fixed", Fixed: 1, NewPass: 2},
 		},
 		{N: 2, Experiment: solve.Experiment{Agent: "mini", Model: "o3", MaxEdits: 5, Strategy: "plain", Repeat: 1}, State: solve.RunError, Reason: "no answer", Attempt: 2, Progress: solve.Progress{Usage: solve.Usage{Cost: 500_000}}},
@@ -374,7 +374,7 @@ func TestStatusTellsEverything(t *testing.T) {
 		"experiments": [
 			{"run": 1, "agent": "mini", "model": "gpt-5-mini", "temperature": 0.5, "max_edits": 0, "strategy": "plain", "repeat": 1,
 			 "state": "passed", "attempt": 1, "exit": "Submitted", "steps": 5, "edits": 2, "agent_time_s": 90, "cost_usd": 0.25, "sandbox_cost_usd": 0.5,
-			 "files": 2, "added": 3, "deleted": 1,
+			 "files": 2, "added": 3, "deleted": 1, "flags": ["adds dependencies: x (go.mod)"],
 			 "verdict": {"outcome": "passed", "reason": "1 fixed", "fixed": 1, "broken": 0, "new_pass": 2}},
 			{"run": 2, "agent": "mini", "model": "o3", "max_edits": 5, "strategy": "plain", "repeat": 1, "state": "error", "reason": "no answer",
 			 "attempt": 2, "steps": 0, "edits": 0, "agent_time_s": 0, "cost_usd": 0.5, "sandbox_cost_usd": 0, "files": 0, "added": 0, "deleted": 0}]}`), &want); err != nil {

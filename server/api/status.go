@@ -88,6 +88,7 @@ type experimentStatus struct {
 	Files       int            `json:"files" doc:"Files in the candidate's patch."`
 	Added       int            `json:"added" doc:"Lines."`
 	Deleted     int            `json:"deleted" doc:"Lines."`
+	Flags       []string       `json:"flags,omitempty" doc:"What people should look at before they merge."`
 	Verdict     *verdictStatus `json:"verdict,omitempty"`
 }
 
@@ -171,7 +172,7 @@ func experimentOf(r solve.Run) experimentStatus {
 		CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
 	if c := r.Candidate; c != nil {
-		out.Files, out.Added, out.Deleted = len(c.Files), c.Added, c.Deleted
+		out.Files, out.Added, out.Deleted, out.Flags = len(c.Files), c.Added, c.Deleted, c.Flags
 	}
 	if v := r.Verdict; v != nil {
 		out.Verdict = &verdictStatus{

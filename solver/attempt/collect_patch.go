@@ -76,7 +76,7 @@ func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve
 	if err != nil || len(made.Files) == 0 {
 		return nil, err
 	}
-	d, err := patch.Read(made.Files, made.Diff)
+	d, err := patch.Read(patch.Difference{Files: made.Files, Before: made.Before, Paths: made.Paths, Text: made.Diff})
 	if err != nil {
 		return nil, fmt.Errorf("read the patch: %w", err)
 	}

@@ -66,7 +66,7 @@ func attacks() map[string]string {
 		"published: a base where a link is a file": keptConfig + `git read-tree HEAD
 			B=$(printf ../../README.md | git hash-object -w --stdin); git update-index --cacheinfo 100644,$B,deep/a/link
 			export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a
-			git update-ref HEAD $(echo x | git commit-tree $(git write-tree) -p HEAD); rm link; printf ../../../../etc/passwd > link`,
+			git update-ref HEAD $(echo x | git commit-tree $(git write-tree) -p HEAD); rm link; printf ../../README.md > ../../link`,
 		"published: a lazy fetch that runs a program": writeForged + keptConfig + loseBlob +
 			"git config core.repositoryformatversion 1; git config extensions.partialClone origin; git config remote.origin.url /tmp; git config remote.origin.promisor true; git config remote.origin.uploadpack /tmp/up.sh",
 		"a lazy fetch by a protocol that is allowed in the repository": writeForged + keptConfig + loseBlob +
@@ -105,8 +105,8 @@ func TestAttacksOnTheHarvest(t *testing.T) {
 			must(t, err)
 			got, _, refused := published(t, m, b.base, raw)
 			want := []string{"100644 src/a.txt two\n"}
-			if strings.Contains(script, "etc/passwd") {
-				want = []string{"100644 deep/a/link ../../../../etc/passwd", "100644 src/a.txt two\n"}
+			if strings.Contains(script, "> ../../link") {
+				want = []string{" deep/a/link ", "100644 link ../../README.md", "100644 src/a.txt two\n"}
 			}
 			if !slices.Equal(got, want) || refused != "" {
 				t.Errorf("published %q, refused %q", got, refused)
@@ -132,7 +132,7 @@ func published(t *testing.T, m *git.Mirror, base string, raw []byte) (files, fla
 		return nil, nil, err.Error()
 	}
 	must(t, err)
-	d, err := patch.Read(r.Files, r.Diff)
+	d, err := patch.Read(patch.Difference{Files: r.Files, Before: r.Before, Paths: r.Paths, Text: r.Diff})
 	must(t, err)
 	if flags, refused = patch.Check(d, solve.PatchRules{MaxBytes: 1 << 20, MaxFiles: 100}); refused != "" {
 		return nil, nil, refused

@@ -1,0 +1,133 @@
+package patch_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/patch"
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// flagsAt are the flags of a file that is changed, or added.
+func flagsAt(t *testing.T, p string) []string {
+	t.Helper()
+	d := patch.Difference{Text: []byte(modify(p))}
+	var err error
+	if d.Changes, err = patch.Parse(d.Text); err != nil {
+		t.Fatal(err)
+	}
+	d.Files = []solve.CommitFile{{Path: p, Mode: "100644", Data: []byte("b\n")}}
+	flags, refused := patch.Check(d, solve.PatchRules{})
+	if refused != "" {
+		t.Fatalf("%s: %s", p, refused)
+	}
+	return flags
+}
+
+// TestFlagsOfPaths: what a path means for others is told, and ordinary paths mean nothing.
+func TestFlagsOfPaths(t *testing.T) {
+	t.Parallel()
+	for words, paths := range map[string]string{
+		"changes who must approve:":                                "CODEOWNERS .github/CODEOWNERS docs/CODEOWNERS",
+		"touches files that instruct coding agents:":               "AGENTS.md CLAUDE.md x/claude.md .cursor/rules/a.mdc .cursorrules GEMINI.md .github/instructions/a.md",
+		"touches .github:":                                         ".github/dependabot.yml .github/actions/x/action.yml",
+		"touches what CI runs:":                                    ".gitlab-ci.yml .circleci/config.yml Jenkinsfile azure-pipelines.yml",
+		"touches what editors, shells or hooks run by themselves:": ".husky/pre-commit .vscode/tasks.json x/.vscode/settings.json .devcontainer/devcontainer.json .devcontainer.json .envrc lefthook.yml lefthook-local.yml .pre-commit-config.yaml .idea/runConfigurations/a.xml",
+		"changes where packages come from:":                        ".npmrc web/.npmrc .yarnrc.yml pip.conf .cargo/config.toml x/.cargo/config nuget.config .mvn/settings.xml gradle/wrapper/gradle-wrapper.properties",
+		"changes how git treats files:":                            ".gitattributes x/.gitattributes",
+		"generated or vendored code:":                              "vendor/x/a.go node_modules/a/b.js api/x.pb.go web/app.min.js third_party/z.c",
+		"test configuration:":                                      "jest.config.js pytest.ini",
+		"build configuration:":                                     "Makefile Dockerfile CMakeLists.txt go.mod package.json build.gradle.kts pom.xml tsconfig.build.json Cargo.toml setup.py",
+		"":                                                         "src/owners.go docs/agents.go src/husky/x.go vscode/tasks.json distribution/a.go builder.go a/CODEOWNERS lefthook/x.go vendors/x.go README.md src/npmrc.go",
+	} {
+		for p := range strings.FieldsSeq(paths) {
+			flags := flagsAt(t, p)
+			if words == "" && len(flags) > 0 || words != "" && !slices.Contains(flags, words+" "+p) {
+				t.Errorf("%s: flags %q, want %q", p, flags, words)
+			}
+		}
+	}
+}
+
+// whole is a difference of one file from one content to another.
+func whole(t *testing.T, p, before, after string) patch.Difference {
+	t.Helper()
+	d := patch.Difference{Files: []solve.CommitFile{{Path: p, Mode: "100644", Data: []byte(after)}}, Paths: []string{p}}
+	op := "modify"
+	if before == "" {
+		op = "add"
+	} else {
+		d.Before = map[string][]byte{p: []byte(before)}
+	}
+	d.Changes = []solve.FileChange{{Path: p, Op: op, Mode: "100644"}}
+	return d
+}
+
+// TestFlagsOfContents: new dependencies are told by their names, new hosts by theirs.
+func TestFlagsOfContents(t *testing.T) {
+	t.Parallel()
+	const deps, hosts = "adds dependencies: ", "names new hosts for packages: "
+	for name, c := range map[string]struct{ path, before, after, want string }{
+		"go":               {"go.mod", "module example.com/m\n\ngo 1.26\n\nrequire example.com/a v1.0.0\n", "module example.com/m\n\ngo 1.26\n\nrequire (\n\texample.com/a v1.2.0\n\texample.com/evil/b v0.1.0 // indirect\n)\n", deps + "example.com/evil/b (go.mod)"},
+		"go replaced":      {"go.mod", "require example.com/a v1.0.0\n", "require example.com/a v1.0.0\n\nreplace example.com/a => example.org/fork v1.0.0\n", deps + "example.org/fork (go.mod)"},
+		"npm":              {"web/package.json", `{"dependencies":{"a":"1"}}`, `{"dependencies":{"a":"2"},"devDependencies":{"left-pad":"1"}}`, deps + "left-pad (web/package.json)"},
+		"pip":              {"requirements-dev.txt", "requests==2\n", "# a comment\nrequests>=2\nevil-pkg[x]~=1 # y\n", deps + "evil-pkg (requirements-dev.txt)"},
+		"pip by address":   {"requirements.txt", "requests\n", "requests\ngit+https://example.org/x.git\n", deps + "git+https://example.org/x.git (requirements.txt)"},
+		"pyproject":        {"pyproject.toml", "[project]\nname = \"p\"\ndependencies = [\"a>=1\"]\n", "[project]\nname = \"p\"\ndependencies = [\n \"a>=2\",\n \"evil ; python_version > '3'\",\n]\n", deps + "evil (pyproject.toml)"},
+		"pyproject extra":  {"pyproject.toml", "[project]\nname = \"p\"\n", "[project]\nname = \"p\"\n[project.optional-dependencies]\ndev = [\"evil\"]\n", deps + "evil (pyproject.toml)"},
+		"poetry":           {"pyproject.toml", "[tool.poetry.dependencies]\npython = \"^3\"\n", "[tool.poetry.dependencies]\npython = \"^3\"\n[tool.poetry.group.dev.dependencies]\nevil = {version = \"1\"}\n", deps + "evil (pyproject.toml)"},
+		"cargo":            {"Cargo.toml", "[dependencies]\na = \"1\"\n", "[dependencies]\na = \"1\"\n[target.'cfg(unix)'.dependencies.evil]\nversion = \"1\"\n", deps + "evil (Cargo.toml)"},
+		"maven":            {"pom.xml", "<dependency><groupId>g</groupId><artifactId>a</artifactId></dependency>", "<dependency><groupId>g</groupId>\n <artifactId>a</artifactId></dependency><dependency><groupId>org.evil</groupId>\n<artifactId>b</artifactId></dependency>", deps + "org.evil:b (pom.xml)"},
+		"gradle":           {"app/build.gradle.kts", `implementation("g:a:1")`, `implementation("g:a:2"); testImplementation("org.evil:b:1")`, deps + "org.evil:b (app/build.gradle.kts)"},
+		"lock file":        {"package-lock.json", `"resolved": "https://registry.npmjs.org/a.tgz"`, `"resolved": "https://registry.evil.example/a.tgz"`, hosts + "registry.evil.example (package-lock.json)"},
+		"lock file by ssh": {"yarn.lock", "", `resolved "git+ssh://git@evil.example/a.git"`, hosts + "evil.example (yarn.lock)"},
+		"lock of poetry":   {"poetry.lock", `url = "https://pypi.org/simple"`, `url = "https://u:p@evil.example:8443/simple"`, hosts + "evil.example (poetry.lock)"},
+		"index of pip":     {"requirements.txt", "a\n", "--index-url https://evil.example/simple\na\n", hosts + "evil.example (requirements.txt)"},
+		"install script":   {"package.json", `{"scripts":{"test":"jest"}}`, `{"scripts":{"test":"jest","postinstall":"node x.js"}}`, "changes scripts that run at install: postinstall (package.json)"},
+		"said generated":   {"api.go", "", "// Code generated by x. DO NOT EDIT.\npackage api\n", "generated or vendored code: api.go"},
+	} {
+		flags, refused := patch.Check(whole(t, c.path, c.before, c.after), solve.PatchRules{})
+		if refused != "" || !slices.Contains(flags, c.want) {
+			t.Errorf("%s: flags %q, refused %q; want %q", name, flags, refused, c.want)
+		}
+		same, _ := patch.Check(whole(t, c.path, c.after, c.after), solve.PatchRules{})
+		if slices.Contains(same, c.want) && !strings.HasPrefix(c.want, "generated") {
+			t.Errorf("%s: %q where nothing changed", name, same)
+		}
+	}
+}
+
+func TestFlagsOfCaseAndInvisibleCharacters(t *testing.T) {
+	t.Parallel()
+	d := whole(t, "ReadMe.md", "", "x")
+	d.Paths = []string{"README.md", "ReadMe.md", "src/a.go"}
+	const twins = "has a path that differs from another in case only: "
+	if flags, _ := patch.Check(d, solve.PatchRules{}); !slices.Equal(flags, []string{twins + "ReadMe.md and README.md"}) {
+		t.Errorf("%q", flags)
+	}
+	d = whole(t, "SRC/b.go", "", "x")
+	d.Paths = []string{"SRC/b.go", "src/a.go"}
+	if flags, _ := patch.Check(d, solve.PatchRules{}); !slices.Equal(flags, []string{twins + "SRC and src"}) {
+		t.Errorf("%q", flags)
+	}
+	const invisible = "adds lines with invisible characters, or some that turn the direction of text: a.go"
+	for text, want := range map[string]bool{
+		"x := \"\u202e\u2066\"": true, "a\u200bb": true, "tag \U000E0041": true, "straße ❤\uFE0F 日本": false, "\xff\xfe": false,
+	} {
+		text := add("a.go", "100644", text)
+		changes, err := patch.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags, refused := patch.Check(difference(changes, text), solve.PatchRules{})
+		if slices.Contains(flags, invisible) != want || refused != "" {
+			t.Errorf("%q: %q %q", text, flags, refused)
+		}
+	}
+	gone := strings.NewReplacer("-a", "-a\u202e", "+b", "+b").Replace(modify("a.go"))
+	changes, _ := patch.Parse([]byte(gone))
+	if flags, _ := patch.Check(difference(changes, gone), solve.PatchRules{}); len(flags) > 0 {
+		t.Errorf("a line that is removed: %q", flags)
+	}
+}
