@@ -227,7 +227,7 @@ func TestCanaryMemoryHog(t *testing.T) {
 }
 
 // TestHostEnvironmentStaysOut: no process of a sandbox, the helper on the host
-// included, has the environment of this one.
+// included, has the environment of this one, and none has a command's text in its arguments, which every user can read.
 func TestHostEnvironmentStaysOut(t *testing.T) {
 	t.Parallel()
 	d := setup(t)
@@ -243,7 +243,7 @@ func TestHostEnvironmentStaysOut(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = sb.Exec(ctx, sandbox.Command{Shell: "echo up; sleep 300", Stdout: w, Env: map[string]string{"TOKEN": "secret-token-1"}})
+		_, _ = sb.Exec(ctx, sandbox.Command{Shell: ": secret-token-1; echo up; (sleep 300; :); :", Stdout: w, Env: map[string]string{"TOKEN": "secret-token-1"}})
 	}()
 	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
 		t.Fatal(err)

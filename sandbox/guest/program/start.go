@@ -77,6 +77,9 @@ func startProgram(j job, r protocol.Request, files []int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if r.Shell != "" && len(r.Shell) < longestText {
+		env = append(env, textVariable+"="+r.Shell)
+	}
 	attr := &syscall.ProcAttr{Env: env, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
@@ -94,7 +97,11 @@ func startProgram(j job, r protocol.Request, files []int) (int, error) {
 	return 0, cannotRun{126, argv[0] + ": " + err.Error()}
 }
 
-// longestText is what one argument can hold, with a reserve.
+// textVariable carries a text to bash: every user of the machine sees the arguments of a
+// process, and only its own user sees the environment. The text's children do not inherit it.
+const textVariable = "YUDAI_TEXT"
+
+// longestText is what one variable can hold, with a reserve.
 const longestText = 120 << 10
 
 // programOf is the file to execute and its arguments.
@@ -104,7 +111,7 @@ func programOf(j job, r protocol.Request, env []string) (string, []string, error
 		return path, r.Argv, err
 	}
 	if len(r.Shell) < longestText {
-		return bash, []string{"bash", "-c", r.Shell}, nil
+		return bash, []string{"bash", "-c", `eval "unset ` + textVariable + `; $` + textVariable + `"`}, nil
 	}
 	file := j.file("sh")
 	return bash, []string{"bash", file}, os.WriteFile(file, []byte(r.Shell), 0o600)
