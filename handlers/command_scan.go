@@ -16,6 +16,9 @@ var (
 	quoteLine   = regexp.MustCompile(`^ {0,3}>`)
 	// fenceOpen finds the start of a code fence, in a list item too.
 	fenceOpen = regexp.MustCompile("^(?:[ \t]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])*(`{3,}[^`]*|~{3,}.*)$")
+	// foldTag begins or ends what is shown as it stands, or only to who opens it.
+	foldTag  = regexp.MustCompile(`(?i)<(/?)(?:pre|details)(?:\s[^>]*)?>`)
+	codeSpan = regexp.MustCompile("`[^`]*`")
 )
 
 // found is a command line of a comment.
@@ -24,12 +27,12 @@ type found struct {
 	more []string // the lines below it, down to the next command
 }
 
-// commands finds the command lines of a comment. Code fences, indented code, quotes
-// and HTML comments hold none.
+// commands finds the command lines of a comment. Code fences, indented code, quotes,
+// HTML comments, <pre> and <details> hold none.
 func commands(body string) []found {
 	var list []found
 	for s := scan(body); s.next(); {
-		if m := commandLine.FindStringSubmatch(s.line); m != nil && !s.code {
+		if m := commandLine.FindStringSubmatch(s.line); m != nil && !s.code && !s.folded {
 			list = append(list, found{line: strings.TrimSpace(m[1])})
 		} else if last := len(list) - 1; last >= 0 {
 			list[last].more = append(list[last].more, s.line)
@@ -66,6 +69,8 @@ type scanner struct {
 	line   string // the present one, without HTML comments
 	code   bool   // the present one belongs to a code fence
 	fence  string // the open code fence's marks
+	folded bool   // the present one begins inside <pre> or <details>
+	folds  int    // of these, how many are open
 	hidden bool   // inside an HTML comment
 	open   bool   // no HTML comment ends in what is left
 }
@@ -90,9 +95,17 @@ func (s *scanner) next() bool {
 		if !s.hidden && quoteLine.MatchString(line) {
 			continue
 		}
-		s.line, s.code = s.visible(line), false
+		s.line, s.code, s.folded = s.visible(line), false, s.folds > 0
 		if m := fenceOpen.FindStringSubmatch(s.line); m != nil {
 			s.fence, s.code = marks(m[1]), true
+			return true
+		}
+		for _, m := range foldTag.FindAllStringSubmatch(codeSpan.ReplaceAllString(s.line, ""), -1) {
+			if m[1] == "" {
+				s.folds++
+			} else {
+				s.folds = max(0, s.folds-1)
+			}
 		}
 		return true
 	}
