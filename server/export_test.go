@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/repoconfig"
@@ -20,6 +21,11 @@ import (
 
 // TokenSetting is the text that names where the API's token is configured.
 func TokenSetting(l Listen) string { return l.tokenSetting() }
+
+// PublicMetrics is what the listener of everything serves at /metrics.
+func PublicMetrics(l Listen, numbers http.Handler, token ghapp.Secret) http.Handler {
+	return l.publicMetrics(numbers, token)
+}
 
 // MetricNames are the names of all metrics of ours.
 func MetricNames() []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,9 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/model/gateway"
+	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -81,13 +84,24 @@ func (l metricsLog) Println(v ...any) {
 	l.log.Error().Str(logkey.Error, strings.TrimSpace(fmt.Sprintln(v...))).Msg("metrics not read")
 }
 
-// publicMetrics is the handler for the public listener; nil if they are off or have
-// an address of their own.
-func (s *Server) publicMetrics() http.Handler {
-	if !s.cfg.Server.Metrics || s.cfg.Server.MetricsAddress != "" {
+// publicMetrics is the handler for the listener of everything; nil if they are off or have an
+// address of their own. Where others than this machine can reach it they need the API's token.
+func (l Listen) publicMetrics(numbers http.Handler, token ghapp.Secret) http.Handler {
+	if !l.Metrics || l.MetricsAddress != "" {
 		return nil
 	}
-	return s.metrics.handler(s.log)
+	host, _, _ := net.SplitHostPort(l.Address)
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return numbers
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if api.Bears(r.Header.Get("Authorization"), token) {
+			numbers.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="yudai"`)
+		http.Error(w, "send the API token as \"Authorization: Bearer TOKEN\", or set server.metrics_address", http.StatusUnauthorized)
+	})
 }
 
 // serveMetrics serves the numbers and the health checks at their own address until ctx ends.

@@ -22,6 +22,7 @@ import (
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -53,6 +54,32 @@ func scrape(t *testing.T, m server.Metered) map[string]string {
 		}
 	}
 	return out
+}
+
+// TestMetricsAskForTheToken where others than this machine can reach them.
+func TestMetricsAskForTheToken(t *testing.T) {
+	t.Parallel()
+	numbers := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	const token = "a-token-of-the-api"
+	for address, open := range map[string]bool{
+		"127.0.0.1:8080": true, "127.8.8.8:1": true, "[::1]:8080": true, "localhost:8080": true,
+		":8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "10.0.0.7:8080": false, "yudai.example.org:8080": false,
+	} {
+		for header, right := range map[string]bool{"": false, "Bearer " + token: true, "Bearer wrong": false, "Bearer ": false, token: false} {
+			for set, known := range map[string]bool{token: true, "": false} {
+				req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+				req.Header.Set("Authorization", header)
+				rec := httptest.NewRecorder()
+				server.PublicMetrics(server.Listen{Address: address, Metrics: true}, numbers, ghapp.NewSecret(set)).ServeHTTP(rec, req)
+				if ok := rec.Code == http.StatusOK; ok != (open || right && known) {
+					t.Errorf("%s with %q, token %q: %d", address, header, set, rec.Code)
+				}
+			}
+		}
+	}
+	if server.PublicMetrics(server.Listen{Address: ":1", Metrics: true, MetricsAddress: ":2"}, numbers, ghapp.NewSecret(token)) != nil {
+		t.Error("they are served at both addresses")
+	}
 }
 
 // TestEveryMetricIsInThePage and nothing else.

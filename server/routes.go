@@ -76,7 +76,8 @@ func (s *Server) routes(
 	if err := s.newPages(token.Reveal()); err != nil {
 		return nil, err
 	}
-	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: s.publicMetrics(), Gateway: s.gateway, Pages: s.pages}
+	numbers := s.cfg.Server.publicMetrics(s.metrics.handler(s.log), token)
+	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: numbers, Gateway: s.gateway, Pages: s.pages}
 	return NewHandler(s.log, all, api.API{
 		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Bundle: s.bundles.Export, Backup: s.store.Backup,
 		Token: token, TokenSetting: s.cfg.Server.tokenSetting(),

@@ -116,16 +116,21 @@ func (a API) operation(api huma.API, o huma.Operation) huma.Operation {
 	return o
 }
 
-// authorize lets a request pass that carries the token. The comparison takes the
-// same time whatever is wrong with it.
+// Bears says whether an Authorization header carries the token. The comparison takes the same
+// time whatever is wrong with it.
+func Bears(header string, want ghapp.Secret) bool {
+	scheme, token, _ := strings.Cut(header, " ")
+	sent, is := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(want.Reveal()))
+	return strings.EqualFold(scheme, "Bearer") && !want.Empty() && subtle.ConstantTimeCompare(sent[:], is[:]) == 1
+}
+
+// authorize lets a request pass that carries the token.
 func (a API) authorize(api huma.API, ctx huma.Context, next func(huma.Context)) {
 	if a.Token.Empty() {
 		refuse(api, ctx, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.")
 		return
 	}
-	scheme, token, _ := strings.Cut(ctx.Header("Authorization"), " ")
-	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(a.Token.Reveal()))
-	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+	if !Bears(ctx.Header("Authorization"), a.Token) {
 		ctx.SetHeader("WWW-Authenticate", `Bearer realm="yudai"`)
 		refuse(api, ctx, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"")
 		return
