@@ -11,3 +11,6 @@ import (
 func (d *Driver) SetNetwork(r egress.Resolver, dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	d.resolver, d.dial = r, dial
 }
+
+// MaskArgs hides the places of tokens below a directory.
+func MaskArgs(dir, inside string) []string { return maskArgs(dir, inside) }

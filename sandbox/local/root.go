@@ -36,10 +36,11 @@ type root struct {
 	bundle string            // this machine's certificates, empty if not found
 }
 
-// bind is one entry of Config.ExtraRO.
+// bind is a place of the host that is shown.
 type bind struct {
 	host, inside string
 	dir          bool
+	masked       bool // a toolchain that was found, and not the operator's choice
 }
 
 // newRoot looks at the host once.
@@ -73,7 +74,7 @@ func newRoot(c Config) (*root, error) {
 
 // hostArgs are the arguments that show the host's programs.
 func hostArgs() []string {
-	args := []string{"--ro-bind", "/usr", "/usr"}
+	args := append([]string{"--ro-bind", "/usr", "/usr"}, maskArgs("/usr", "/usr")...)
 	for _, p := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		st, err := os.Lstat(p)
 		switch {
@@ -84,6 +85,33 @@ func hostArgs() []string {
 			}
 		default:
 			args = append(args, "--ro-bind", p, p)
+		}
+	}
+	return args
+}
+
+// tokenPlaces are places below a shown directory where package managers and tools of a
+// machine keep tokens of registries, and settings that name servers.
+func tokenPlaces() []string {
+	return []string{
+		"etc", "local/etc", "local/var", "local/secrets", "local/share/.config", "local/share/npm/etc",
+		"local/cargo/config", "local/cargo/config.toml", "local/cargo/credentials", "local/cargo/credentials.toml", "local/aws", "local/gcloud",
+		"local/.npmrc", "local/.netrc", "share/httpd/.netrc", "lib/pip.conf", "local/lib/pip.conf", "local/share/pip.conf", "local/pip.conf",
+	}
+}
+
+// maskArgs are the arguments that hide these places below dir of this machine, which is shown
+// as another. Links are left alone: they lead to what is not shown, or to what is hidden itself.
+func maskArgs(dir, inside string) []string {
+	var args []string
+	for _, p := range tokenPlaces() {
+		at := inside + "/" + p
+		switch st, err := os.Lstat(dir + "/" + p); {
+		case err != nil || !st.IsDir() && !st.Mode().IsRegular():
+		case st.IsDir():
+			args = append(args, "--tmpfs", at, "--remount-ro", at)
+		default:
+			args = append(args, "--ro-bind", private+"/"+etcName+"/resolv.conf", at) // an empty file of ours
 		}
 	}
 	return args
@@ -185,6 +213,9 @@ func (r *root) args(proxy, socket, newer bool, program string) ([]byte, error) {
 	show(etcName, "/etc")
 	for i, b := range r.extra {
 		show(fmt.Sprintf("extra%d", i), b.inside)
+		if b.masked {
+			args = append(args, maskArgs(b.host, b.inside)...)
+		}
 	}
 	if r.goRoot != "" {
 		show("goroot", goRootInside)

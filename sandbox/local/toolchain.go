@@ -35,7 +35,7 @@ func findToolchains(wanted []string) []bind {
 			continue
 		}
 		if dir := t.find(); dir != "" {
-			out = append(out, bind{host: dir, inside: t.inside, dir: true})
+			out = append(out, bind{host: dir, inside: t.inside, dir: true, masked: true})
 		}
 	}
 	return out

@@ -95,7 +95,7 @@ func TestAttacksOnTheHarvest(t *testing.T) {
 			b, m := attacked(t)
 			c := sandbox.Command{Shell: "echo two > /workspace/repo/src/a.txt; cd /workspace/repo/deep/a; " + script, Dir: "/"}
 			out, res, err := sandbox.Output(t.Context(), b, c)
-			if ends := strings.Contains(script, "kill -9 $PPID"); !ends && (err != nil || res.ExitCode != 0) {
+			if !strings.Contains(script, "kill -9 $PPID") && (err != nil || res.ExitCode != 0) {
 				t.Fatalf("the attack did not run: %v, exit %d: %s", err, res.ExitCode, out)
 			}
 			raw, err := tree.CollectPatch(t.Context(), b, b.base, 1<<20)

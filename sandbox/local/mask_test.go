@@ -1,0 +1,50 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/sandbox/local"
+	"github.com/yudai-dev/yudai/test/localtest"
+)
+
+// TestTokenPlacesAreHidden: what of this machine's programs is shown has no place where a
+// package manager keeps a token.
+func TestTokenPlacesAreHidden(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, p := range []string{"local/etc/npmrc", "etc/npmrc", "local/cargo/credentials.toml", "bin/tool"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, p)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, p), []byte("token"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := local.MaskArgs(dir, "/opt/x")
+	for _, want := range []string{"/opt/x/local/etc", "/opt/x/etc", "/opt/x/local/cargo/credentials.toml"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("%s is not hidden: %q", want, args)
+		}
+	}
+	if text := strings.Join(args, " "); strings.Contains(text, "bin") || strings.Contains(text, dir) {
+		t.Errorf("hidden: %q", args)
+	}
+}
+
+// TestTokenPlacesInARealSandbox: nothing is read there, and nothing can be written.
+func TestTokenPlacesInARealSandbox(t *testing.T) {
+	t.Parallel()
+	sb := localtest.Open(t, sandbox.Spec{Name: "masks"})
+	out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{Dir: "/", Shell: `
+		for d in /usr/etc /usr/local/etc /usr/local/var; do
+			test ! -d $d || { find $d -mindepth 1; touch $d/x 2>/dev/null && echo written; }
+		done; true`})
+	if err != nil || res.ExitCode != 0 || out != "" {
+		t.Errorf("%v, exit %d: %s", err, res.ExitCode, out)
+	}
+}
