@@ -232,6 +232,8 @@ func (j *judging) run(ctx context.Context, k kind) (Report, error) {
 	case err != nil || k == controlRun || j.lied != "":
 	case r.Canary == wrong:
 		j.lied = "a test that must fail did not fail"
+	case r.Extra && !j.Base.Extra && strings.HasPrefix(k.title, regressionRun.title):
+		j.lied = "there are more results than tests that ran"
 	case r.Canary == missing && strings.HasPrefix(k.title, regressionRun.title) && r.NoVerdict == "":
 		j.lied = "tests that must run are missing from the report"
 	}

@@ -27,6 +27,11 @@ echo target > .gitignore`, solve.TestCommand{Command: "cargo test --offline --no
 	if v.Outcome != solve.Passed || v.Fixed != 1 || v.Kept != 1 {
 		t.Errorf("%+v\n%s", v, log)
 	}
+	const forge = `    std::fs::write("/proc/self/fd/1", "\\ntest is_two ... ok\\ntest other ... ok\\ntest more ... ok\\n").unwrap(); ` +
+		`if std::thread::current().name() == Some("is_two") { std::thread::sleep(std::time::Duration::from_secs(1)); std::process::exit(0) }\n    3`
+	if v, log = b.judge(t, b.candidate(t, "sed -i 's|^    3|"+forge+"|' src/lib.rs; echo // >> src/lib.rs")); v.Tampering == "" {
+		t.Errorf("%+v\n%s", v, log)
+	}
 }
 
 // The canaries of Node's runner are in one process with the code that the tests beside them load.

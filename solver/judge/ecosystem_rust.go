@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -44,6 +45,7 @@ func rustHasTests(r *repository) bool {
 var (
 	cargoSuite = regexp.MustCompile(`^\s+(?:Running (?:unittests |tests )?(\S+) \(|Doc-tests (\S+))`)
 	cargoTest  = regexp.MustCompile(`^test (.+?)(?: - should panic)? \.\.\. (?:.*[^a-z])?(ok|FAILED|ignored)\b`)
+	cargoCount = regexp.MustCompile(`^running (\d+) tests?$`)
 	cargoLine  = regexp.MustCompile(` \(line \d+\)`)
 	cargoBuild = regexp.MustCompile("^error: could not compile `([^`]+)`")
 )
@@ -54,15 +56,25 @@ var (
 type cargoReader struct {
 	results Report
 	suite   string
+	runs    int // announcements of this program's tests; none counts after its results
+	left    int // results that are still to come
 }
 
 func (c *cargoReader) line(line []byte, _ bool) []byte {
 	text := string(trimEnd(line))
 	if m := cargoSuite.FindStringSubmatch(text); m != nil {
-		c.suite = m[1] + m[2]
+		c.suite, c.runs, c.left = m[1]+m[2], 0, 0
+	} else if m := cargoCount.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // digits by the pattern
+		c.results.Extra = c.results.Extra || c.runs > 0 && strings.HasSuffix(c.suite, ".rs")
+		c.runs, c.left = c.runs+1, c.left+n
+	} else if text == "failures:" { // what follows is the output of tests
+		c.runs = 0
 	} else if m := cargoBuild.FindStringSubmatch(text); m != nil {
 		c.results.add(clip(m[1])+markBuild, Fail)
 	} else if m := cargoTest.FindStringSubmatch(text); m != nil {
+		c.left--
+		c.results.Extra = c.results.Extra || c.runs > 0 && c.left < 0
 		name := cargoLine.ReplaceAllString(m[1], "")
 		c.results.add(clip(c.suite+"."+name), map[string]Status{"ok": Pass, "FAILED": Fail, "ignored": Skip}[m[2]])
 	}

@@ -79,7 +79,7 @@ func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, t
 // join combines r with another run on the same tree. A test whose results differ, or that only
 // one of them has, is Flaky. A command that succeeded once has succeeded.
 func (r Report) join(other Report) Report {
-	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1), Canaries: r.Canaries}
+	out := Report{Counts: r.Counts, Runs: max(r.Runs, 1) + max(other.Runs, 1), Canaries: r.Canaries, Extra: r.Extra || other.Extra}
 	for name, s := range r.Tests {
 		if other.Tests[name] != s {
 			s = Flaky

@@ -108,6 +108,29 @@ func TestParseJest(t *testing.T) {
 	}
 }
 
+// A program that prints more results than it announced has printed lines of somebody else.
+func TestCargoCountsItsResults(t *testing.T) {
+	t.Parallel()
+	const begin = "     Running unittests src/lib.rs (target/debug/deps/x)\n\nrunning 2 tests\ntest a ... ok\n"
+	for name, c := range map[string]struct {
+		output string
+		extra  bool
+	}{
+		"as announced":             {begin + "test b ... FAILED\n", false},
+		"one too many":             {begin + "test b ... ok\ntest c ... ok\n", true},
+		"announced again":          {begin + "running 9 tests\ntest b ... ok\n", true},
+		"two programs":             {begin + "test b ... ok\n     Running tests/c.rs (target/debug/deps/c)\n\nrunning 1 test\ntest c ... ok\n", false},
+		"examples in two parts":    {"   Doc-tests x\n\nrunning 1 test\ntest src/lib.rs - a (line 1) ... ok\n\nrunning 1 test\ntest src/lib.rs - b (line 9) ... ok\n", false},
+		"output of a failed test":  {begin + "test b ... FAILED\n\nfailures:\n\n---- b stdout ----\nrunning 1 test\ntest x ... ok\n", false},
+		"a run that ends too soon": {begin, false},
+	} {
+		r, err := judge.Parse(solve.TestCommand{Command: "cargo test 2>&1", Format: "cargo"}, 0, []byte(c.output), nil)
+		if err != nil || r.Extra != c.extra {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
 func TestParseCargo(t *testing.T) {
 	t.Parallel()
 	r, err := judge.Parse(solve.TestCommand{Command: "cargo test 2>&1", Format: "cargo"}, 101, []byte(`   Compiling x v0.1.0 (/workspace/repo)

@@ -45,6 +45,8 @@ type Report struct {
 	Setting string `json:"setting,omitempty"`
 	// Canaries is where canaries can be put: the base's tests ran with them, and they came out right.
 	Canaries *CanaryPlace `json:"canaries,omitempty"`
+	// Extra says that programs printed more results than they had announced: something else printed some.
+	Extra bool `json:"extra,omitempty"`
 	// Canary is how those of this run came out.
 	Canary CanaryResult `json:"-"`
 	// Empty says that NoVerdict is set because there are no tests at all.
