@@ -7,7 +7,7 @@ func Wanted(event, action string) bool {
 	case "issues.labeled", "issues.unlabeled", "issues.closed", "issues.deleted", "issues.transferred",
 		"issue_comment.created", "issue_comment.deleted",
 		"check_run.requested_action", "check_run.rerequested", "check_suite.rerequested",
-		"pull_request_review.submitted",
+		"pull_request_review.submitted", "pull_request.closed", "pull_request.reopened",
 		"installation.deleted", "installation.suspend", "installation.unsuspend", "installation.new_permissions_accepted",
 		"installation_repositories.removed":
 		return true

@@ -46,6 +46,10 @@ func review(state, body string) map[string]any {
 	}
 }
 
+func pull(merged bool) map[string]any {
+	return map[string]any{"pull_request.number": 8, "pull_request.user.login": "yudai[bot]", "pull_request.merged": merged}
+}
+
 func with(base map[string]any, key string, value any) map[string]any {
 	all := maps.Clone(base)
 	all[key] = value
@@ -101,6 +105,10 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.CommandRetry, 0)},
 		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
 		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The rest of the review is left out.)")}},
+		"merged":                  {"pull_request", event(t, "closed", pull(true)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
+		"merged by a bot":         {"pull_request", event(t, "closed", with(pull(true), "sender.type", "Bot")), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
+		"closed without a merge":  {"pull_request", event(t, "closed", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
+		"opened again":            {"pull_request", event(t, "reopened", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled}},
 		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnSuspended}},
 		"repositories taken away": {"installation_repositories", event(t, "removed", map[string]any{"repository": nil, "repositories_removed": []any{map[string]any{"id": 2}, map[string]any{"id": 9}}}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled, Repos: []int64{2, 9}}},
@@ -178,6 +186,9 @@ func TestEventsThatAskForNothing(t *testing.T) {
 		"review edited":              {"pull_request_review", event(t, "edited", changes)},
 		"review of others' work":     {"pull_request_review", event(t, "submitted", with(changes, "pull_request.user.login", "kim"))},
 		"review by a bot":            {"pull_request_review", event(t, "submitted", with(changes, "review.user.type", "Bot"))},
+		"pull request opened":        {"pull_request", event(t, "opened", pull(false))},
+		"pull request closed by bot": {"pull_request", event(t, "closed", with(pull(false), "sender.type", "Bot"))},
+		"others' pull request":       {"pull_request", event(t, "closed", with(pull(true), "pull_request.user.login", "kim"))},
 		"installed":                  {"installation", event(t, "created", nil)},
 		"unsuspended":                {"installation", event(t, "unsuspend", nil)},
 		"rights accepted":            {"installation", event(t, "new_permissions_accepted", nil)},
@@ -205,7 +216,7 @@ func TestUnknownActions(t *testing.T) {
 	t.Parallel()
 	i := setup(t)
 	events := slices.Sorted(maps.Keys(i.handlers))
-	want := []string{"check_run", "check_suite", "installation", "installation_repositories", "issue_comment", "issues", "pull_request_review"}
+	want := []string{"check_run", "check_suite", "installation", "installation_repositories", "issue_comment", "issues", "pull_request", "pull_request_review"}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Error(diff)
 	}

@@ -86,7 +86,8 @@ func New(o Options) []githubapp.EventHandler {
 		handler{o, "issue_comment", commentIntent, payload.checkComment},
 		handler{o, "check_run", checkRunIntent, payload.checkRepo},
 		handler{o, "check_suite", checkSuiteIntent, payload.checkRepo},
-		handler{o, "pull_request_review", reviewIntent, payload.checkReview},
+		handler{o, "pull_request_review", reviewIntent, payload.checkPull},
+		handler{o, "pull_request", pullIntent, payload.checkPull},
 		handler{o, "installation", installationIntent, payload.checkInstallation},
 		handler{o, "installation_repositories", removedRepositoriesIntent, payload.checkInstallation},
 	}

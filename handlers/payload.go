@@ -51,6 +51,7 @@ type payload struct {
 	PullRequest struct {
 		Number int  `json:"number"`
 		User   user `json:"user"`
+		Merged bool `json:"merged"`
 	} `json:"pull_request"`
 	Review struct {
 		State string `json:"state"`
@@ -96,7 +97,8 @@ func (p payload) checkComment() error {
 	return cmp.Or(p.checkIssue(), lacks("comment.id", p.Comment.ID <= 0))
 }
 
-func (p payload) checkReview() error {
+// checkPull is checkIssue for events that belong to a pull request.
+func (p payload) checkPull() error {
 	return cmp.Or(p.checkRepo(), lacks("pull_request.number", p.PullRequest.Number <= 0))
 }
 

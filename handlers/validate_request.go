@@ -38,7 +38,9 @@ func (p Problem) Markdown() string {
 // Check reports every value of a request that is out of range, unknown or repeated, key by
 // key. Empty fields are allowed. Commands and the API have the same rules.
 func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
-	checkNames("models", "model", r.Models, v.Models, report)
+	if !slices.Equal(r.Models, []string{solve.ModelsAuto}) {
+		checkNames("models", "model", r.Models, v.Models, report)
+	}
 	checkList("temps", r.Temps, report, func(t float64) string {
 		if t >= 0 && t <= solve.MaxTemp { // false for NaN
 			return ""

@@ -154,6 +154,15 @@ func (s *Set) UsualCost(name string) solve.Money {
 	return price.Usage(agent.Tokens{Input: 10_000, Output: 1000}).Cost
 }
 
+// Vendor tells models of one maker from those of another: by provider and address.
+func (s *Set) Vendor(name string) string {
+	e, err := s.entry(name)
+	if err != nil {
+		return ""
+	}
+	return e.Provider + " " + e.BaseURL
+}
+
 // Open returns the model for one experiment. A temperature is sent only if the
 // experiment has one and the model accepts it.
 func (s *Set) Open(name string, x solve.Experiment) (agent.Model, error) {

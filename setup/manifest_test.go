@@ -77,7 +77,7 @@ func TestManifestIsNotRefused(t *testing.T) {
 		t.Errorf("webhook %+v", m.HookAttributes)
 	}
 	needs := map[string]string{
-		"issues": "issues", "issue_comment": "issues", "pull_request_review": "pull_requests",
+		"issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests", "pull_request_review": "pull_requests",
 		"check_run": "checks", "check_suite": "checks",
 	}
 	for _, event := range m.Events {

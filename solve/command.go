@@ -31,10 +31,12 @@ const (
 	CommandStop CommandKind = "stop"
 	// CommandRenew says that somebody deleted the progress comment of solve Solve: it is written again.
 	CommandRenew CommandKind = "renew"
+	// CommandPull says that somebody merged, closed or opened again pull request Issue of ours. It is looked up.
+	CommandPull CommandKind = "pull"
 )
 
 // Event says whether the command is an event, so that nobody waits for an answer.
-func (k CommandKind) Event() bool { return k == CommandStop || k == CommandRenew }
+func (k CommandKind) Event() bool { return k == CommandStop || k == CommandRenew || k == CommandPull }
 
 // StopEvent is the event behind a CommandStop.
 type StopEvent string

@@ -166,8 +166,9 @@ type Plan struct {
 	Sandbox string `json:"sandbox,omitempty"`
 	// Stop says when there is enough; "" in records of old versions is StopAll.
 	Stop StopRule `json:"stop,omitempty"`
-	// Rates are those that the experiments' records come from; none where none was used.
-	Rates []Rate `json:"rates,omitempty"`
+	// Rates are those that the experiments' records come from, and Choice how models=auto chose; none where none was used.
+	Rates  []Rate       `json:"rates,omitempty"`
+	Choice *ModelChoice `json:"choice,omitempty"`
 }
 
 // Lease says who works on a record. The token grows with every new owner; a

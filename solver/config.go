@@ -52,6 +52,9 @@ type Config struct {
 	// files, size, latency, temperature, model, run), or smallest (passed, keeps_tests, fixes, files, size, latency, temperature,
 	// model, run).
 	Rule string `yaml:"rule"`
+	// Whether track records are used: how often the candidates of a model with its agent and strategy were right, which yudai counts
+	// from verdicts and from pull requests that were merged or closed. With false no plan uses them, and models=auto is refused.
+	Record bool `yaml:"record"`
 	// What becomes of a champion that is unproven (no test that was there and no candidate of another model shows that it is right):
 	// draft (a draft pull request), ready (a pull request like any other), or comment (no pull request: the comment names the
 	// candidate, and /yudai pick opens one).
@@ -199,7 +202,7 @@ func DefaultConfig() Config {
 			Hosts: []string{}, InstallEnv: map[string]string{},
 		},
 		Branch: "ai/fix-{issue}-{solve}",
-		Order:  []string{}, Rule: solve.RuleEvidence, Unproven: solve.UnprovenDraft,
+		Order:  []string{}, Rule: solve.RuleEvidence, Record: true, Unproven: solve.UnprovenDraft,
 		Patch: Patch{MaxKiB: 1024, MaxFiles: 100},
 
 		Profiles:   map[string]repoconfig.Profile{},

@@ -164,6 +164,7 @@ func (m *models) set(name string, steps ...scripted.Step) {
 func (m *models) Names() []string                          { return slices.Clone(m.names) }
 func (m *models) Ready(name string) error                  { return m.unready[name] }
 func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
+func (m *models) Vendor(name string) string                { return name }
 func (m *models) Metered(name string) bool                 { return name != "bad" }
 func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
 

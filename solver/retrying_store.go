@@ -57,6 +57,10 @@ func (r retryingStore) Runs(ctx context.Context, id solve.ID) ([]solve.Run, erro
 	return retry(ctx, r.limit, "runs", func(ctx context.Context) ([]solve.Run, error) { return r.Store.Runs(ctx, id) })
 }
 
+func (r retryingStore) TrackRecords(ctx context.Context) ([]solve.TrackRecord, error) {
+	return retry(ctx, r.limit, "track-records", r.Store.TrackRecords)
+}
+
 func (r retryingStore) Run(ctx context.Context, id solve.ID, n int) (solve.Run, error) {
 	return retry(ctx, r.limit, "run", func(ctx context.Context) (solve.Run, error) { return r.Store.Run(ctx, id, n) })
 }

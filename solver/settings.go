@@ -80,7 +80,7 @@ func (c Config) planRules(parts Parts) plan.Rules {
 			return c.Operator(parts.Models.Names(), agents, parts.Drivers.Names(), parts.Label)
 		},
 		Defaults:       func(rules repoconfig.Rules) solve.Defaults { return c.Matrix(rules, parts.Models.Names(), agents) },
-		ReadRepository: c.Repository.Read, Branch: c.Branch,
+		ReadRepository: c.Repository.Read, Branch: c.Branch, Records: c.Record,
 	}
 }
 

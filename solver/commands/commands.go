@@ -1,5 +1,6 @@
 // Package commands does what people ask for beside solving: status, why, cancel, retry,
-// pick, revise, help. It also stops solves whose issue, label or repository is gone.
+// pick, revise, help. It also stops solves whose issue, label or repository is gone, and has track records
+// count what became of pull requests.
 package commands
 
 import (
@@ -26,6 +27,7 @@ type Store interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
 	RenewEffect(ctx context.Context, key string) error
+	EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error
 }
 
 // Hub is what commands read from GitHub.
@@ -119,6 +121,8 @@ func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) 
 		return answer{}, c.stop(ctx, a)
 	case solve.CommandRenew:
 		return answer{}, c.renewComment(ctx, a)
+	case solve.CommandPull:
+		return answer{}, c.endPull(ctx, a)
 	}
 	if a.Issue == 0 { // a button belongs to the issue of the solve that it names
 		s, err := c.solveOf(ctx, a)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/commands"
 )
@@ -20,6 +22,9 @@ type world struct {
 	effects   []solve.Effect
 	cancelled string // who cancelled
 	created   []solve.Solve
+	earlier   map[solve.ID]solve.Solve // solves that are not the newest
+	pull      *solve.PullNow           // nil: there is none
+	fates     map[solve.ID]solve.PullOutcome
 
 	role  string
 	err   error
@@ -62,7 +67,23 @@ func (w *world) Permission(context.Context, solve.Repo, string) (string, bool, e
 
 func (w *world) Issue(context.Context, solve.Repo, int) (solve.IssueNow, error) { return w.issue, nil }
 func (w *world) Pull(context.Context, solve.Repo, int) (solve.PullNow, error) {
-	return solve.PullNow{}, solve.ErrNotFound
+	if w.pull == nil {
+		return solve.PullNow{}, solve.ErrNotFound
+	}
+	return *w.pull, w.err
+}
+
+func (w *world) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
+	s, ok := w.earlier[id]
+	if !ok {
+		return s, solve.ErrNotFound
+	}
+	return s, nil
+}
+
+func (w *world) EndPull(_ context.Context, id solve.ID, outcome solve.PullOutcome) error {
+	w.fates[id] = outcome
+	return nil
 }
 
 var repo = solve.Repo{Installation: 1, ID: 7, Owner: "octo", Name: "project"}
@@ -182,5 +203,47 @@ func TestStop(t *testing.T) {
 		if (w.cancelled == "eve") != c.stops || (len(w.waiting) == 1) != c.waits || len(w.effects) > 0 {
 			t.Errorf("%s: cancelled by %q, %d wait, effects %+v", name, w.cancelled, len(w.waiting), w.effects)
 		}
+	}
+}
+
+// TestEndPull: the solve whose champion a pull request holds learns what GitHub says of it now.
+func TestEndPull(t *testing.T) {
+	t.Parallel()
+	ours := solve.Solve{ID: "s1", Repo: repo, State: solve.StateSolved, Pull: &solve.Pull{Number: 8}}
+	retry := solve.Solve{ID: "s2", Repo: repo, State: solve.StateUnsolved, Follows: &solve.Follow{Of: "s1", Pull: &solve.Pull{Number: 8}}}
+	other := solve.Solve{ID: "s3", Repo: repo, State: solve.StateSolved, Pull: &solve.Pull{Number: 9}}
+	for name, c := range map[string]struct {
+		newest solve.Solve
+		pull   *solve.PullNow
+		want   map[solve.ID]solve.PullOutcome
+	}{
+		"merged":                       {ours, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{"s1": solve.PullMerged}},
+		"closed":                       {ours, &solve.PullNow{}, map[solve.ID]solve.PullOutcome{"s1": solve.PullClosed}},
+		"open again":                   {ours, &solve.PullNow{Open: true}, map[solve.ID]solve.PullOutcome{"s1": solve.PullOpen}},
+		"gone":                         {ours, nil, map[solve.ID]solve.PullOutcome{}},
+		"a retry without a champion":   {retry, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{"s1": solve.PullMerged}},
+		"a number that is an issue's":  {other, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{}},
+		"a solve that nobody knows of": {solve.Solve{}, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{}},
+	} {
+		w := newWorld("")
+		w.solve, w.pull, w.fates = c.newest, c.pull, map[solve.ID]solve.PullOutcome{}
+		w.earlier = map[solve.ID]solve.Solve{"s1": ours}
+		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, Actor: "ann", At: time.Now()}}
+		commands.New(w, w).Answer(t.Context())
+		if diff := cmp.Diff(c.want, w.fates); diff != "" || len(w.waiting) != 0 || len(w.effects) != 0 || w.asked != 0 {
+			t.Errorf("%s (-want +got):\n%s%d wait, effects %+v", name, diff, len(w.waiting), w.effects)
+		}
+	}
+}
+
+// TestEndPullWaitsForGitHub: a label is not lost to an outage.
+func TestEndPullWaitsForGitHub(t *testing.T) {
+	t.Parallel()
+	w := newWorld(solve.StateSolved)
+	w.solve.Pull, w.pull, w.err, w.fates = &solve.Pull{Number: 8}, &solve.PullNow{}, outage{}, map[solve.ID]solve.PullOutcome{}
+	w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, At: time.Now()}}
+	commands.New(w, w).Answer(t.Context())
+	if len(w.waiting) != 1 || len(w.fates) != 0 {
+		t.Errorf("%d wait, %v", len(w.waiting), w.fates)
 	}
 }

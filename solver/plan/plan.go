@@ -23,6 +23,8 @@ type Store interface {
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	PutArtifact(ctx context.Context, id solve.ID, name string, data []byte) error
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
+	// TrackRecords are those of all repositories.
+	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 }
 
 // Hub is what planning reads from GitHub.
@@ -46,6 +48,8 @@ type Models interface {
 	Metered(name string) bool
 	// APIs are those by which the model can be called through the gateway.
 	APIs(name string) []string
+	// Vendor tells models of one maker from those of another.
+	Vendor(name string) string
 }
 
 // Gateway is what planning asks about the gateway of agents.
@@ -61,6 +65,8 @@ type Rules struct {
 	ReadRepository bool
 	// Branch is the template of the solve's branch.
 	Branch string
+	// Records says whether track records are used.
+	Records bool
 }
 
 // Planner makes plans.
@@ -103,7 +109,11 @@ func (p *Planner) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.B
 	if err != nil {
 		return solve.Plan{}, base, err
 	}
-	plan, err := p.matrix(s, rules)
+	records, err := p.records(ctx)
+	if err != nil {
+		return solve.Plan{}, base, err
+	}
+	plan, err := p.matrix(s, rules, records)
 	if err == nil && s.Revises() {
 		err = p.keepRevised(ctx, &plan, s)
 	}
@@ -155,19 +165,26 @@ func (p *Planner) solvable(ctx context.Context, s solve.Solve) error {
 }
 
 // matrix expands the request under the rules of its repository.
-func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules) (solve.Plan, error) {
+func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules, records []solve.TrackRecord) (solve.Plan, error) {
 	req, used, err := withProfile(s.Request, rules)
 	if err != nil {
 		return solve.Plan{}, err
 	}
 	defaults := p.Rules.Defaults(rules)
+	driver, err := p.driverName(req, rules)
+	if err != nil && !s.Revises() {
+		return solve.Plan{}, err
+	}
+	choice, err := p.chooseModels(s, &req, defaults, driver, records)
+	if err != nil {
+		return solve.Plan{}, err
+	}
 	plan, err := solve.Expand(req, defaults, p.Models.Temperature)
 	if err != nil {
 		return plan, fault.Refuse(err.Error())
 	}
-	if plan.Sandbox, err = p.driverName(req, rules); err != nil && !s.Revises() {
-		return plan, err
-	}
+	plan.Sandbox, plan.Choice = driver, choice
+	plan.UseRecords(s.Repo, records)
 	plan.Settings = &rules.Settings
 	if file := rules.Settings.File; file != "" {
 		plan.Notes = append(plan.Notes, "the settings of "+file+" are used")

@@ -28,14 +28,23 @@ type world struct {
 	config    string
 	asked     []string // what GitHub was asked for
 	unready   error
+	ready     func(model string) error // in the place of unready
+	tracks    []solve.TrackRecord
 }
 
 func (w *world) Solve(context.Context, solve.ID) (solve.Solve, error) { return w.earlier, nil }
 func (w *world) Runs(context.Context, solve.ID) ([]solve.Run, error)  { return w.runs, nil }
-func (w *world) Ready(string) error                                   { return w.unready }
-func (w *world) Temperature(string) solve.TemperatureRule             { return solve.TemperatureAccepted }
-func (w *world) Metered(name string) bool                             { return name != "unpriced" }
-func (w *world) APIs(string) []string                                 { return nil }
+func (w *world) Ready(name string) error {
+	if w.ready != nil {
+		return w.ready(name)
+	}
+	return w.unready
+}
+func (w *world) TrackRecords(context.Context) ([]solve.TrackRecord, error) { return w.tracks, nil }
+func (w *world) Temperature(string) solve.TemperatureRule                  { return solve.TemperatureAccepted }
+func (w *world) Vendor(name string) string                                 { return name[:1] }
+func (w *world) Metered(name string) bool                                  { return name != "unpriced" }
+func (w *world) APIs(string) []string                                      { return nil }
 func (w *world) PutArtifact(_ context.Context, id solve.ID, name string, data []byte) error {
 	w.artifacts[string(id)+"/"+name] = string(data)
 	return nil
@@ -84,7 +93,7 @@ func (w *world) planner() *plan.Planner {
 			Defaults: func(r repoconfig.Rules) solve.Defaults {
 				return solve.Defaults{Models: []string{"m", "unpriced"}, Agents: []string{"mini"}, MaxExperiments: r.MaxExperiments, Limits: r.Limits}
 			},
-			ReadRepository: true, Branch: "fix-{issue}-{solve}",
+			ReadRepository: true, Branch: "fix-{issue}-{solve}", Records: true,
 		},
 	}
 }

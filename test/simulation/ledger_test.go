@@ -67,6 +67,14 @@ func (l *ledger) Spent(ctx context.Context, since time.Time) ([]solve.Spending, 
 	return got(l.gate, func() ([]solve.Spending, error) { return l.store.Spent(ctx, since) })
 }
 
+func (l *ledger) TrackRecords(ctx context.Context) ([]solve.TrackRecord, error) {
+	return got(l.gate, func() ([]solve.TrackRecord, error) { return l.store.TrackRecords(ctx) })
+}
+
+func (l *ledger) EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error {
+	return l.gate.pass("end pull", func() error { return l.store.EndPull(ctx, id, outcome) })
+}
+
 func (l *ledger) Effect(ctx context.Context, key string) (solve.Effect, error) {
 	return got(l.gate, func() (solve.Effect, error) { return l.store.Effect(ctx, key) })
 }

@@ -54,6 +54,7 @@ type account struct {
 func (a account) Names() []string                          { return slices.Clone(a.names) }
 func (a account) Ready(string) error                       { return nil }
 func (a account) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
+func (a account) Vendor(string) string                     { return "" }
 func (a account) Metered(string) bool                      { return true }
 func (a account) UsualCost(string) solve.Money             { return 0 }
 func (a account) APIs(string) []string                     { return nil }

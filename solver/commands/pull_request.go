@@ -1,0 +1,36 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// endPull has the track record count what became of a pull request of ours: as GitHub has it now, because the event is a hint,
+// and somebody may have undone what it reported. It counts for the solve whose champion the pull request holds.
+func (c *Commands) endPull(ctx context.Context, a solve.Command) error {
+	s, err := c.store.LatestSolve(ctx, a.Repo.ID, a.Issue)
+	for err == nil && s.Pull == nil && s.Follows != nil {
+		s, err = c.store.Solve(ctx, s.Follows.Of)
+	}
+	if errors.Is(err, solve.ErrNotFound) || err == nil && (s.Pull == nil || s.Pull.Number != a.Issue) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	now, err := c.hub.Pull(ctx, a.Repo, a.Issue)
+	outcome := solve.PullClosed
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case now.Merged:
+		outcome = solve.PullMerged
+	case now.Open:
+		outcome = solve.PullOpen
+	}
+	return c.store.EndPull(ctx, s.ID, outcome)
+}
