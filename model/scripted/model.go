@@ -104,6 +104,7 @@ func (m Match) fits(name string, x solve.Experiment, task string) bool {
 		m.Strategy != nil && *m.Strategy != x.Strategy,
 		m.MaxEdits != nil && *m.MaxEdits != x.MaxEdits,
 		m.Repeat != 0 && m.Repeat != x.Repeat,
+		m.Purpose != x.Purpose,
 		!strings.Contains(task, m.TaskContains):
 		return false
 	case m.Temperature != nil:

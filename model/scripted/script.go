@@ -21,8 +21,8 @@
 //	          EOF
 //
 // All keys of match are optional: model, agent, strategy, temperature,
-// max_edits, repeat (each must be equal) and task_contains (a part of the task
-// message). After its last step a play submits, again and again.
+// max_edits, repeat (each must be equal), task_contains (a part of the task
+// message) and purpose (reproduce: only for the reproducer, who has no other play). After its last step a play submits, again and again.
 //
 // A step has exactly one of run, runs (several commands of one reply, tool-call
 // mode only), raw (a reply as it is: content, tool_calls with name and
@@ -47,6 +47,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // Script is a loaded file. It is never changed after [Load].
@@ -71,6 +72,8 @@ type Match struct {
 	MaxEdits     *int     `yaml:"max_edits"`
 	Repeat       int      `yaml:"repeat"`
 	TaskContains string   `yaml:"task_contains"`
+	// Purpose is the experiment's; a play without one is for those that work on the issue.
+	Purpose solve.Purpose `yaml:"purpose"`
 }
 
 // Step is one reply, or one failure.

@@ -75,6 +75,7 @@ type experimentStatus struct {
 	Strategy    string         `json:"strategy"`
 	Repeat      int            `json:"repeat"`
 	Wave        int            `json:"wave,omitempty" doc:"The wave it belongs to; left out where there are no waves."`
+	Purpose     string         `json:"purpose,omitempty" enum:"reproduce" doc:"reproduce: it writes tests from the issue, and no candidate; left out for those that work on the issue."`
 	NotNeeded   bool           `json:"not_needed,omitempty" doc:"Whether the stop rule cancelled it; with attempt 0 it was never started."`
 	State       string         `json:"state" enum:"queued,dispatched,working,harvesting,judging,passed,failed,no_verdict,empty,cancelled,timed_out,lost,error"`
 	Reason      string         `json:"reason,omitempty"`
@@ -157,7 +158,7 @@ func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 	if s.Plan.Stop == solve.StopWaves {
 		out.Waves = s.Plan.Waves()
 	}
-	if saved := solve.SavedBy(runs); saved.NotRun+saved.Stopped > 0 {
+	if saved := solve.SavedBy(solve.Candidates(runs)); saved.NotRun+saved.Stopped > 0 {
 		out.Saved = &savedStatus{NotRun: saved.NotRun, Stopped: saved.Stopped, USD: dollars(saved.Money)}
 	}
 	return out
@@ -167,7 +168,7 @@ func experimentOf(r solve.Run) experimentStatus {
 	x := r.Experiment
 	out := experimentStatus{
 		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
-		Repeat: x.Repeat, Wave: x.Wave, NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
+		Repeat: x.Repeat, Wave: x.Wave, Purpose: string(x.Purpose), NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
 		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(),
 		CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
