@@ -77,4 +77,19 @@ func (t *writeTry) moveToTree(ctx context.Context, from, tree string) (string, e
 	return sha, t.explainRefusal(ctx, t.moveBranch(ctx, from, sha, false))
 }
 
+// championCommit makes the champion's commit, after that of a reproducer's tests if there is one.
+// Only the champion's has the trailer: by it, a later try finds what is there.
+func (t *writeTry) championCommit(ctx context.Context, tree, parent string) (string, error) {
+	if tests := t.commit.Tests; tests != nil {
+		only, err := t.treeOf(ctx, "tree of the tests", tests.Files)
+		if err != nil {
+			return "", err
+		}
+		if parent, err = t.publishedCommit(ctx, tests.Message, only, parent); err != nil {
+			return "", err
+		}
+	}
+	return t.publishedCommit(ctx, t.message(), tree, parent)
+}
+
 func (t *writeTry) message() string { return withTrailer(t.commit.Message, t.view.Solve.ID) }

@@ -64,11 +64,11 @@ func (t *writeTry) newCommit(ctx context.Context, message, tree, parent string) 
 	return t.makeCommit(ctx, message, tree, parent, nil)
 }
 
-// championCommit is a commit of the champion. Where the operator wants it, it is signed with the key of
-// the bundles. GitHub adds no signature of its own then, and needs to be told the author.
-func (t *writeTry) championCommit(ctx context.Context, tree, parent string) (string, error) {
+// publishedCommit is a commit that people are to merge. Where the operator wants it, it is signed with
+// the key of the bundles. GitHub adds no signature of its own then, and needs to be told the author.
+func (t *writeTry) publishedCommit(ctx context.Context, message, tree, parent string) (string, error) {
 	if t.w.Sign == nil {
-		return t.newCommit(ctx, t.message(), tree, parent)
+		return t.newCommit(ctx, message, tree, parent)
 	}
 	who, err := t.w.app.Identity(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *writeTry) championCommit(ctx context.Context, tree, parent string) (str
 	if err != nil {
 		return "", err
 	}
-	return t.makeCommit(ctx, t.message(), tree, parent, &github.CommitAuthor{
+	return t.makeCommit(ctx, message, tree, parent, &github.CommitAuthor{
 		Name: &who.Bot, Email: github.String(fmt.Sprintf("%d+%s@users.noreply.github.com", bot.GetID(), who.Bot)),
 		Date: &github.Timestamp{Time: t.w.app.now().UTC().Truncate(time.Second)},
 	})

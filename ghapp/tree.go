@@ -15,15 +15,20 @@ import (
 // blob of its own.
 const maxInline = 512 << 10
 
-// championTree makes the champion's tree through the Git Data API: it keeps file
-// modes and needs no git credentials anywhere.
+// championTree is the champion's tree.
 func (t *writeTry) championTree(ctx context.Context) (string, error) {
+	return t.treeOf(ctx, "tree", t.commit.Files)
+}
+
+// treeOf makes the base's tree with these files through the Git Data API: it keeps file
+// modes and needs no git credentials anywhere.
+func (t *writeTry) treeOf(ctx context.Context, name string, files []solve.CommitFile) (string, error) {
 	base, err := t.commitOf(ctx, t.commit.BaseSHA)
 	if err != nil {
 		return "", err
 	}
 	var entries []*github.TreeEntry
-	for _, f := range t.commit.Files {
+	for _, f := range files {
 		entry, err := t.treeEntry(ctx, f)
 		if err != nil {
 			return "", err
@@ -31,7 +36,7 @@ func (t *writeTry) championTree(ctx context.Context) (string, error) {
 		entries = append(entries, entry)
 	}
 	repo := t.e.Repo
-	return t.object(ctx, "tree", "tree", func(ctx context.Context, c *github.Client) (string, error) {
+	return t.object(ctx, name, "tree", func(ctx context.Context, c *github.Client) (string, error) {
 		tree, _, err := c.Git.CreateTree(ctx, repo.Owner, repo.Name, base.GetTree().GetSHA(), entries)
 		return tree.GetSHA(), err
 	})

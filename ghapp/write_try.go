@@ -134,7 +134,11 @@ func (t *writeTry) missingCommit(ctx context.Context, e solve.Effect) error {
 // own, and the commit of a pull request may need many objects.
 func (t *writeTry) leaseTime() time.Duration {
 	d := t.w.cfg.Lease + t.w.cfg.Interval
-	if objects := len(t.commit.Files); objects > 0 {
+	objects := len(t.commit.Files)
+	if t.commit.Tests != nil {
+		objects += len(t.commit.Tests.Files)
+	}
+	if objects > 0 {
 		d += time.Duration(objects)*(t.w.cfg.Interval/4+time.Second) + 4*t.w.cfg.Interval
 	}
 	return d
