@@ -131,6 +131,9 @@ func label(x solve.Experiment) string {
 	if x.Strategy != "" && x.Strategy != "plain" {
 		s += " " + x.Strategy
 	}
+	if x.Purpose == solve.PurposeReproduce {
+		s += " reproducer"
+	}
 	if x.Repeat > 1 {
 		s += fmt.Sprintf(" #%d", x.Repeat)
 	}

@@ -29,7 +29,7 @@ func (v View) actions() []Action {
 	} else if s.State != solve.StateSolved {
 		return []Action{retryAction()}
 	}
-	if slices.ContainsFunc(v.Runs, func(r solve.Run) bool { return r.State != solve.RunPassed }) {
+	if slices.ContainsFunc(v.runs(), func(r solve.Run) bool { return r.State != solve.RunPassed }) {
 		out = append(out, retryAction())
 	}
 	if s.State == solve.StateSolved && s.Decision != nil && v.mayWin(s.Decision.RunnerUp()) {

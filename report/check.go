@@ -73,7 +73,11 @@ func runCheckName(r solve.Run) string {
 	if x.MaxEdits > 0 {
 		words = append(words, "e="+strconv.Itoa(x.MaxEdits))
 	}
-	words = append(words, solve.Clip(plainLine(x.Strategy), 40))
+	strategy := x.Strategy
+	if r.Reproduces() {
+		strategy = "reproducer"
+	}
+	words = append(words, solve.Clip(plainLine(strategy), 40))
 	if x.Agent != nativeAgent && x.Agent != "" {
 		words = append(words, solve.Clip(plainLine(x.Agent), 40))
 	}
@@ -87,6 +91,8 @@ func (v View) runTitle(r solve.Run, exists bool) string {
 	switch {
 	case !exists && v.Solve.State.Final():
 		return "did not run"
+	case r.Verdict != nil && r.Reproduces():
+		return v.stateText(r) + ": " + v.reproducerReason(r)
 	case r.Verdict != nil:
 		return v.stateText(r) + ": " + testsText(r)
 	default:
@@ -140,6 +146,7 @@ func runDetails(r solve.Run) string {
 			total int
 		}{
 			{"Fixed tests", t.FixedTests, t.Fixed},
+			{"Its own tests that fail without it", t.ProofTests, t.Proofs},
 			{"Broken tests", t.BrokenTests, t.Broken},
 			{"Tests that still fail", t.StillTests, t.Still},
 			{"New tests that fail", t.NewFailTests, t.NewFail},

@@ -19,7 +19,7 @@ func ProgressComment(v View) string {
 		stop = "Stop it with the comment `/yudai cancel`."
 	}
 	return comment(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)),
-		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.costSoFar()+" "+v.savedSentence(), stop)
+		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.reproduction(), v.costSoFar()+" "+v.savedSentence(), stop)
 }
 
 // FinalComment is the second comment, which tells people how the solve ended:
@@ -28,13 +28,16 @@ func FinalComment(v View) string {
 	parts := []string{solve.Marker(string(v.Solve.ID), string(solve.EffectFinal))}
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
 		parts = append(parts, fmt.Sprintf("**%s:** %s holds the patch of run %d of %d, by %s. %s",
-			v.graded("Solved"), v.pullText(), best.N, max(len(v.Runs), best.N), experimentText(best.Experiment), v.shown()),
+			v.graded("Solved"), v.pullText(), best.N, max(len(v.runs()), best.N), experimentText(best.Experiment), v.shown()),
 			v.facts(best), v.why())
 	} else {
 		parts = append(parts, v.status(), v.withheld())
 	}
 	if table := v.runsTable(); table != "" {
 		parts = append(parts, "### What was tried", table)
+	}
+	if v.Solve.State != solve.StateSolved { // else the reasons have it
+		parts = append(parts, v.reproduction())
 	}
 	if v.Solve.State != solve.StateSolved {
 		parts = append(parts, v.failures(), v.whereToLook())

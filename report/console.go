@@ -24,8 +24,10 @@ func Console(v View, width int) string {
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
 		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())
-		if text := v.savedSentence(); text != "" {
-			say(text)
+		for _, text := range []string{v.savedSentence(), v.plainReproduction()} {
+			if text != "" {
+				say(text)
+			}
 		}
 	}
 	best, ok := v.champion()

@@ -44,7 +44,7 @@ func CommitMessage(v View) string {
 		fmt.Fprintf(&b, "For #%d.\n", v.Solve.Issue.Number)
 	}
 	if r, ok := v.champion(); ok {
-		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.Runs), r.N),
+		fmt.Fprintf(&b, "\nRun %d of %d: model %s, temperature %s", r.N, max(len(v.runs()), r.N),
 			solve.Clip(plainLine(r.Experiment.Model), 80), solve.TemperatureText(r.Experiment.Temperature))
 		if s := plainLine(r.Experiment.Strategy); s != "" {
 			b.WriteString(", strategy " + solve.Clip(s, 80))
@@ -103,5 +103,6 @@ func (v View) championParts(best solve.Run) []string {
 	if t := best.Verdict; t != nil && t.Fixed > 0 {
 		parts = append(parts, "### Tests it fixes", codeList(t.FixedTests, 20, t.Fixed))
 	}
+	parts = append(parts, v.reproductionTests())
 	return parts
 }

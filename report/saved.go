@@ -8,15 +8,15 @@ import (
 
 // saved is what the stop rule saved, "" if nothing.
 func (v View) saved() string {
-	s := solve.SavedBy(v.Runs)
+	s := solve.SavedBy(v.runs())
 	var text string
 	switch {
 	case s.NotRun+s.Stopped == 0:
 		return ""
 	case s.NotRun == 0:
-		text = fmt.Sprintf("%d of %s stopped early", s.Stopped, solve.Count(len(v.Runs), "experiment"))
+		text = fmt.Sprintf("%d of %s stopped early", s.Stopped, solve.Count(len(v.runs()), "experiment"))
 	default:
-		text = fmt.Sprintf("%d of %s not run", s.NotRun, solve.Count(len(v.Runs), "experiment"))
+		text = fmt.Sprintf("%d of %s not run", s.NotRun, solve.Count(len(v.runs()), "experiment"))
 		if s.Stopped > 0 {
 			text += fmt.Sprintf(", %d stopped early", s.Stopped)
 		}

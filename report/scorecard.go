@@ -116,7 +116,7 @@ func experimentText(x solve.Experiment) string {
 
 // facts is the champion's scorecard in Markdown.
 func (v View) facts(r solve.Run) string {
-	t := newFacts("Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.Runs), r.N)))
+	t := newFacts("Champion", fmt.Sprintf("run %d of %d", r.N, max(len(v.runs()), r.N)))
 	t.add("Tests", testsText(r))
 	t.add("Left out", flakyText(r.Verdict))
 	if c := r.Candidate; c != nil {
@@ -235,7 +235,8 @@ func (v View) why() string {
 	if same := solve.Agreement(v.Runs, best.N); len(same) > 0 {
 		fmt.Fprintf(&b, "\nAgreement: %s produced the same patch, byte for byte (%s).\n", solve.Count(len(same), "other run"), runList(same))
 	}
-	return b.String()
+	b.WriteString("\n" + v.reproduction() + "\n")
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
 // picked says who chose a champion that the rule did not, and what the rule says of the two.

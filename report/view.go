@@ -35,9 +35,9 @@ type Check struct {
 // characters at most, Description 40, Identifier 20.
 type Action struct{ Label, Description, Identifier string }
 
-// runs are the runs in the order of their numbers.
+// runs are the runs in the order of their numbers, without the reproducer's.
 func (v View) runs() []solve.Run {
-	return slices.SortedFunc(slices.Values(v.Runs), func(a, b solve.Run) int { return cmp.Compare(a.N, b.N) })
+	return slices.SortedFunc(slices.Values(solve.Candidates(v.Runs)), func(a, b solve.Run) int { return cmp.Compare(a.N, b.N) })
 }
 
 // run is the run of that number. One that was planned and not created yet is queued.
@@ -86,7 +86,7 @@ func (v View) andSandboxes() string {
 
 // tally counts the runs: waiting, at work, ended.
 func (v View) tally() (waiting, working, ended int) {
-	for _, r := range v.Runs {
+	for _, r := range v.runs() {
 		switch {
 		case r.State.Final():
 			ended++
@@ -115,7 +115,7 @@ func (v View) headline() string {
 	case solve.StatePreparing:
 		return "Preparing the repository: clone, install, run its tests once."
 	case solve.StateRunning:
-		what := solve.Count(len(v.Runs), "experiment")
+		what := solve.Count(len(v.runs()), "experiment")
 		if v.severalWaves() {
 			what += fmt.Sprintf(", wave %d of %d", v.Solve.Wave, v.Solve.Plan.Waves())
 		}
