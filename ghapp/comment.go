@@ -35,10 +35,31 @@ func (t *writeTry) react(ctx context.Context) (solve.Receipt, error) {
 		made, _, err = c.Reactions.CreateIssueReaction(ctx, repo.Owner, repo.Name, t.e.Issue, t.e.Text)
 		return err
 	})
+	if statusOf(err) == http.StatusNotFound && t.targetGone(ctx) {
+		err = permanent("what it reacts to is gone")
+	}
 	if err != nil {
 		return solve.Receipt{}, err
 	}
 	return solve.Receipt{ID: made.GetID()}, nil
+}
+
+// targetGone looks whether what was not found is there all the same. For people without
+// rights nobody looks.
+func (t *writeTry) targetGone(ctx context.Context) bool {
+	repo := t.e.Repo
+	if t.e.Priority >= solve.PriorityDenied {
+		return true
+	}
+	err := t.read(ctx, "look for what it reacts to", func(ctx context.Context, c *github.Client) (err error) {
+		if t.e.CommentID != 0 {
+			_, _, err = c.Issues.GetComment(ctx, repo.Owner, repo.Name, t.e.CommentID)
+			return err
+		}
+		_, _, err = c.Issues.Get(ctx, repo.Owner, repo.Name, t.e.Issue)
+		return err
+	})
+	return statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusGone
 }
 
 // comment writes one of our comments: the progress, edited in place, the

@@ -43,7 +43,10 @@ func (q *installationQueue) pause(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-func isReaction(e solve.Effect) bool { return e.Kind == solve.EffectReact }
+// isReaction leaves those out that tell people without rights: they wait.
+func isReaction(e solve.Effect) bool {
+	return e.Kind == solve.EffectReact && e.Priority < solve.PriorityDenied
+}
 
 // drain writes one effect after the other until none can be written. It reads the
 // store before each, so that what became more urgent meanwhile goes first.

@@ -36,6 +36,8 @@ func (w *Writer) nextEffect(ctx context.Context, q *installationQueue, due []sol
 
 func classOf(e solve.Effect) class {
 	switch {
+	case e.Priority >= solve.PriorityDenied:
+		return classDenied
 	case isReaction(e):
 		return classReaction
 	case e.Priority >= solve.Priority(solve.EffectNotice):

@@ -156,3 +156,63 @@ func (w *world) checkHours(most int) (busiest int) {
 	}
 	return busiest
 }
+
+// TestReactionToWhatIsGone: a reaction to a deleted comment is given up at once. For people
+// without rights it is asked only once; their answers come after what others wait for.
+func TestReactionToWhatIsGone(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		began := time.Now()
+		for n, priority := range []int{solve.Priority(solve.EffectReact), solve.PriorityDenied} {
+			w.store.want(solve.Effect{
+				Key: fmt.Sprintf("ask-%d/react", n), Kind: solve.EffectReact, Repo: w.repo, Issue: w.issue, CommentID: 987654,
+				Text: "eyes", Priority: priority,
+			})
+		}
+		stop := w.write("node-1")
+		w.settle()
+		stop()
+		for n := range 2 {
+			if e := w.store.given(solve.ID(fmt.Sprintf("ask-%d", n)), solve.EffectReact, 0); e.State != solve.EffectDead || e.Tries != 1 {
+				t.Errorf("%s is %s after %d tries: %s", e.Key, e.State, e.Tries, e.Error)
+			}
+		}
+		if d := time.Since(began); d > 10*time.Second {
+			t.Errorf("given up after %v", d)
+		}
+	})
+}
+
+// TestDeniedComeLast: answers to people without rights leave three quarters of what may be
+// written at once to everybody else.
+func TestDeniedComeLast(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		for n := range 60 {
+			e := w.reply(fmt.Sprintf("refusal-%d", n), "you may not")
+			e.Priority = solve.PriorityDenied
+			w.store.want(e)
+		}
+		stop := w.write("node-1")
+		defer stop()
+		pass(5 * time.Minute)
+		asked := time.Now()
+		for n := range 20 {
+			w.store.want(solve.Effect{
+				Key: fmt.Sprintf("ask-%d/react", n), Kind: solve.EffectReact, Repo: w.repo, Issue: w.issue, Text: "eyes",
+				Priority: solve.Priority(solve.EffectReact),
+			})
+		}
+		w.await("all eyes", func() bool {
+			for n := range 20 {
+				if w.store.given(solve.ID(fmt.Sprintf("ask-%d", n)), solve.EffectReact, 0).State != solve.EffectApplied {
+					return false
+				}
+			}
+			return true
+		})
+		if d := time.Since(asked); d > 5*time.Second {
+			t.Errorf("eyes came after %v", d)
+		}
+	})
+}

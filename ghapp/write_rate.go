@@ -17,6 +17,8 @@ const (
 	classObject
 	// classReaction: the sign that yudai noticed somebody, without delay.
 	classReaction
+	// classDenied: answers to people without rights, from what nobody else needs.
+	classDenied
 )
 
 // rateLimiter bounds the writes of one installation by a least time between two and
@@ -66,6 +68,8 @@ func (p *rateLimiter) reserve(c class) float64 {
 		return 0
 	case classProgress:
 		return p.size / 2
+	case classDenied:
+		return p.size * 3 / 4
 	default:
 		return p.size / 4
 	}

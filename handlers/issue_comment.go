@@ -56,6 +56,7 @@ func (o Options) commandIntent(p payload, cmd ParsedCommand, d solve.Delivery) s
 		Kind:      solve.TriggerCommand,
 		Key:       fmt.Sprintf("comment:%d", p.Comment.ID),
 		Actor:     who,
+		Stranger:  p.byStranger(),
 		CommentID: p.Comment.ID,
 		Delivery:  d.GUID,
 		At:        d.Received,

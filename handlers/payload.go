@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -30,6 +31,7 @@ type payload struct {
 		Body string          `json:"body"`
 		User user            `json:"user"`
 		App  json.RawMessage `json:"performed_via_github_app"`
+		Tie  string          `json:"author_association"`
 	} `json:"comment"`
 	Repository struct {
 		ID            int64  `json:"id"`
@@ -57,6 +59,7 @@ type payload struct {
 		State string `json:"state"`
 		Body  string `json:"body"`
 		User  user   `json:"user"`
+		Tie   string `json:"author_association"`
 	} `json:"review"`
 	Removed []struct {
 		ID int64 `json:"id"`
@@ -136,6 +139,13 @@ func (p payload) fromBot(own string) bool {
 	return present(p.Comment.App)
 }
 
+// byStranger says whether GitHub knows no tie of the author to the repository. Comments and
+// reviews tell it; nothing else can be done without rights.
+func (p payload) byStranger() bool {
+	tie := cmp.Or(p.Comment.Tie, p.Review.Tie)
+	return tie != "" && !slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, tie)
+}
+
 // is compares logins; nobody is "".
 func (u user) is(login string) bool { return login != "" && strings.EqualFold(u.Login, login) }
 
@@ -174,7 +184,7 @@ func (p payload) queued(id solve.ID, t solve.Trigger, r solve.Request) *solve.So
 func (p payload) command(d solve.Delivery, kind solve.CommandKind, text string) *solve.Command {
 	return &solve.Command{
 		ID: d.GUID, Kind: kind, Repo: p.repo(), Issue: p.Issue.Number, Actor: p.Sender.Login,
-		CommentID: p.Comment.ID, Text: text, At: d.Received,
+		Stranger: p.byStranger(), CommentID: p.Comment.ID, Text: text, At: d.Received,
 	}
 }
 

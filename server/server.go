@@ -299,9 +299,7 @@ func (s *Server) Latest(ctx context.Context, repoID int64, issue int) (report.Vi
 // Settled reports whether every effect of the solve has been written (or refused for good).
 func (s *Server) Settled(ctx context.Context, id solve.ID) (bool, error) {
 	effects, err := s.store.SolveEffects(ctx, id)
-	if refused, ok := s.refusal(ctx, id); ok {
-		effects = append(effects, refused)
-	}
+	effects = append(effects, s.refusal(ctx, id)...)
 	for _, f := range effects {
 		if f.State == solve.EffectPending || f.State == solve.EffectSending {
 			return false, err
@@ -312,13 +310,17 @@ func (s *Server) Settled(ctx context.Context, id solve.ID) (bool, error) {
 
 // refusal is what somebody without the right to ask was told. It belongs to the person
 // and the issue, not to one solve.
-func (s *Server) refusal(ctx context.Context, id solve.ID) (solve.Effect, bool) {
+func (s *Server) refusal(ctx context.Context, id solve.ID) (told []solve.Effect) {
 	v, err := s.store.Solve(ctx, id)
 	if err != nil || !v.Denied {
-		return solve.Effect{}, false
+		return nil
 	}
-	f, err := s.store.Effect(ctx, solve.DeniedReplyID(v.Repo, v.Issue.Number, v.Trigger.Actor)+"/"+string(solve.EffectReply))
-	return f, err == nil
+	for _, kind := range []solve.EffectKind{solve.EffectReact, solve.EffectReply} {
+		if f, err := s.store.Effect(ctx, solve.DeniedReplyID(v.Repo, v.Issue.Number, v.Trigger.Actor)+"/"+string(kind)); err == nil {
+			told = append(told, f)
+		}
+	}
+	return told
 }
 
 // Record exports a solve.

@@ -54,12 +54,14 @@ const (
 
 // Command is what a person or an event asks for beside a new solve.
 type Command struct {
-	ID        string      `json:"id"` // the delivery's GUID
-	Kind      CommandKind `json:"kind"`
-	Repo      Repo        `json:"repo"`
-	Issue     int         `json:"issue"` // or the pull request's number
-	Actor     string      `json:"actor"`
-	CommentID int64       `json:"comment_id,omitempty"`
+	ID    string      `json:"id"` // the delivery's GUID
+	Kind  CommandKind `json:"kind"`
+	Repo  Repo        `json:"repo"`
+	Issue int         `json:"issue"` // or the pull request's number
+	Actor string      `json:"actor"`
+	// Stranger: GitHub knows no tie of the actor to the repository. Others may have no rights either.
+	Stranger  bool  `json:"stranger,omitempty"`
+	CommentID int64 `json:"comment_id,omitempty"`
 	// Solve is the solve that the event names; "" means the newest of the issue.
 	Solve ID `json:"solve,omitempty"`
 	// Button: it came from a check run, where no reaction can be left.
@@ -104,7 +106,18 @@ type PullNow struct {
 	Base   string // branch
 }
 
-// DeniedReplyID owns the reply that tells a person once for each issue that they may
+// StrangersLast compares two who ask: strangers come after everybody else.
+func StrangersLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// DeniedReplyID owns the reply and the reaction that tell a person once for each issue that they may
 // not ask: engines write an effect's key only once.
 func DeniedReplyID(repo Repo, issue int, actor string) string {
 	return fmt.Sprintf("refusal-%d-%d-%s", repo.ID, issue, MarkerWord(actor))

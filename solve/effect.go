@@ -70,6 +70,9 @@ type Receipt struct {
 	URL    string `json:"url,omitempty"`
 }
 
+// PriorityDenied is that of answers to people without rights: after all others.
+const PriorityDenied = 60
+
 // Priority of a kind: the sign that somebody was heard, which costs no time, before
 // result before pull request before first answer before progress; what tidies up is last.
 func Priority(k EffectKind) int {

@@ -52,15 +52,7 @@ func EffectsOf(s Solve, run *Run, ev EventName) []Effect {
 			s.effect(EffectCheck),
 		}
 	case s.State.Final() && s.Refused && !claimed:
-		reply := s.effect(EffectReply)
-		if s.Denied {
-			reply.Key = DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(EffectReply)
-		}
-		refuse := EffectReact
-		if !s.Greeted.IsZero() {
-			refuse = EffectDone // the first reaction is there already
-		}
-		out := []Effect{s.reaction(refuse, ReactionRefuse), reply}
+		out := refusalEffects(s)
 		if s.Place > 0 { // a comment says that it waits
 			out = append(out, s.effect(EffectNotice))
 		}
@@ -72,6 +64,27 @@ func EffectsOf(s Solve, run *Run, ev EventName) []Effect {
 	default:
 		return []Effect{s.effect(EffectNotice), s.effect(EffectCheck)}
 	}
+}
+
+// refusalEffects tell why nothing was done, and those who may not ask after everybody else.
+func refusalEffects(s Solve) []Effect {
+	reply, refuse := s.effect(EffectReply), s.reaction(EffectReact, ReactionRefuse)
+	switch {
+	case s.Denied && s.Silent:
+		return nil
+	case s.Denied:
+		reply, refuse = s.denied(reply), s.denied(refuse)
+	case !s.Greeted.IsZero():
+		refuse = s.reaction(EffectDone, ReactionRefuse) // the first reaction is there already
+	}
+	return []Effect{refuse, reply}
+}
+
+// denied is an effect for somebody who may not ask, once for each person and issue.
+func (s Solve) denied(e Effect) Effect {
+	e.Key = DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor) + "/" + string(e.Kind)
+	e.Priority = PriorityDenied
+	return e
 }
 
 func finalEffects(s Solve, claimed bool) []Effect {

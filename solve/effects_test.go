@@ -156,3 +156,30 @@ func TestEveryEndUpdatesCommentAndCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestDeniedIsToldOnceAndLast: somebody without rights gets one reaction and one reply for each
+// issue, however often they ask, after everything else; and nothing where too many were told.
+func TestDeniedIsToldOnceAndLast(t *testing.T) {
+	t.Parallel()
+	s := solve.Solve{
+		State: solve.StateFailed, Refused: true, Denied: true, Repo: solve.Repo{ID: 6}, Issue: solve.Issue{Number: 7},
+		Trigger: solve.Trigger{Actor: "mallory", CommentID: 99},
+	}
+	first, second := s, s
+	first.ID, second.ID = "s1", "s2"
+	one, two := solve.EffectsOf(first, nil, solve.EventFailed), solve.EffectsOf(second, nil, solve.EventFailed)
+	if len(one) != 2 || keys(one) != keys(two) || one[0].Kind != solve.EffectReact || one[0].Text != "-1" {
+		t.Fatalf("%+v, then %+v", one, two)
+	}
+	for _, e := range one {
+		for _, kind := range []solve.EffectKind{solve.EffectReact, solve.EffectNotice, solve.EffectRelease, solve.EffectFinal} {
+			if e.Priority <= solve.Priority(kind) {
+				t.Errorf("%s goes before a %s", e.Key, kind)
+			}
+		}
+	}
+	s.Silent = true
+	if got := solve.EffectsOf(s, nil, solve.EventFailed); len(got) != 0 {
+		t.Errorf("told all the same: %+v", got)
+	}
+}

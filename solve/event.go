@@ -57,8 +57,8 @@ type (
 		Candidate *Candidate
 	}
 	// Aborted ends either: we could not go on. Refused and Denied are a solve's: the reason is the asker's to
-	// mend, and the actor may not ask at all.
-	Aborted struct{ Refused, Denied bool }
+	// mend, and the actor may not ask at all, which is told unless Silent.
+	Aborted struct{ Refused, Denied, Silent bool }
 )
 
 // Events of a run.
@@ -149,7 +149,7 @@ func setSolve(s *Solve, ev Event, at time.Time) {
 			s.Decision = e.Decision
 		}
 	case Aborted:
-		s.Refused, s.Denied = e.Refused && s.State == StateQueued, e.Denied
+		s.Refused, s.Denied, s.Silent = e.Refused && s.State == StateQueued, e.Denied, e.Silent
 	case waveStarted:
 		s.Wave = e.wave
 	}

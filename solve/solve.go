@@ -79,6 +79,7 @@ type Trigger struct {
 	// Key is unique among all solves: a second trigger with the same key is the same wish.
 	Key       string `json:"key"`
 	Actor     string `json:"actor"`                // login; rights are looked up for it
+	Stranger  bool   `json:"stranger,omitempty"`   // GitHub knows no tie of the actor to the repository
 	CommentID int64  `json:"comment_id,omitempty"` // of a command
 	Label     string `json:"label,omitempty"`      // of TriggerLabel
 	// Thread is the number under which it was asked, where that is not the issue's: the
@@ -240,8 +241,9 @@ type Solve struct {
 	// people get the reason and nothing else.
 	Refused bool `json:"refused,omitempty"`
 	// Denied: refused because the actor may not ask at all. That is told once for
-	// each person and issue.
+	// each person and issue, and not at all if Silent: too many were told.
 	Denied bool  `json:"denied,omitempty"`
+	Silent bool  `json:"silent,omitempty"`
 	Lease  Lease `json:"lease"`
 
 	Plan Plan `json:"plan"`

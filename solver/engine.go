@@ -28,6 +28,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/plan"
 	"github.com/yudai-dev/yudai/solver/prepare"
+	"github.com/yudai-dev/yudai/solver/rights"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
@@ -79,20 +80,30 @@ type runKey struct {
 	n     int
 }
 
+// sharedHub lets commands and plans share what is remembered of people's rights.
+type sharedHub struct {
+	Hub
+	rights *rights.Rights
+}
+
+// Rights is what is remembered.
+func (h sharedHub) Rights() *rights.Rights { return h.rights }
+
 // New returns an engine; Run starts it.
 func New(cfg Config, parts Parts) *Engine {
 	halted := make(chan struct{})
 	store := retryingStore{parts.Store, cfg.LeaseTime, halted}
 	budgets, settings := budget.New(store), cfg.settings()
+	hub := sharedHub{parts.Hub, rights.New(parts.Hub)}
 	e := &Engine{
 		cfg: cfg, node: parts.Node, log: parts.Log, store: store, drivers: parts.Drivers, gateway: parts.Gateway,
 		signer:   parts.Signer,
-		commands: commands.New(store, parts.Hub), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
+		commands: commands.New(store, hub), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
 		slots: make(chan struct{}, cfg.MaxSolves), halted: halted,
 		solves: map[solve.ID]*task{}, authorizing: map[solve.ID]*task{}, runs: map[runKey]*task{},
 	}
 	e.planner = &plan.Planner{
-		Store: store, Hub: parts.Hub, Models: parts.Models, Gateway: parts.Gateway, Agents: parts.Agents, Drivers: parts.Drivers,
+		Store: store, Hub: hub, Models: parts.Models, Gateway: parts.Gateway, Agents: parts.Agents, Drivers: parts.Drivers,
 		Rules: cfg.planRules(parts),
 	}
 	e.preparer = prepare.New(store, parts.Hub, parts.Git, parts.Drivers, parts.Agents, prepare.Options{

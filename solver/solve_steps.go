@@ -86,7 +86,7 @@ func (e *Engine) giveUp(ctx context.Context, s solve.Solve, cause error) (solve.
 		c.Event = solve.Expired{}
 		c.Reason = fmt.Sprintf("The time budget of %s ended before a champion was found%s.", s.Deadline.Sub(s.Started), outsideFault(cause))
 	case errors.As(cause, &no):
-		c.Event, c.Reason = solve.Aborted{Refused: true, Denied: no.Denied}, no.Text
+		c.Event, c.Reason = solve.Aborted{Refused: true, Denied: no.Denied, Silent: no.Silent}, no.Text
 	default:
 		zerolog.Ctx(ctx).Error().Err(cause).Msg("solve failed")
 		c.Event, c.Reason = solve.Aborted{}, "yudai could not go on: "+fault.Public(cause)

@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
@@ -28,6 +29,7 @@ func (e *Engine) lookAtWaiting(ctx, work context.Context) {
 
 func (e *Engine) authorizeNew(work context.Context, live []solve.Solve) {
 	now, asked := time.Now(), map[solve.ID]time.Time{}
+	slices.SortStableFunc(live, func(a, b solve.Solve) int { return solve.StrangersLast(a.Trigger.Stranger, b.Trigger.Stranger) })
 	for _, s := range live {
 		if s.State != solve.StateQueued || s.Lease.Node != "" || !s.Greeted.IsZero() || !s.CancelAt.IsZero() {
 			continue

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/rights"
 )
 
 // Store is what commands need of the store.
@@ -40,14 +42,15 @@ type Hub interface {
 
 // Commands answers commands. It looks up the person's permission for each.
 type Commands struct {
-	store Store
-	hub   Hub
-	later map[string]time.Time // when GitHub may be asked again for a command's sake
+	store  Store
+	hub    Hub
+	rights *rights.Rights
+	later  map[string]time.Time // when GitHub may be asked again for a command's sake
 }
 
 // New returns the commands of a process.
 func New(store Store, hub Hub) *Commands {
-	return &Commands{store: store, hub: hub, later: map[string]time.Time{}}
+	return &Commands{store: store, hub: hub, rights: rights.From(hub), later: map[string]time.Time{}}
 }
 
 // pause is how long a command waits at least after an error that may pass.
@@ -57,6 +60,7 @@ const pause = 2 * time.Second
 func (c *Commands) Answer(ctx context.Context) {
 	pending, err := c.store.Commands(ctx)
 	fault.Log(ctx, err, "commands not read")
+	slices.SortStableFunc(pending, func(a, b solve.Command) int { return solve.StrangersLast(a.Stranger, b.Stranger) })
 	for _, a := range pending {
 		if ctx.Err() != nil {
 			return
@@ -92,6 +96,8 @@ type answer struct {
 	reaction string
 	// owner of the reply; "" is the command. yudai writes one reply for each owner.
 	owner string
+	// denied: to somebody without rights, who gets one reply and one reaction for each issue.
+	denied bool
 	// issue is where the reply goes; 0 is where the command came from.
 	issue int
 }
@@ -100,9 +106,13 @@ type answer struct {
 func (n answer) effects(a solve.Command) []solve.Effect {
 	var out []solve.Effect
 	add := func(owner string, kind solve.EffectKind, text string) {
+		priority := solve.Priority(kind)
+		if n.denied {
+			owner, priority = n.owner, solve.PriorityDenied
+		}
 		if issue := cmp.Or(n.issue, a.Issue); text != "" && issue != 0 {
 			out = append(out, solve.Effect{
-				Key: owner + "/" + string(kind), Kind: kind, Text: text, Priority: solve.Priority(kind),
+				Key: owner + "/" + string(kind), Kind: kind, Text: text, Priority: priority,
 				Repo: a.Repo, Issue: issue, CommentID: a.CommentID,
 			})
 		}
@@ -141,14 +151,17 @@ func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) 
 
 // answerPerson answers a person, after a look at the permission.
 func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, error) {
-	role, write, err := c.hub.Permission(ctx, a.Repo, a.Actor)
+	may, err := c.rights.Of(ctx, a.Repo, a.Actor, a.Stranger)
 	switch {
 	case err != nil:
 		return answer{}, err
-	case !write && a.Review: // anybody may review without meaning yudai
+	case !may.Write && (a.Review || may.Silent): // anybody may review without meaning yudai
 		return answer{}, nil
-	case !write:
-		return answer{reply: report.RefusedText(a.Actor, role), reaction: "-1", owner: solve.DeniedReplyID(a.Repo, a.Issue, a.Actor)}, nil
+	case !may.Write:
+		return answer{
+			reply: report.RefusedText(a.Actor, may.Role), reaction: solve.ReactionRefuse, denied: true,
+			owner: solve.DeniedReplyID(a.Repo, a.Issue, a.Actor),
+		}, nil
 	}
 	switch a.Kind {
 	case solve.CommandHelp:

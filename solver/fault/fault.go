@@ -27,6 +27,7 @@ func Stopping(ctx context.Context) bool {
 type Refusal struct {
 	Text   string // people see it
 	Denied bool   // the actor may not ask at all
+	Silent bool   // nobody is told
 	Final  bool   // of a run, too: another try gives the same
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/rights"
 )
 
 // permissionHolds is how long a look at somebody's rights is good for: who waited longer
@@ -20,12 +21,12 @@ func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {
 	if fresh || s.Trigger.Kind.Operator() {
 		return nil
 	}
-	role, write, err := p.Hub.Permission(ctx, s.Repo, s.Trigger.Actor)
+	may, err := rights.From(p.Hub).Of(ctx, s.Repo, s.Trigger.Actor, s.Trigger.Stranger)
 	if err != nil {
 		return fault.Outside{Err: err}
 	}
-	if !write {
-		return fault.Refusal{Text: report.RefusedText(s.Trigger.Actor, role), Denied: true}
+	if !may.Write {
+		return fault.Refusal{Text: report.RefusedText(s.Trigger.Actor, may.Role), Denied: true, Silent: may.Silent}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (p *process) open(ctx context.Context, n int, log zerolog.Logger) (err erro
 		return err
 	}
 	records := &ledger{store: p.store, gate: p.gate, mut: w.mut}
-	app, err := ghapp.New(w.github, w.secrets, ghapp.Options{Transport: wire{w.hub.Transport(), p.gate}})
+	app, err := ghapp.New(w.github, w.secrets, ghapp.Options{Transport: wire{w.hub.Transport(), p.gate, w.asked}})
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,15 @@ func (p *process) bury() {
 
 // wire carries a process's requests to the emulator. What changes something is a boundary.
 type wire struct {
-	next http.RoundTripper
-	gate *gate
+	next  http.RoundTripper
+	gate  *gate
+	asked func(*http.Request) // told of every request; nil is nobody
 }
 
 func (c wire) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if c.asked != nil {
+		c.asked(req)
+	}
 	ask := func() (err error) {
 		resp, err = c.next.RoundTrip(req)
 		return err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,7 @@ type world struct {
 	ids      int
 	said     int // of the scenario's comments that come later
 	problems []string
+	asked    func(*http.Request) // told of every request to GitHub; nil is nobody
 }
 
 // outcome is what a scenario under a plan came to.

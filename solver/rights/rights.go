@@ -1,0 +1,136 @@
+// Package rights asks GitHub what people may do. It looks everybody up who has a tie to the
+// repository, and keeps a flood of strangers from costing a request and a write each.
+package rights
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+)
+
+// Hub is what GitHub tells.
+type Hub interface {
+	// Permission tells the login's role in the repository, and whether it may write.
+	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
+}
+
+const (
+	// remembered is how long a stranger's refusal is good for. Somebody who gets rights is no
+	// stranger any more, and is looked up at once.
+	remembered = 10 * time.Minute
+	// mostRemembered bounds each memory; beyond it any entry goes, which costs a request.
+	mostRemembered = 4096
+)
+
+// lookups are the strangers of one repository that are looked up in vain, told the people of one
+// installation who are told that they may not ask.
+func lookups() rate { return rate{burst: 20, perHour: 10} }
+func told() rate    { return rate{burst: 10, perHour: 20} }
+
+// Answer is what somebody may do.
+type Answer struct {
+	Role  string
+	Write bool
+	// Silent: the refusal gets no answer. Enough of them were answered.
+	Silent bool
+}
+
+// Rights looks people's rights up. It is safe for concurrent use.
+type Rights struct {
+	hub Hub
+
+	mu      sync.Mutex
+	people  map[string]person // by repository and login
+	lookups map[int64]*bucket // by repository
+	told    map[int64]*bucket // by installation
+}
+
+// person is what is remembered of somebody in a repository.
+type person struct {
+	writes bool // had rights when last looked up; this is never an answer
+	role   string
+	until  time.Time // of a refusal
+}
+
+// New asks hub.
+func New(hub Hub) *Rights {
+	return &Rights{hub: hub, people: map[string]person{}, lookups: map[int64]*bucket{}, told: map[int64]*bucket{}}
+}
+
+// From are the rights that a hub shares among those who ask it, or new ones.
+func From(hub Hub) *Rights {
+	if shared, ok := hub.(interface{ Rights() *Rights }); ok {
+		return shared.Rights()
+	}
+	return New(hub)
+}
+
+// Of looks up what a person may do. That somebody may write is always looked up; a refusal
+// of a stranger is remembered, and when too many were refused, unknown strangers are refused unseen.
+func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger bool) (Answer, error) {
+	key := fmt.Sprintf("%d/%s", repo.ID, strings.ToLower(login))
+	if role, refused := r.refusedUnseen(repo, key, stranger); refused {
+		return Answer{Role: role, Silent: !r.tell(repo)}, nil
+	}
+	role, write, err := r.hub.Permission(ctx, repo, login)
+	if err != nil {
+		return Answer{}, err
+	}
+	r.remember(repo, key, person{writes: write, role: role, until: time.Now().Add(remembered)}, stranger)
+	return Answer{Role: role, Write: write, Silent: !write && !r.tell(repo)}, nil
+}
+
+func (r *Rights) refusedUnseen(repo solve.Repo, key string, stranger bool) (role string, refused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, now := r.people[key], time.Now()
+	switch {
+	case !stranger || p.writes:
+		return "", false
+	case now.Before(p.until):
+		return p.role, true
+	}
+	return "none", !bucketOf(r.lookups, repo.ID, lookups(), now).has(now)
+}
+
+func (r *Rights) remember(repo solve.Repo, key string, p person, stranger bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); stranger && !p.writes {
+		bucketOf(r.lookups, repo.ID, lookups(), now).take(now)
+	}
+	makeRoom(r.people)
+	r.people[key] = p
+}
+
+// tell takes one of the installation's answers to people without rights.
+func (r *Rights) tell(repo solve.Repo) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	return bucketOf(r.told, repo.Installation, told(), now).take(now)
+}
+
+func bucketOf(all map[int64]*bucket, id int64, r rate, now time.Time) *bucket {
+	b := all[id]
+	if b == nil {
+		makeRoom(all)
+		b = &bucket{rate: r, left: r.burst, at: now}
+		all[id] = b
+	}
+	return b
+}
+
+// makeRoom lets one entry go if there are too many.
+func makeRoom[K comparable, V any](m map[K]V) {
+	for k := range m {
+		if len(m) < mostRemembered {
+			return
+		}
+		delete(m, k)
+	}
+}

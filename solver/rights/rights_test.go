@@ -1,0 +1,119 @@
+package rights_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/rights"
+)
+
+// hub counts who is looked up; those in writers may write.
+type hub struct {
+	asked   int
+	writers map[string]bool
+}
+
+func (h *hub) Permission(_ context.Context, _ solve.Repo, login string) (string, bool, error) {
+	h.asked++
+	if h.writers[login] {
+		return "write", true, nil
+	}
+	return "read", false, nil
+}
+
+func repo(n int64) solve.Repo { return solve.Repo{Installation: 1, ID: n} }
+
+func of(t *testing.T, r *rights.Rights, n int64, login string, stranger bool) rights.Answer {
+	t.Helper()
+	a, err := r.Of(t.Context(), repo(n), login, stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestRefusalIsRemembered: a stranger is looked up once in ten minutes, whoever has a tie each time.
+func TestRefusalIsRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hub{writers: map[string]bool{}}
+		r := rights.New(h)
+		for range 5 {
+			if a := of(t, r, 1, "mallory", true); a.Write || a.Role != "read" {
+				t.Errorf("%+v", a)
+			}
+		}
+		if h.asked != 1 {
+			t.Errorf("looked up %d times", h.asked)
+		}
+		h.writers["mallory"] = true // and so GitHub tells a tie
+		if a := of(t, r, 1, "mallory", false); !a.Write || h.asked != 2 {
+			t.Errorf("%+v after %d look-ups", a, h.asked)
+		}
+		h.writers["mallory"] = false
+		if a := of(t, r, 1, "mallory", true); a.Write || h.asked != 3 {
+			t.Errorf("a right is no answer for the next time: %+v after %d look-ups", a, h.asked)
+		}
+		<-time.After(11 * time.Minute)
+		if of(t, r, 1, "mallory", true); h.asked != 4 {
+			t.Errorf("remembered for too long: %d look-ups", h.asked)
+		}
+	})
+}
+
+// TestFloodOfStrangers: unknown strangers of one repository use up its look-ups, and nobody
+// else's; few of them are answered. Who had rights before is looked up all the same.
+func TestFloodOfStrangers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hub{writers: map[string]bool{"ann": true, "ben": true}}
+		r := rights.New(h)
+		of(t, r, 1, "ann", true)
+		told := 0
+		for n := range 1000 {
+			if a := of(t, r, 1, fmt.Sprintf("s%d", n), true); a.Write {
+				t.Fatalf("%+v", a)
+			} else if !a.Silent {
+				told++
+			}
+		}
+		if h.asked != 21 || told != 10 {
+			t.Errorf("%d look-ups, %d were told", h.asked, told)
+		}
+		for who, c := range map[string]struct {
+			repo     int64
+			stranger bool
+		}{"ann": {1, true}, "ben": {1, false}} {
+			if a := of(t, r, c.repo, who, c.stranger); !a.Write {
+				t.Errorf("%s waits for strangers: %+v", who, a)
+			}
+		}
+		if a := of(t, r, 2, "ben", true); !a.Write {
+			t.Errorf("another repository is flooded, too: %+v", a)
+		}
+		<-time.After(time.Hour)
+		before := h.asked
+		for n := range 1000 {
+			of(t, r, 1, fmt.Sprintf("t%d", n), true)
+		}
+		if got := h.asked - before; got != 10 {
+			t.Errorf("%d look-ups in the next hour", got)
+		}
+	})
+}
+
+// TestMemoryIsBounded: a crowd of any size is forgotten, not kept.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	r := rights.New(&hub{})
+	for n := range 20_000 {
+		of(t, r, int64(n), "mallory", true)
+	}
+	if n := r.Remembered(); n > 2*4096+1 {
+		t.Errorf("%d things are remembered", n)
+	}
+}
