@@ -28,7 +28,8 @@ type Against struct {
 
 // PageOf makes the texts of a solve's page.
 func PageOf(v View) Page {
-	p := Page{Headline: v.headline(), Reason: plainReason(v), Shown: capital(v.plainShown()), Cost: v.cost().String() + v.andSandboxes(), Saved: v.saved()}
+	p := Page{Headline: v.headline(), Reason: plainReason(v), Shown: capital(v.plainShown()), Saved: v.saved()}
+	p.Cost = v.cost().String() + v.andSandboxes()
 	if best, ok := v.champion(); ok {
 		p.Agree, p.Why = solve.Agreement(v.Runs, best.N), v.whyChain()
 	}

@@ -117,36 +117,22 @@ func escape(b []byte) (size int, code string) {
 	return 2, ""
 }
 
-// colour is the class after a code: one of the eight colours, bold, or both.
+// colour is the class after a code: one of eight colours, or bold.
 func colour(class, code string) string {
 	fields := strings.Split(strings.TrimPrefix(code, ";"), ";")
 	for i := 0; i < len(fields); i++ {
 		switch f := fields[i]; {
-		case f == "" || f == "0":
-			class = ""
-		case f == "1":
-			class = strings.TrimSpace(strings.ReplaceAll(class, "bold", "") + " bold")
 		case f == "38" || f == "48": // colours of a larger table are left out, with their parameters
-			if i+1 < len(fields) && fields[i+1] == "5" {
-				i += 2
-			} else {
-				i += 4
+			if i += 4; i-3 < len(fields) && fields[i-3] == "5" {
+				i -= 2
 			}
-		case f == "39":
-			class = strings.TrimSpace(strings.Join(keep(strings.Fields(class), "bold"), " "))
+		case f == "" || f == "0" || f == "39":
+			class = ""
+		case f == "1" && class == "":
+			class = "bold"
 		case len(f) == 2 && (f[0] == '3' || f[0] == '9') && f[1] >= '0' && f[1] <= '7':
-			class = strings.TrimSpace("c" + f[1:] + " " + strings.Join(keep(strings.Fields(class), "bold"), " "))
+			class = "c" + f[1:]
 		}
 	}
 	return class
-}
-
-// keep are the words that equal one.
-func keep(words []string, one string) (out []string) {
-	for _, w := range words {
-		if w == one {
-			out = append(out, w)
-		}
-	}
-	return out
 }

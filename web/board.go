@@ -102,7 +102,8 @@ func (b *boardPage) add(v report.View) {
 			b.Taken++
 		}
 	}
-	if b.Repo != "" && b.Repo != s.Repo.String() || b.Person != "" && b.Person != s.Trigger.Actor || b.State != "" && b.State != string(s.State) {
+	passes := func(want, is string) bool { return want == "" || want == is }
+	if !passes(b.Repo, s.Repo.String()) || !passes(b.Person, s.Trigger.Actor) || !passes(b.State, string(s.State)) {
 		return
 	}
 	at := &b.Columns[columnOf(s.State)]

@@ -27,39 +27,20 @@ type diffRow struct{ Class, Old, New, Sign, Text string }
 
 // readDiff reads a patch as git writes it.
 func readDiff(patch []byte) (v diffView) {
-	old, next, rows := 0, 0, 0
+	old, next, rows := 0, 0, 0 // old and next are 0 before the first hunk of a file
 	for raw := range bytes.Lines(patch) {
 		line := strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "\uFFFD")
-		if name, ok := strings.CutPrefix(line, "diff --git "); ok {
-			v.Files = append(v.Files, diffFile{Name: fileName(name)})
+		if names, ok := strings.CutPrefix(line, "diff --git "); ok {
+			v.Files = append(v.Files, diffFile{Name: fileName(names)})
 			old, next = 0, 0
 			continue
 		}
-		if len(v.Files) == 0 {
+		header := old+next == 0 && (strings.HasPrefix(line, "index ") || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ "))
+		if len(v.Files) == 0 || header {
 			continue
 		}
 		f := &v.Files[len(v.Files)-1]
-		row := diffRow{Text: line}
-		switch inHunk := old+next > 0; {
-		case strings.HasPrefix(line, "@@ "):
-			old, next = hunk(line)
-			row.Class = "at"
-		case !inHunk && (strings.HasPrefix(line, "index ") || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
-			continue
-		case !inHunk:
-			row.Class = "at" // modes, renames, binary files
-		case strings.HasPrefix(line, "+"):
-			row = diffRow{"add", "", strconv.Itoa(next), "+", line[1:]}
-			next, f.Added = next+1, f.Added+1
-		case strings.HasPrefix(line, "-"):
-			row = diffRow{"del", strconv.Itoa(old), "", "−", line[1:]}
-			old, f.Deleted = old+1, f.Deleted+1
-		case strings.HasPrefix(line, " ") || line == "":
-			row = diffRow{"", strconv.Itoa(old), strconv.Itoa(next), "", strings.TrimPrefix(line, " ")}
-			old, next = old+1, next+1
-		default:
-			row.Class = "at"
-		}
+		row := f.row(line, &old, &next)
 		if rows++; rows > maxRows {
 			v.Left++
 			continue
@@ -67,6 +48,26 @@ func readDiff(patch []byte) (v diffView) {
 		f.Rows = append(f.Rows, row)
 	}
 	return v
+}
+
+// row reads a line of a file's part. old and next are the numbers of the lines that come.
+func (f *diffFile) row(line string, old, next *int) diffRow {
+	text := line[min(len(line), 1):]
+	switch {
+	case strings.HasPrefix(line, "@@ "):
+		*old, *next = hunk(line)
+	case *old+*next == 0: // modes, renames, binary files
+	case strings.HasPrefix(line, "+"):
+		*next, f.Added = *next+1, f.Added+1
+		return diffRow{"add", "", strconv.Itoa(*next - 1), "+", text}
+	case strings.HasPrefix(line, "-"):
+		*old, f.Deleted = *old+1, f.Deleted+1
+		return diffRow{"del", strconv.Itoa(*old - 1), "", "−", text}
+	case strings.HasPrefix(line, " ") || line == "":
+		*old, *next = *old+1, *next+1
+		return diffRow{"", strconv.Itoa(*old - 1), strconv.Itoa(*next - 1), "", text}
+	}
+	return diffRow{Class: "at", Text: line}
 }
 
 // fileName is the new name in "a/x b/x".

@@ -20,9 +20,8 @@ const (
 	blockLines = 500
 	// maxShown is how many lines a page holds.
 	maxShown = 100_000
-	// maxFound is how many hits a page without JavaScript lists, and maxHits how many numbers of lines the script gets.
+	// maxFound is how many hits a page without JavaScript lists.
 	maxFound = 200
-	maxHits  = 10_000
 )
 
 // logView is what a log viewer shows.
@@ -52,7 +51,7 @@ type hit struct {
 type source struct {
 	name    string
 	log     *logText
-	run     solve.Run    // whose session it is; N is 0 for an artifact
+	run     solve.Run    // whose log it is; N is 0 for an artifact
 	anchors map[int]bool // lines with an element of their own, for links without JavaScript
 	live    bool
 	open    bool
@@ -69,36 +68,42 @@ func (s source) whole() int {
 	return s.log.lines()
 }
 
-// sessionLog is the name of the log of a run's session, and artifactLog that of the logs among a solve's artifacts.
+// runLog is the name of the log of a run, and artifactLog that of the logs among a solve's artifacts.
 var (
-	sessionLog  = regexp.MustCompile(`^run-([1-9]\d{0,3})\.log$`)
+	runLog  = regexp.MustCompile(`^run-([1-9]\d{0,3})\.log$`)
 	artifactLog = regexp.MustCompile(`^(run-[1-9]\d{0,3}-tests|base-tests|cross-tests|install(-[a-z0-9-]+)?)\.log$`)
 )
 
-// source finds a log of a solve.
-func (p *Pages) source(ctx context.Context, v report.View, name string) (source, error) {
-	if m := sessionLog.FindStringSubmatch(name); m != nil {
+// logOf finds the log that a request names.
+func (p *Pages) logOf(r *http.Request) (v report.View, s source, err error) {
+	if v, err = p.view(r); err != nil {
+		return v, s, err
+	}
+	name := r.PathValue("name")
+	if m := runLog.FindStringSubmatch(name); m != nil {
 		n, _ := strconv.Atoi(m[1])
-		return p.sessionSource(ctx, v, n)
+		s, err = p.runSource(r.Context(), v, n)
+		return v, s, err
 	}
 	if !artifactLog.MatchString(name) {
-		return source{}, fmt.Errorf("log %q: %w", name, solve.ErrNotFound)
+		return v, s, fmt.Errorf("log %q: %w", name, solve.ErrNotFound)
 	}
-	data, err := p.Store.Artifact(ctx, v.Solve.ID, name)
+	data, err := p.Store.Artifact(r.Context(), v.Solve.ID, name)
 	l := newLog(data)
-	return source{name: name, log: &l}, err
+	return v, source{name: name, log: &l}, err
 }
 
-func (p *Pages) sessionSource(ctx context.Context, v report.View, n int) (source, error) {
+func (p *Pages) runSource(ctx context.Context, v report.View, n int) (source, error) {
 	i := slices.IndexFunc(v.Runs, func(r solve.Run) bool { return r.N == n })
 	if i < 0 {
 		return source{}, fmt.Errorf("run %d: %w", n, solve.ErrNotFound)
 	}
-	s, err := p.session(ctx, v.Runs[i])
+	s, err := p.trajectory(ctx, v.Runs[i])
 	if err != nil {
 		return source{}, err
 	}
-	out := source{name: fmt.Sprintf("run-%d.log", n), log: &s.log, run: v.Runs[i], live: !v.Runs[i].State.Final(), open: s.open, anchors: map[int]bool{}}
+	out := source{name: fmt.Sprintf("run-%d.log", n), log: &s.log, run: v.Runs[i], open: s.open, anchors: map[int]bool{}}
+	out.live = !out.run.State.Final()
 	for _, one := range s.steps {
 		out.anchors[one.Line] = true
 	}
@@ -110,11 +115,7 @@ func logPath(id solve.ID, name string) string { return "/solves/" + string(id) +
 
 // log shows a log on a page of its own.
 func (p *Pages) log(w http.ResponseWriter, r *http.Request) {
-	v, err := p.view(r)
-	var s source
-	if err == nil {
-		s, err = p.source(r.Context(), v, r.PathValue("name"))
-	}
+	v, s, err := p.logOf(r)
 	if err != nil {
 		p.fail(w, r, err)
 		return
@@ -130,7 +131,8 @@ func (p *Pages) log(w http.ResponseWriter, r *http.Request) {
 // viewOf makes the part of a log that a request asks for: a line (at), a first line (from), or the end.
 func viewOf(id solve.ID, s source, r *http.Request) logView {
 	q, n := r.URL.Query(), s.whole()
-	v := logView{Name: s.name, Path: logPath(id, s.name), Live: s.live, Cursor: s.cursor(n), Query: q.Get("q"), FirstFailure: firstFailure(s.log)}
+	v := logView{Name: s.name, Path: logPath(id, s.name), Live: s.live, Cursor: s.cursor(n), FirstFailure: firstFailure(s.log)}
+	v.Query = q.Get("q")
 	first := max(1, n-maxShown+1)
 	from, to := lineRange(q.Get("at"))
 	if at, err := strconv.Atoi(q.Get("from")); err == nil {
@@ -205,7 +207,9 @@ func firstFailure(l *logText) int {
 
 // failureWords begin a failure in the output of common runners, the surest first.
 func failureWords() []string {
-	return []string{"--- FAIL", "\nnot ok ", "\nFAILED ", "Traceback (most recent call last)", "\npanic: ", "\nFAIL", "\nerror[", "\nerror: ", "\nError: "}
+	return []string{
+		"--- FAIL", "\nnot ok ", "\nFAILED ", "Traceback (most recent call last)", "\npanic: ", "\nFAIL", "\nerror[", "\nerror: ", "\nError: ",
+	}
 }
 
 // at is the number of the line of a place in the text; a line's end belongs to the next one.
@@ -222,11 +226,7 @@ func (l *logText) at(offset int) int {
 
 // rawLog gives the bytes of a log.
 func (p *Pages) rawLog(w http.ResponseWriter, r *http.Request) {
-	v, err := p.view(r)
-	var s source
-	if err == nil {
-		s, err = p.source(r.Context(), v, r.PathValue("name"))
-	}
+	_, s, err := p.logOf(r)
 	if err != nil {
 		p.fail(w, r, err)
 		return

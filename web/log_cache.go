@@ -11,7 +11,7 @@ import (
 // maxCached is how many bytes of logs are kept at hand.
 const maxCached = 128 << 20
 
-// logCache keeps sessions that were read: a page, its stream and its viewers share one.
+// logCache keeps trajectories that were read: a page, its stream and its viewers share one.
 type logCache struct {
 	mu      sync.Mutex
 	entries map[string]cached
@@ -20,11 +20,11 @@ type logCache struct {
 
 type cached struct {
 	stamp string
-	is    *session
+	is    *trajectory
 }
 
-// session is that of a run as it stands.
-func (p *Pages) session(ctx context.Context, r solve.Run) (*session, error) {
+// trajectory is that of a run as it stands.
+func (p *Pages) trajectory(ctx context.Context, r solve.Run) (*trajectory, error) {
 	key := fmt.Sprintf("%s/%d", r.Solve, r.N)
 	stamp := fmt.Sprint(r.Attempt, r.State, r.Progress)
 	c := p.logs
@@ -38,7 +38,7 @@ func (p *Pages) session(ctx context.Context, r solve.Run) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := readSession(data)
+	s := readTrajectory(data)
 	s.open = s.open && !r.State.Final()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,10 +28,10 @@ func position(text string) (attempt, line int) {
 	return attempt, line
 }
 
-// streamLog sends the lines of a run's session as they come. The ID of an event is attempt and line: a browser that
+// streamLog sends the lines of a run as they come. The ID of an event is attempt and line: a browser that
 // comes again goes on behind the last line that it has. The stream ends with the run.
 func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
-	m := sessionLog.FindStringSubmatch(r.PathValue("name"))
+	m := runLog.FindStringSubmatch(r.PathValue("name"))
 	if _, err := p.Store.Solve(r.Context(), solve.ID(r.PathValue("id"))); err != nil || m == nil {
 		http.NotFound(w, r)
 		return
@@ -41,11 +41,7 @@ func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
 		attempt, after = a, n
 	}
 	p.each(r, openStream(w), func() (text string, err error) {
-		v, err := p.view(r)
-		var s source
-		if err == nil {
-			s, err = p.source(r.Context(), v, r.PathValue("name"))
-		}
+		_, s, err := p.logOf(r)
 		if err != nil {
 			return "", err
 		}

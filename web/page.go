@@ -43,7 +43,8 @@ func loadTemplates() (map[string]*template.Template, error) {
 	}
 	out := map[string]*template.Template{}
 	for _, name := range []string{"board.html", "login.html", "log.html", "run.html", "solve.html"} {
-		t, err := template.New("frame.html").Funcs(funcs).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/"+name)
+		t, err := template.New("frame.html").Funcs(funcs).
+			ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("parse the pages: %w", err)
 		}

@@ -16,7 +16,8 @@ func TestBoard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	page := w.get("/")
-	wants(t, page, "1.10.0 is &lt;script&gt;", "Race in the watcher", "solved, proven", "acme/semver #1", "<b>1</b> at work", "$50.00", "<b>1 of 8</b> slots")
+	wants(t, page, "1.10.0 is sorted before 1.9.0", "Race in the watcher",
+		"solved, proven", "acme/semver #1", "<b>1</b> at work", "$50.00", "<b>1 of 8</b> slots")
 	page = w.get("/?state=running")
 	if strings.Contains(page, "1.10.0") || !strings.Contains(page, "Race in the watcher") {
 		t.Errorf("the filter by state: %s", page)
@@ -33,16 +34,19 @@ func TestSolvePage(t *testing.T) {
 	w := newWorld(t)
 	page := w.get("/solves/" + decided)
 	wants(t, page, "Run 1, careful t=0.2 plain", "is the champion", "pull/2", "the runner-up", "fewest files changed", "$0.0084 of $2.00",
-		"✕", "failed: it breaks a test", `class="work"`, `class="step"`, "&#43;</span><span>\treturn number(a) - number(b) // &lt;b&gt;bold", "base_ready", "tests of the base")
+		"✕", "failed: it breaks a test", `class="work"`, `class="step"`,
+		"&#43;</span><span>\treturn number(a) - number(b) // &lt;b&gt;bold", "base_ready", "tests of the base")
 	if n := strings.Count(page, `<a class="lane`); n != 3 {
 		t.Errorf("%d lanes", n)
 	}
 	wants(t, w.get("/solves/"+decided+"?diff=2"), `href="?diff=2#diff" class="here"`)
 	live := w.get("/solves/" + atWork)
 	wants(t, live, `data-stream="/live?solve=`+atWork, "Running 1 experiment", "$ ls", `class="now"`, "1 of 8")
-	for _, path := range []string{"/solves/none", "/solves/" + decided + "/runs/9", "/solves/" + decided + "/runs/x", "/solves/" + decided + "/logs/commit.json",
-		"/solves/" + decided + "/files/commit.json", "/solves/" + decided + "/logs/run-9.log", "/solves/" + decided + "/files/run-1-tests.log"} {
-		if got := w.ask(http.MethodGet, path, w.enter()); got.Code != http.StatusNotFound {
+	for _, path := range []string{
+		"none", decided + "/runs/9", decided + "/runs/x", decided + "/logs/commit.json", decided + "/files/commit.json",
+		decided + "/logs/run-9.log", decided + "/files/run-1-tests.log",
+	} {
+		if got := w.ask(http.MethodGet, "/solves/"+path, w.enter()); got.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, got.Code)
 		}
 	}
@@ -52,8 +56,9 @@ func TestRunPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	page := w.get("/solves/" + decided + "/runs/1")
-	wants(t, page, "champion", "Look &lt;b&gt;at&lt;/b&gt; it.", "go test ./...", "✕ exit 1", "TestCompareNumeric", `data-line="3"`,
-		`<span class="c1">--- FAIL: TestCompareNumeric</span>`, "files/run-1.patch", "files/run-1.traj.json", "logs/run-1.log/raw", "log of the tests", "4,120 tokens")
+	wants(t, page, "champion", "Look how versions are compared.", "go test ./...", "✕ exit 1", "TestCompareNumeric", `data-line="3"`,
+		`<span class="c1">--- FAIL: TestCompareNumeric</span>`, "files/run-1.patch", "files/run-1.traj.json",
+		"logs/run-1.log/raw", "log of the tests", "4,120 tokens")
 	answer := w.ask(http.MethodGet, "/solves/"+decided+"/files/run-1.patch", w.enter())
 	if answer.Body.String() != patchText || !strings.HasPrefix(answer.Header().Get("Content-Disposition"), "attachment") {
 		t.Errorf("the patch: %v %s", answer.Header(), answer.Body)
@@ -69,7 +74,8 @@ func TestLog(t *testing.T) {
 	page := w.get(path)
 	wants(t, page, "1\n2\n3\n4\n5\n</pre>", "$ grep -n Compare *.go\n", `data-cursor="1.5"`, `>first failure</a>`)
 	raw := w.get(path + "/raw")
-	if want := "$ grep -n Compare *.go\ncompare.go:18: Compare\n$ go test ./...\n\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n"; raw != want {
+	want := "$ grep -n Compare *.go\ncompare.go:18: Compare\n$ go test ./...\n\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n"
+	if raw != want {
 		t.Errorf("raw: %q", raw)
 	}
 	wants(t, w.get(path+"?q=fail"), "2 lines", "at=L4&amp;q=fail#L4")
@@ -79,16 +85,31 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestHostileTitle: what people write in an issue is text, everywhere.
+func TestHostileTitle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.solves[0].Issue.Title = `<script>alert("1")</script>` + strings.Repeat("x", 300)
+	w.store.solves[0].Trigger.Actor = `"><img src=x>`
+	for _, path := range allPages() {
+		page := w.get(path)
+		wants(t, page, "&lt;script&gt;alert")
+		if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") {
+			t.Errorf("%s: %s", path, page)
+		}
+	}
+}
+
 // TestHostileLog: nothing in a log becomes an element of ours, a link or a picture, and a long line is cut.
 func TestHostileLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.store.files[decided+"/base-tests.log"] = "<script>alert(1)</script>\n" +
 		"\x1b]8;;javascript:alert(1)\x1b\\click\x1b]8;;\x1b\\\x1b]1337;File=inline=1:AAAA\x07 after\n" +
-		"\x1b[1;32mgreen \x1b[39mbold\x1b[0m \x1b[38;5;200mnone\x1b[2K\x00\n" +
+		"\x1b[1;32mgreen \x1b[39mplain\x1b[0m \x1b[38;5;200mnone\x1b[2K\x00\n" +
 		"10%\r50%\r100%\r\n" + strings.Repeat("ä", 40_000) + "\nlast \xff\x1b[3"
 	page := w.get("/solves/" + decided + "/logs/base-tests.log")
-	wants(t, page, "&lt;script&gt;alert(1)", "click after\n", `<span class="c2 bold">green </span><span class="bold">bold</span> none`+"\n", "\n100%\n",
+	wants(t, page, "&lt;script&gt;alert(1)", "click after\n", `<span class="c2">green </span>plain none`+"\n", "\n100%\n",
 		`ä<span class="cut"> … 14,464 more bytes: see raw</span>`, "last \uFFFD\n")
 	if strings.Contains(page, "javascript:") || strings.Contains(page, "AAAA") {
 		t.Errorf("an escape code got through: %s", page)

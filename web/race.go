@@ -99,18 +99,18 @@ func stageClass(state string) string {
 	return ""
 }
 
-// raceOf makes the lanes, the best first where that is decided. sessionOf gives what a run did, nil where that is not known.
-func raceOf(v report.View, events []solve.Entry, now time.Time, sessionOf func(solve.Run) *session) race {
+// raceOf makes the lanes, the best first where that is decided. trajectoryOf gives what a run did, nil where that is not known.
+func raceOf(v report.View, events []solve.Entry, now time.Time, trajectoryOf func(solve.Run) *trajectory) race {
 	a := axisOf(v.Solve, now)
 	out := race{Ticks: a.ticks()}
 	prepared := a.stages(events, 0)
 	for _, r := range ordered(v) {
-		out.Lanes = append(out.Lanes, laneOf(v, r, a, append(prepared[:len(prepared):len(prepared)], a.stages(events, r.N)...), sessionOf(r)))
+		out.Lanes = append(out.Lanes, laneOf(v, r, a, append(prepared[:len(prepared):len(prepared)], a.stages(events, r.N)...), trajectoryOf(r)))
 	}
 	return out
 }
 
-func laneOf(v report.View, r solve.Run, a axis, bars []bar, s *session) lane {
+func laneOf(v report.View, r solve.Run, a axis, bars []bar, s *trajectory) lane {
 	texts := report.RunPageOf(v, r.N)
 	l := lane{
 		N: r.N, Path: runPath(v.Solve.ID, r.N), Name: texts.Name, Steps: stepsText(v.Solve, r), Cost: r.Progress.Usage.Cost.String(),
@@ -144,7 +144,7 @@ func stepsText(s solve.Solve, r solve.Run) string {
 }
 
 // last is the last thing that an agent did, in a line.
-func (s *session) last() string {
+func (s *trajectory) last() string {
 	if len(s.steps) == 0 {
 		return ""
 	}

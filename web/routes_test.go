@@ -90,10 +90,11 @@ func form(values string) func(*http.Request) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if got := w.ask(http.MethodPost, "/login", "", form("token=wrong")); got.Code != http.StatusUnauthorized || got.Header().Get("Set-Cookie") != "" {
+	got := w.ask(http.MethodPost, "/login", "", form("token=wrong"))
+	if got.Code != http.StatusUnauthorized || got.Header().Get("Set-Cookie") != "" {
 		t.Errorf("a wrong token: %d %v", got.Code, got.Header())
 	}
-	got := w.ask(http.MethodPost, "/login", "", form("token="+token+"&to=/solves/"+decided))
+	got = w.ask(http.MethodPost, "/login", "", form("token="+token+"&to=/solves/"+decided))
 	set := got.Header().Get("Set-Cookie")
 	if got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/solves/"+decided {
 		t.Fatalf("the token: %d %v", got.Code, got.Header())
@@ -103,7 +104,8 @@ func TestSessions(t *testing.T) {
 	if len(cookie) < 52 {
 		t.Errorf("the cookie holds too little: %s", cookie)
 	}
-	if got := w.ask(http.MethodPost, "/logout", cookie, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }); got.Code != http.StatusForbidden {
+	foreign := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }
+	if got := w.ask(http.MethodPost, "/logout", cookie, foreign); got.Code != http.StatusForbidden {
 		t.Errorf("a POST from another site: %d", got.Code)
 	}
 	if got := w.ask(http.MethodGet, "/", cookie); got.Code != http.StatusOK {
@@ -125,7 +127,8 @@ func TestALinkOpensOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	link := w.pages.PageLink("/solves/" + decided)
-	if got := w.ask(http.MethodGet, link, ""); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/solves/"+decided {
+	got := w.ask(http.MethodGet, link, "")
+	if got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/solves/"+decided {
 		t.Fatalf("the first time: %d %v", got.Code, got.Header())
 	}
 	if got := w.ask(http.MethodGet, link, ""); got.Code != http.StatusNotFound || got.Header().Get("Set-Cookie") != "" {
@@ -143,7 +146,7 @@ func TestPagesCarryTheirPolicy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cookie := w.enter()
-	for _, path := range []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log"} {
+	for _, path := range allPages() {
 		got := w.ask(http.MethodGet, path, cookie)
 		policy, body := got.Header().Get("Content-Security-Policy"), got.Body.String()
 		wants(t, policy, "default-src 'none'", "script-src 'nonce-", "frame-ancestors 'none'", "require-trusted-types-for 'script'")

@@ -62,7 +62,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) {
 		Solve: v.Solve, Run: run, Title: titleOf(v.Solve), Back: "/solves/" + string(v.Solve.ID), Mark: runMark(v, run),
 		Texts: report.RunPageOf(v, n), Facts: runFacts(v, run), Live: !run.State.Final(),
 	}
-	err = p.addSession(r, v, &body)
+	err = p.addSteps(r, v, &body)
 	if err == nil && run.Candidate != nil && run.Candidate.Artifact != "" {
 		body.Diff, err = p.patch(r, run)
 	}
@@ -78,12 +78,12 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "run.html", frame, body)
 }
 
-// addSession adds the steps and the log, where they are kept.
-func (p *Pages) addSession(r *http.Request, v report.View, body *runPage) error {
-	src, err := p.sessionSource(r.Context(), v, body.Run.N)
-	var s *session
+// addSteps adds the steps and the log, where they are kept.
+func (p *Pages) addSteps(r *http.Request, v report.View, body *runPage) error {
+	src, err := p.runSource(r.Context(), v, body.Run.N)
+	var s *trajectory
 	if err == nil {
-		s, err = p.session(r.Context(), body.Run)
+		s, err = p.trajectory(r.Context(), body.Run)
 	}
 	if errors.Is(err, solve.ErrNotFound) || body.Run.Attempt == 0 {
 		return nil

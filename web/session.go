@@ -158,7 +158,8 @@ func (p *Pages) logout(w http.ResponseWriter, r *http.Request) {
 // localPath is a path of this server, "/" for anything else.
 func localPath(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, `\`) {
+	ours := err == nil && !u.IsAbs() && u.Host == "" && strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "//")
+	if !ours || strings.Contains(to, `\`) {
 		return "/"
 	}
 	return to

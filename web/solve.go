@@ -57,7 +57,7 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	s := v.Solve
 	body := solvePage{
 		Solve: s, Title: titleOf(s), Where: whereOf(s), Mark: solveMark(v), Texts: report.PageOf(v), Facts: factsOf(v, p.Now()),
-		Race:   raceOf(v, events, p.Now(), func(run solve.Run) *session { return p.raceSession(r, v, run) }),
+		Race:   raceOf(v, events, p.Now(), func(run solve.Run) *trajectory { return p.raceTrajectory(r, v, run) }),
 		Events: eventRows(events, axisOf(s, p.Now())), Live: !s.State.Final(), Logs: solveLogs(s, events),
 	}
 	if d := s.Decision; d != nil {
@@ -75,12 +75,12 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "solve.html", frame, body)
 }
 
-// raceSession is what a run did, as far as its lane shows it.
-func (p *Pages) raceSession(r *http.Request, v report.View, run solve.Run) *session {
+// raceTrajectory is what a run did, as far as its lane shows it.
+func (p *Pages) raceTrajectory(r *http.Request, v report.View, run solve.Run) *trajectory {
 	if run.Attempt == 0 || len(v.Runs) > maxNotched && !run.State.Active() {
 		return nil
 	}
-	s, err := p.session(r.Context(), run)
+	s, err := p.trajectory(r.Context(), run)
 	if err != nil { // pruned, or not there yet
 		return nil
 	}
@@ -144,7 +144,8 @@ func (p *Pages) patch(r *http.Request, run solve.Run) (*diffView, error) {
 // eventRows are the events of a solve, as far from its start as they were.
 func eventRows(events []solve.Entry, a axis) (out []eventRow) {
 	for _, e := range events {
-		row := eventRow{At: fmt.Sprintf("%.1f s", max(e.At.Sub(a.from), 0).Seconds()), Event: string(e.Event), Reason: solve.Clip(solve.OneLine(e.Reason), 300)}
+		row := eventRow{At: fmt.Sprintf("%.1f s", max(e.At.Sub(a.from), 0).Seconds()), Event: string(e.Event)}
+		row.Reason = solve.Clip(solve.OneLine(e.Reason), 300)
 		if e.Run > 0 {
 			row.Who = fmt.Sprint("run ", e.Run)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// session is what an agent did, read from its transcript: the steps, and everything that was run and printed as one log.
-type session struct {
+// trajectory is what an agent did, read from its transcript: the steps, and everything that was run and printed as one log.
+type trajectory struct {
 	task  string
 	steps []step
 	log   logText
@@ -33,10 +33,10 @@ type step struct {
 	Line          int // of the log, its first; 0 if it has none
 }
 
-// readSession reads a transcript. What it cannot read, it leaves out.
-func readSession(transcript []byte) *session {
+// readTrajectory reads a transcript. What it cannot read, it leaves out.
+func readTrajectory(transcript []byte) *trajectory {
 	messages, _ := agent.ReadTranscript(transcript)
-	s := &session{}
+	s := &trajectory{}
 	for i, m := range messages {
 		switch raw, observed := m.Extra["raw_output"].(string); {
 		case m.Role == agent.RoleAssistant:
@@ -59,7 +59,7 @@ func readSession(transcript []byte) *session {
 }
 
 // turn begins a step with what the agent said and wants to run.
-func (s *session) turn(m agent.Message) {
+func (s *trajectory) turn(m agent.Message) {
 	one := step{N: len(s.steps) + 1, Said: m.Content, Command: strings.Join(commands(m), "\n"), At: timeOf(m)}
 	if usd, ok := m.Extra["cost"].(float64); ok {
 		one.Cost = solve.Money(math.Round(usd * 1e6))
@@ -71,7 +71,7 @@ func (s *session) turn(m agent.Message) {
 }
 
 // print adds output to the log and to the step that made it.
-func (s *session) print(m agent.Message, text string, open bool) {
+func (s *trajectory) print(m agent.Message, text string, open bool) {
 	if len(s.steps) == 0 {
 		s.steps = append(s.steps, step{N: 1, At: timeOf(m)})
 	}

@@ -63,7 +63,8 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	p := &Pages{
-		Options: o, sessions: &sessions{token: o.Token, now: o.Now}, logs: &logCache{}, assets: files, templates: templates, stopped: make(chan struct{}),
+		Options: o, sessions: &sessions{token: o.Token, now: o.Now}, logs: &logCache{},
+		assets: files, templates: templates, stopped: make(chan struct{}),
 	}
 	mux := http.NewServeMux()
 	for _, r := range p.routes() {

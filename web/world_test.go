@@ -135,9 +135,14 @@ func (s *store) say(messages ...agent.Message) {
 func turn(at int, said, command, output string, exit int) []agent.Message {
 	clock := float64(start().Unix() + int64(at))
 	return []agent.Message{
-		{Role: agent.RoleAssistant, Content: said, ToolCalls: []agent.ToolCall{{ID: "c", Name: "bash", Arguments: agent.JSON(map[string]string{"command": command})}},
-			Extra: map[string]any{"timestamp": clock, "cost": 0.0004}},
-		{Role: agent.RoleTool, ToolCallID: "c", Content: "{}", Extra: map[string]any{"timestamp": clock + 0.4, "raw_output": output, "returncode": float64(exit)}},
+		{
+			Role: agent.RoleAssistant, Content: said, Extra: map[string]any{"timestamp": clock, "cost": 0.0004},
+			ToolCalls: []agent.ToolCall{{ID: "c", Name: "bash", Arguments: agent.JSON(map[string]string{"command": command})}},
+		},
+		{
+			Role: agent.RoleTool, ToolCallID: "c", Content: "{}",
+			Extra: map[string]any{"timestamp": clock + 0.4, "raw_output": output, "returncode": float64(exit)},
+		},
 	}
 }
 
@@ -184,13 +189,14 @@ func newSolve(id solve.ID, title string) solve.Solve {
 	return solve.Solve{
 		V: 1, ID: id, Repo: solve.Repo{ID: 1, Owner: "acme", Name: "semver"}, Issue: solve.Issue{Number: 1, Title: title},
 		Trigger: solve.Trigger{Kind: solve.TriggerLabel, Actor: "mona"}, Created: start(), Started: start(),
-		Base: solve.Base{Branch: "main", SHA: "36480d7aa"}, Plan: solve.Plan{Limits: solve.Limits{SolveMoney: 2_000_000, RunSteps: 8}, Sandbox: "local"},
+		Base: solve.Base{Branch: "main", SHA: "36480d7aa"},
+		Plan: solve.Plan{Limits: solve.Limits{SolveMoney: 2_000_000, RunSteps: 8}, Sandbox: "local"},
 	}
 }
 
 // addDecided adds a solve with a champion, a runner-up that weakened nothing, and one that failed.
 func (w *world) addDecided() {
-	s := newSolve(decided, `1.10.0 is <script>alert("sorted")</script> before 1.9.0`)
+	s := newSolve(decided, "1.10.0 is sorted before 1.9.0")
 	s.State, s.Ended = solve.StateSolved, start().Add(48*time.Second)
 	s.Pull = &solve.Pull{Number: 2, URL: "http://github.example/acme/semver/pull/2"}
 	temp := 0.2
@@ -204,20 +210,25 @@ func (w *world) addDecided() {
 		r := solve.Run{
 			V: 1, Solve: decided, N: n, State: solve.RunPassed, Attempt: 1, Verdict: verdicts[i], AgentTime: 13 * time.Second,
 			Experiment: solve.Experiment{Agent: "mini", Model: model, Temperature: &temp, Strategy: "plain", Repeat: 1},
-			Candidate:  &solve.Candidate{Artifact: fmt.Sprintf("run-%d.patch", n), SHA256: fmt.Sprint(n), Added: 10 * n, Files: make([]solve.FileChange, n)},
-			Progress:   solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 2, Input: 4000, Output: 120, Cost: 2800}},
+			Candidate: &solve.Candidate{
+				Artifact: fmt.Sprintf("run-%d.patch", n), SHA256: fmt.Sprint(n), Added: 10 * n, Files: make([]solve.FileChange, n),
+			},
+			Progress: solve.Progress{Steps: 2, Usage: solve.Usage{Calls: 2, Input: 4000, Output: 120, Cost: 2800}},
 		}
 		if n == 3 {
 			r.State = solve.RunFailed
 		}
 		w.store.runs[decided] = append(w.store.runs[decided], r)
 		w.store.files[fmt.Sprintf("%s/run-%d.patch", decided, n)] = patchText
-		for _, m := range append(turn(10*n, "Look <b>at</b> it.", "grep -n Compare *.go", "compare.go:18: Compare\n", 0), turn(10*n+4, "Run the tests.", "go test ./...", "\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n", 1)...) {
+		const failing = "\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n"
+		did := append(turn(8+n, "Look how versions are compared.", "grep -n Compare *.go", "compare.go:18: Compare\n", 0),
+			turn(12+n, "Run the tests.", "go test ./...", failing, 1)...)
+		for _, m := range did {
 			w.store.files[fmt.Sprintf("%s/transcript-%d", decided, n)] += agent.JSON(m) + "\n"
 		}
 		for j, e := range []solve.EventName{solve.EventStarted, solve.EventAgentEnded, solve.EventPassed} {
 			to := []string{"working", "harvesting", string(r.State)}[j]
-			w.event(decided, n, e, to, 6+10*i+5*j)
+			w.event(decided, n, e, to, 6+i+(14-2*i)*j)
 		}
 	}
 	w.store.files[decided+"/run-1-tests.log"] = "ok\n"
@@ -277,6 +288,11 @@ func (w *world) enter() string {
 		w.t.Fatalf("the link: %d %v", answer.Code, answer.Header())
 	}
 	return cookie
+}
+
+// allPages has one page of each kind.
+func allPages() []string {
+	return []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log"}
 }
 
 // get reads a page as the operator.

@@ -1,0 +1,203 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/test/require"
+)
+
+// screenshots rewrites the pictures in docs/images.
+var screenshots = flag.Bool("screenshots", false, "rewrite the pictures in docs/images")
+
+// browser is the one browser of the package's tests; problems is what its console complained of.
+type browser struct {
+	t        *testing.T
+	tab      context.Context
+	base     string
+	problems []string
+}
+
+func newBrowser(t *testing.T, base string) *browser {
+	t.Helper()
+	require.Daily(t)
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+		}
+	}
+	if program == "" {
+		require.Need(t, "browser", errors.New("no chromium here"))
+	}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir())}
+	for _, name := range []string{
+		"headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update",
+		"disable-sync", "hide-scrollbars", "disable-dev-shm-usage",
+	} {
+		options = append(options, chromedp.Flag(name, true))
+	}
+	all, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	tab, closed := chromedp.NewContext(all)
+	t.Cleanup(func() {
+		closed()
+		end()
+	})
+	b := &browser{t: t, tab: tab, base: base}
+	chromedp.ListenTarget(tab, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.problems = append(b.problems, e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
+		}
+	})
+	b.do(log.Enable())
+	return b
+}
+
+func (b *browser) do(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.tab, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// open opens a page and waits until its parts are there.
+func (b *browser) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.base+path), chromedp.WaitReady("main"))
+}
+
+// await waits until an expression is true.
+func (b *browser) await(what string) {
+	b.t.Helper()
+	ok := false
+	if err := chromedp.Run(b.tab, chromedp.Poll(what, &ok, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
+		b.t.Fatalf("%v: never %s", err, what)
+	}
+}
+
+// number is what an expression comes to.
+func (b *browser) number(what string) (n float64) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(what, &n))
+	return n
+}
+
+// look shows the page in a colour scheme and a width. It may not be wider than the window.
+func (b *browser) look(scheme string, width int64, picture string) {
+	b.t.Helper()
+	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+		chromedp.EmulateViewport(width, 760))
+	if over := b.number("document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
+		b.t.Errorf("%s, %s at %d: %v pixels too wide", picture, scheme, width, over)
+	}
+	var image []byte
+	if !*screenshots || picture == "" {
+		return
+	}
+	b.do(chromedp.CaptureScreenshot(&image))
+	if err := os.WriteFile(filepath.Join("..", "docs", "images", picture), image, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestInABrowser walks the pages in one browser: light, dark, narrow, live, with a large log. Its console stays empty.
+func TestInABrowser(t *testing.T) {
+	w := newWorld(t)
+	w.store.files[decided+"/base-tests.log"] = largeLog(100_000)
+	b := newBrowser(t, w.serve())
+	b.open(w.pages.PageLink("/"))
+	for path, name := range map[string]string{
+		"/": "board", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
+		"/solves/" + decided + "/logs/run-1.log": "log",
+	} {
+		b.open(path)
+		b.look("light", 360, "")
+		b.look("dark", 360, "")
+		b.look("dark", 1120, map[string]string{"run": "page-run.png"}[name])
+		b.look("light", 1120, map[string]string{"solve": "page-solve.png"}[name])
+	}
+	b.followsARun(w)
+	b.followsALog(w)
+	b.readsALargeLog()
+	if len(b.problems) > 0 {
+		t.Errorf("the console says:\n%s", strings.Join(b.problems, "\n"))
+	}
+}
+
+// followsARun: a change is on the page without a reload, and what was opened stays open.
+func (b *browser) followsARun(w *world) {
+	b.t.Helper()
+	b.open("/solves/" + atWork)
+	b.do(chromedp.Evaluate(`window.mine = true; document.querySelector("#events").open = false`, nil))
+	b.await(`document.getElementById("connection").textContent === "live"`)
+	w.store.say(turn(20, "", "go vet ./...", "fine\n", 0)...)
+	b.await(`document.querySelector(".last").textContent === "$ go vet ./..."`)
+	if b.number(`Number(window.mine && !document.querySelector("#events").open)`) != 1 {
+		b.t.Error("the page was loaded again, or opened what was closed")
+	}
+}
+
+// followsALog: 40,000 lines come while it is followed; none is lost or doubled, and the page stays usable.
+func (b *browser) followsALog(w *world) {
+	b.t.Helper()
+	b.open("/solves/" + atWork + "/runs/1")
+	b.await(`document.querySelector(".follow").textContent === "following" && document.getElementById("connection").textContent === "live"`)
+	b.do(chromedp.Evaluate(`window.blocked = 0;
+		new PerformanceObserver((l) => l.getEntries().forEach((e) => { window.blocked += e.duration; })).observe({type: "longtask"})`, nil))
+	before := b.number(`Number(document.querySelector(".block:last-child .n").textContent.trim().split("\n").at(-1))`)
+	for n := range 8 {
+		w.store.say(turn(30+n, "", "make", largeLog(5_000), 0)...)
+	}
+	want := int(before) + 8*5_001
+	b.await(fmt.Sprintf(`document.querySelector(".block:last-child .n").textContent.trim().endsWith("\n%d")`, want))
+	const numbers = `[...document.querySelectorAll(".lines .n")].map((p) => p.textContent).join("").trim().split("\n")`
+	if b.number(`Number(`+numbers+`.every((n, i) => Number(n) === i + 1))`) != 1 {
+		b.t.Error("the numbers of the lines have gaps or come twice")
+	}
+	if b.number(`[...document.querySelectorAll(".lines .t")].map((p) => p.textContent).join("").split("\n").length - 1`) != float64(want) {
+		b.t.Error("there are other lines than numbers")
+	}
+	b.t.Logf("40,000 lines while following: main thread blocked for %.0f ms", b.number("window.blocked"))
+	w.store.change(func() { w.store.runs[atWork][0].State = solve.RunCancelled })
+	b.await(`document.querySelector(".follow").hidden && document.querySelector("#head .pill").textContent.includes("cancelled")`)
+}
+
+// readsALargeLog measures a log of 100,000 lines, goes to a line of it, and searches it.
+func (b *browser) readsALargeLog() {
+	b.t.Helper()
+	b.open("/solves/" + decided + "/logs/base-tests.log?from=1")
+	const painted = `(performance.getEntriesByName("first-contentful-paint")[0] ?? {startTime: 0}).startTime`
+	b.await(painted + ` > 0 && document.readyState === "complete"`)
+	nodes := b.number(`(() => { const w = document.createTreeWalker(document, NodeFilter.SHOW_ALL); let n = 0;
+		while (w.nextNode()) n++; return n; })()`)
+	if nodes > 5_000 {
+		b.t.Errorf("%v nodes", nodes)
+	}
+	b.t.Logf("100,000 lines: painted after %.0f ms, loaded after %.0f ms, %v nodes", b.number(painted),
+		b.number(`performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`), nodes)
+	const marked = `(() => { const m = document.querySelector("div.mark"), l = document.querySelector(".lines");
+		if (!m) return 0;
+		const r = m.getBoundingClientRect(), a = l.getBoundingClientRect();
+		return r.top >= a.top && r.bottom <= a.bottom ? Number(m.parentElement.dataset.first) + Math.round(parseFloat(m.style.top) / 20) : 0; })()`
+	b.do(chromedp.Evaluate(`location.hash = "L90000-L90002"`, nil))
+	b.await(marked + " === 90000")
+	b.do(chromedp.SendKeys("input[name=q]", "line 99999 \r"))
+	b.await(marked + ` === 99999 && document.querySelector(".hits").textContent === "1 of 1"`)
+}
