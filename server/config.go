@@ -85,7 +85,8 @@ type Listen struct {
 	// revision is a solve and costs money. The reviewer needs write permission.
 	ReviseOnReview bool `yaml:"revise_on_review"`
 	// The environment variable that holds the token of the REST API, 16 characters or more. With the token one can ask for a solve
-	// in every repository where the App is installed. Without a token the API is off.
+	// in every repository where the App is installed, and see the pages. Without a token the API is off, and the pages open only by
+	// the link that is printed where the server is reached from this machine alone.
 	APITokenEnv string `yaml:"api_token_env"`
 	// A file that holds the token, read if the variable is empty; "" is none.
 	APITokenFile string `yaml:"api_token_file"`

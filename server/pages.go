@@ -20,9 +20,14 @@ func (s *Server) newPages(token string) (err error) {
 // PageURL is a link that opens a page once, in one browser, without a login. It is "" unless the server is reached
 // from this machine only: elsewhere people need the API token.
 func (s *Server) PageURL(page string) string {
-	host, _, err := net.SplitHostPort(s.Addr())
-	if err != nil || !net.ParseIP(host).IsLoopback() || s.cfg.Server.PublicURL != "" {
+	if !onlyHere(s.Addr(), s.cfg.Server.PublicURL) {
 		return ""
 	}
 	return "http://" + s.Addr() + s.pages.PageLink(page)
+}
+
+// onlyHere says whether an address is reached from this machine only, and no proxy makes it public.
+func onlyHere(address, publicURL string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && net.ParseIP(host).IsLoopback() && publicURL == ""
 }

@@ -54,3 +54,23 @@ func TestRoutesCarrySafeHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkOnlyWhereNobodyElseIs: the link that needs no login is for a server that only this machine reaches.
+func TestLinkOnlyWhereNobodyElseIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		address, public string
+		want            bool
+	}{
+		{"127.0.0.1:8080", "", true},
+		{"[::1]:8080", "", true},
+		{"127.0.0.1:8080", "https://yudai.example.org", false},
+		{"0.0.0.0:8080", "", false},
+		{"[::]:8080", "", false},
+		{"192.0.2.7:8080", "", false},
+	} {
+		if got := server.OnlyHere(c.address, c.public); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
