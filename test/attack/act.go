@@ -23,7 +23,7 @@ const solveTime = 5 * time.Minute
 
 // alone plays a patch or a model: one solve of its own.
 func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
-	issue, err := w.issue(a.Name)
+	issue, err := w.issue("Adding subtracts") // the name of the attack could look like a warning
 	if err != nil {
 		return o, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -22,8 +23,11 @@ type family struct {
 	// Settings are laid over the program's configuration.
 	Settings map[string]any `yaml:"settings"`
 	// Repository is a script that changes the repository before its first commit.
-	Repository string   `yaml:"repository"`
-	Attacks    []attack `yaml:"attacks"`
+	Repository string `yaml:"repository"`
+	// Entries are the attacks as they are written: one that is like another has its fields
+	// where it has none of its own.
+	Entries []map[string]any `yaml:"attacks"`
+	Attacks []attack         `yaml:"-"`
 }
 
 // attack is one try, and what counts as safe.
@@ -118,6 +122,9 @@ func load() ([]family, error) {
 		if f.Family+".yml" != path.Base(name) {
 			return nil, fmt.Errorf("read %s: it calls itself %s", name, f.Family)
 		}
+		if err := f.read(); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
 		for i, a := range f.Attacks {
 			if err := a.validate(); err != nil {
 				return nil, fmt.Errorf("%s: attack %d %q: %w", name, i+1, a.Name, err)
@@ -130,6 +137,33 @@ func load() ([]family, error) {
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// read fills in the attacks from the entries.
+func (f *family) read() error {
+	known := map[string]map[string]any{}
+	for _, entry := range f.Entries {
+		whole := map[string]any{}
+		if like, ok := entry["like"].(string); ok {
+			if known[like] == nil {
+				return fmt.Errorf("attack %v is like %s, which does not stand before it", entry["name"], like)
+			}
+			maps.Copy(whole, known[like])
+		}
+		maps.Copy(whole, entry)
+		delete(whole, "like")
+		data, err := yaml.Marshal(whole)
+		if err != nil {
+			return fmt.Errorf("attack %v: %w", entry["name"], err)
+		}
+		var a attack
+		if err := yaml.UnmarshalWithOptions(data, &a, yaml.Strict()); err != nil {
+			return fmt.Errorf("attack %v: %w", entry["name"], err)
+		}
+		known[a.Name] = whole
+		f.Attacks = append(f.Attacks, a)
+	}
+	return nil
 }
 
 func (a attack) validate() error {

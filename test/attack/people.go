@@ -9,21 +9,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // onGitHub plays what a person does. What comes of it is looked at when all is quiet: later.
-func (w *world) onGitHub(a attack) (later func(context.Context) (outcome, error), err error) {
+func (w *world) onGitHub(ctx context.Context, a attack) (later func(context.Context) (outcome, error), err error) {
 	issue, err := w.issue(a.Name)
 	if err != nil {
 		return nil, err
 	}
 	for _, step := range a.Before {
-		if err := w.step(issue, a, step); err != nil {
+		if err := w.step(ctx, issue, a, step); err != nil {
 			return nil, err
 		}
 	}
@@ -35,15 +37,42 @@ func (w *world) onGitHub(a attack) (later func(context.Context) (outcome, error)
 		}
 	}
 	for _, step := range a.After {
-		if err := w.step(issue, a, step); err != nil {
+		if err := w.step(ctx, issue, a, step); err != nil {
 			return nil, err
 		}
 	}
-	return func(ctx context.Context) (outcome, error) { return w.onIssue(ctx, issue) }, nil
+	waited := 0.0
+	if a.Safe.Answered > 0 {
+		if waited, err = w.heard(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) (outcome, error) {
+		o, err := w.onIssue(ctx, issue)
+		o.waited = waited
+		return o, err
+	}, nil
+}
+
+// heard says how long the writer waits in the other repository for the first reaction.
+func (w *world) heard(ctx context.Context) (seconds float64, err error) {
+	issue, err := w.hub.OpenIssue(other, writer, "Is anybody there", "?")
+	if err != nil {
+		return 0, err
+	}
+	if _, err := w.hub.Comment(other, issue, writer, "/yudai status"); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	_ = await(ctx, 30*time.Second, "a reaction", func() bool { // the time says it
+		i, err := w.hub.Issue(other, issue)
+		return err == nil && len(i.Comments) > 0 && len(i.Comments[0].Reactions) > 0
+	})
+	return time.Since(began).Seconds(), nil
 }
 
 // step does one thing on an issue: "VERB [as WHO] [TEXT]".
-func (w *world) step(issue int, a attack, step string) error {
+func (w *world) step(ctx context.Context, issue int, a attack, step string) error {
 	verb, rest, _ := strings.Cut(step, " ")
 	who := a.By
 	if as, ok := strings.CutPrefix(rest, "as "); ok {
@@ -77,7 +106,14 @@ func (w *world) step(issue int, a attack, step string) error {
 		return w.onNewest(issue, func(id int64) error { return w.hub.EditComment(project, id, who, rest) })
 	case "remove":
 		return w.onNewest(issue, func(id int64) error { return w.hub.DeleteComment(project, id, who) })
+	case "wait": // for so many last comments
+		want, err := strconv.Atoi(rest)
+		if err != nil {
+			return fmt.Errorf("attack %s: step %q: %w", a.Name, step, err)
+		}
+		return await(ctx, solveTime, step, func() bool { return w.finals(issue) >= want })
 	case "role":
+		w.hub.CreateUser(who)
 		return w.hub.SetPermission(project, who, rest)
 	case "bot":
 		w.hub.CreateBot(who)
@@ -99,20 +135,27 @@ func (w *world) onNewest(issue int, f func(int64) error) error {
 	return fmt.Errorf("issue %d has no comment of a person", issue)
 }
 
+// finals counts the last comments of solves on an issue.
+func (w *world) finals(issue int) (n int) {
+	i, err := w.hub.Issue(project, issue)
+	if err != nil {
+		return 0
+	}
+	for _, c := range i.Comments {
+		if _, kind, ok := solve.FindMarker(c.Body); ok && c.Author == bot && kind == string(solve.EffectFinal) {
+			n++
+		}
+	}
+	return n
+}
+
 // onIssue is what can be seen on an issue.
 func (w *world) onIssue(ctx context.Context, number int) (o outcome, err error) {
 	i, err := w.hub.Issue(project, number)
 	if err != nil {
 		i = githubsim.Issue{} // it was deleted
 	}
-	began := map[string]bool{}
-	for _, r := range w.hub.History() { // also what was deleted since
-		body := string(r.Body)
-		if r.Kind == "request" && strings.Contains(r.Path, "/git/refs") && strings.Contains(body, fmt.Sprintf("ai/fix-%d-", number)) {
-			began[body] = true
-		}
-	}
-	o.solves = len(began)
+	o.solves = w.begun(number)
 	reactions := i.Reactions
 	for _, c := range i.Comments {
 		reactions = append(reactions, c.Reactions...)
@@ -129,7 +172,27 @@ func (w *world) onIssue(ctx context.Context, number int) (o outcome, err error) 
 	return o, w.published(ctx, number, &o)
 }
 
-// request plays somebody who reaches the listener.
+// begun counts the solves of an issue, by the branches and comments that were made for them.
+func (w *world) begun(issue int) int {
+	solves := map[string]bool{}
+	branch := regexp.MustCompile(fmt.Sprintf(`ai/fix-%d-([0-9a-v]{20})`, issue))
+	comments := fmt.Sprintf("/issues/%d/comments", issue)
+	for _, r := range w.hub.History() { // also what was deleted since
+		if m := branch.FindSubmatch(r.Body); m != nil {
+			solves[string(m[1])] = true
+		}
+		var made struct{ Body string }
+		if r.Kind != "request" || !strings.HasSuffix(r.Path, comments) || json.Unmarshal(r.Body, &made) != nil {
+			continue
+		}
+		if id, kind, ok := solve.FindMarker(made.Body); ok && (kind == string(solve.EffectFinal) || kind == string(solve.EffectNotice)) {
+			solves[id] = true
+		}
+	}
+	return len(solves)
+}
+
+// anybody plays somebody who reaches the listener.
 func (w *world) anybody(ctx context.Context, a attack) (o outcome, err error) {
 	method := a.Method
 	if method == "" {
@@ -148,27 +211,25 @@ func (w *world) delivered(ctx context.Context, a attack) (later func(context.Con
 		return nil, err
 	}
 	for _, step := range a.Before {
-		if err := w.step(issue, a, step); err != nil {
-			return nil, err
-		}
-	}
-	if a.Safe.Solves != nil && *a.Safe.Solves > 0 { // a replay comes after the solve
-		if _, _, err := w.final(ctx, issue, solveTime); err != nil {
+		if err := w.step(ctx, issue, a, step); err != nil {
 			return nil, err
 		}
 	}
 	if err := w.hub.AwaitIdle(ctx); err != nil {
 		return nil, err
 	}
-	payload, err := w.payload(a, issue)
+	guid, payload, err := w.payload(a, issue)
 	if err != nil {
 		return nil, err
 	}
 	var status int
 	var text string
 	for n := range max(1, a.Times) {
-		guid := fmt.Sprintf("%08x-0000-4000-8000-%012x", w.issues.Add(1), time.Now().UnixNano()&0xffffffffffff+int64(n))
-		if a.GUID != "" {
+		switch a.GUID {
+		case "":
+			guid = fmt.Sprintf("%08x-0000-4000-8000-%012x", w.issues.Add(1), time.Now().UnixNano()&0xffffffffffff+int64(n))
+		case "its own":
+		default:
 			guid = a.GUID
 		}
 		if status, text, err = w.request(ctx, http.MethodPost, "/api/github/hook", w.signed(a, guid, payload), payload); err != nil {
@@ -183,7 +244,7 @@ func (w *world) delivered(ctx context.Context, a attack) (later func(context.Con
 }
 
 // payload is the newest delivery of the event about the issue, with the body's members in it.
-func (w *world) payload(a attack, issue int) (string, error) {
+func (w *world) payload(a attack, issue int) (guid, payload string, err error) {
 	event, action, _ := strings.Cut(a.Event, ".")
 	mark := fmt.Sprintf(`"number":%d,`, issue)
 	for _, d := range w.hub.Deliveries(w.app) {
@@ -192,20 +253,20 @@ func (w *world) payload(a attack, issue int) (string, error) {
 			continue
 		}
 		if a.Body == "" {
-			return string(d.Payload), nil
+			return d.GUID, string(d.Payload), nil
 		}
-		var payload, changes map[string]any
-		if err := json.Unmarshal(d.Payload, &payload); err != nil {
-			return "", fmt.Errorf("read a delivery: %w", err)
+		var whole, changes map[string]any
+		if err := json.Unmarshal(d.Payload, &whole); err != nil {
+			return "", "", fmt.Errorf("read a delivery: %w", err)
 		}
 		if json.Unmarshal([]byte(a.Body), &changes) != nil {
-			return a.Body, nil // the body is the whole payload
+			return d.GUID, a.Body, nil // the body is the whole payload
 		}
-		lay(payload, changes)
-		changed, err := json.Marshal(payload)
-		return string(changed), err
+		lay(whole, changes)
+		changed, err := json.Marshal(whole)
+		return d.GUID, string(changed), err
 	}
-	return "", fmt.Errorf("attack %s: there was no delivery %s of issue %d", a.Name, a.Event, issue)
+	return "", "", fmt.Errorf("attack %s: there was no delivery %s of issue %d", a.Name, a.Event, issue)
 }
 
 // signed are the headers of a delivery.

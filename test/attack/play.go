@@ -166,7 +166,7 @@ func (w *world) one(ctx context.Context, a attack, binary string) (o outcome, la
 	case asRequest:
 		o, err = w.anybody(ctx, a)
 	case asComment:
-		later, err = w.onGitHub(a)
+		later, err = w.onGitHub(ctx, a)
 	case asSigned:
 		later, err = w.delivered(ctx, a)
 	}

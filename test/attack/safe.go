@@ -26,6 +26,8 @@ type safe struct {
 	Most   float64 `yaml:"most_usd"`
 	Within int     `yaml:"within"` // seconds until the end
 	Next   bool    `yaml:"next"`   // the next solve in the repository is solved
+	// Answered: a person in another repository is heard within so many seconds after the attack.
+	Answered float64 `yaml:"answered"`
 }
 
 // outcome is what can be seen of an attack from outside.
@@ -36,11 +38,12 @@ type outcome struct {
 	solves  int
 	writes  int
 	pull    bool
-	warning string // the pull request's text
+	warning string // what the pull request says before its list of files
 	tree    string
 	usd     float64
 	seconds float64
-	next    string // state of the solve that followed
+	next    string  // state of the solve that followed
+	waited  float64 // seconds until somebody else was heard
 }
 
 var got = regexp.MustCompile(`(?m)^.{0,40}\bGOT\b.*$`)
@@ -52,7 +55,7 @@ func (s safe) validate(a attack) error {
 		}
 	}
 	empty := s.Says == "" && s.Lacks == "" && len(s.Status) == 0 && s.Solves == nil && s.Writes == nil &&
-		!s.Refused && s.Warned == "" && s.Tree == "" && !s.Solved && s.Most == 0 && s.Within == 0 && !s.Next
+		!s.Refused && s.Warned == "" && s.Tree == "" && !s.Solved && s.Most == 0 && s.Within == 0 && !s.Next && s.Answered == 0
 	if empty && !slices.Contains([]string{asAgent, asInstall, asProgram, asCommand}, a.As) {
 		return errors.New("safe: it says nothing, so that nothing would be looked at")
 	}
@@ -82,6 +85,7 @@ func (s safe) broken(a attack, o outcome) []string {
 	add(s.Least > 0 && o.usd < s.Least, "only $%.6f were booked", o.usd)
 	add(s.Most > 0 && o.usd > s.Most, "$%.2f were booked", o.usd)
 	add(s.Within > 0 && o.seconds > float64(s.Within), "it took %.0f s", o.seconds)
+	add(s.Answered > 0 && o.waited > s.Answered, "a person in another repository was heard after %.0f s or more", o.waited)
 	add(s.Next && o.next != "solved", "the next solve of the repository ended as %q", o.next)
 	return bad
 }

@@ -61,14 +61,14 @@ func lay(under, over map[string]any) {
 
 // Models that are no attacks.
 const (
-	careful = "careful" // mends the bug
+	careful = "careful" // mends the bug; idle does nothing, slow mends it late
 	crowd   = "crowd"   // tries all attacks that share a run
 	mend    = `sed -i 's/$2 - $3/$2 + $3/' calc.sh`
 )
 
 // modelList has a model for every attack that needs one, and fills in what it plays.
 func (w *world) modelList() []any {
-	plays := map[string]play{careful: {commands: []string{mend}}}
+	plays := map[string]play{careful: {commands: []string{mend}}, "idle": {}, "slow": {commands: []string{"sleep 4", mend}}}
 	var together []string
 	for _, a := range w.Attacks {
 		switch {

@@ -52,7 +52,9 @@ func (w *world) request(ctx context.Context, method, path string, header map[str
 	if err != nil {
 		return 0, "", fmt.Errorf("read the answer: %w", err)
 	}
-	return answer.StatusCode, string(text), nil
+	var all strings.Builder
+	_ = answer.Header.Write(&all) // a builder takes everything
+	return answer.StatusCode, string(text) + "\n" + all.String(), nil
 }
 
 // issue opens a new one in the project.
@@ -89,7 +91,7 @@ func (w *world) status(ctx context.Context, id solve.ID, into *status) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal([]byte(body), into)
+	return json.NewDecoder(strings.NewReader(body)).Decode(into) // headers follow
 }
 
 // comments are all texts on an issue that are ours, and the solves by the kind of comment.
@@ -121,8 +123,9 @@ func (w *world) published(ctx context.Context, issue int, o *outcome) error {
 		if !strings.HasPrefix(p.Head, fmt.Sprintf("ai/fix-%d-", issue)) {
 			continue
 		}
-		o.pull, o.warning = true, p.Title+"\n"+p.Body
-		o.text += o.warning
+		o.pull, o.text = true, o.text+p.Title+"\n"+p.Body
+		// The list of files and everything after it warns of nothing.
+		o.warning, _, _ = strings.Cut(p.Title+"\n"+p.Body, "### What it changes")
 		if o.tree, err = w.tree(ctx, p); err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (w *world) populate(ctx context.Context) (err error) {
 		return err
 	}
 	w.canaries.addKey("App key", w.app.PrivateKeyPEM)
-	for _, name := range []string{writer, reader, nobody} {
+	for _, name := range []string{writer, reader, nobody, "olga"} {
 		w.hub.CreateUser(name)
 	}
 	if err := w.repository(ctx, "project", w.Repository+w.planted()); err != nil {
@@ -111,6 +111,9 @@ func (w *world) populate(ctx context.Context) (err error) {
 		return err
 	}
 	if err := w.hub.SetPrivate(other, true); err != nil {
+		return err
+	}
+	if err := w.hub.SetPermission(other, "olga", "write"); err != nil {
 		return err
 	}
 	_, err = w.hub.Install(w.app, owner, "project", "other")
@@ -159,7 +162,9 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	return w.hub.SetWebhookURL(w.app, w.proc.Address()+"/api/github/hook")
 }
 
-func (w *world) path(parts ...string) string { return filepath.Join(append([]string{w.dir}, parts...)...) }
+func (w *world) path(parts ...string) string {
+	return filepath.Join(append([]string{w.dir}, parts...)...)
+}
 
 // close ends the program and the servers. What the program left stays.
 func (w *world) close() {
