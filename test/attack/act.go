@@ -23,7 +23,11 @@ const solveTime = 5 * time.Minute
 
 // alone plays a patch or a model: one solve of its own.
 func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
-	issue, err := w.issue("Adding subtracts") // the name of the attack could look like a warning
+	repo := project
+	if a.As == asModel {
+		repo = owner + "/" + a.Name // what it spends is its own
+	}
+	issue, err := w.issue(repo, "Adding subtracts") // the name of the attack could look like a warning
 	if err != nil {
 		return o, err
 	}
@@ -32,17 +36,17 @@ func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
 	if a.As == asModel && a.Agents {
 		words += " agents=" + a.Name
 	}
-	id, s, err := w.ask(ctx, issue, words, solveTime)
+	id, s, err := w.ask(ctx, repo, issue, words, solveTime)
 	o.seconds = time.Since(began).Seconds()
 	if err != nil {
 		o.text = err.Error()
 		return o, nil //nolint:nilerr // a solve that does not end is what the attack came to
 	}
-	o.text, _ = w.comments(issue)
+	o.text, _ = w.comments(repo, issue)
 	o.text += s.State + " " + s.Reason + "\n"
 	for _, e := range s.Experiments {
 		o.usd += e.Cost
-		o.text += e.State + " " + e.Reason + "\n"
+		o.text += e.State + " " + e.Reason + "\n" + w.transcript(id, e.Run)
 	}
 	outputs := strings.Join(w.provider.outputs(a.Name), "\n")
 	o.text += outputs
@@ -50,22 +54,22 @@ func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
 	if id == "" {
 		return o, nil
 	}
-	if err := w.published(ctx, issue, &o); err != nil {
+	if err := w.published(ctx, repo, issue, &o); err != nil {
 		return o, err
 	}
-	return o, w.following(ctx, a, &o)
+	return o, w.following(ctx, repo, a, &o)
 }
 
 // following has the writer ask for an ordinary solve after the attack.
-func (w *world) following(ctx context.Context, a attack, o *outcome) error {
+func (w *world) following(ctx context.Context, repo string, a attack, o *outcome) error {
 	if !a.Safe.Next {
 		return nil
 	}
-	issue, err := w.issue("after " + a.Name)
+	issue, err := w.issue(repo, "after "+a.Name)
 	if err != nil {
 		return err
 	}
-	_, s, err := w.ask(ctx, issue, "models="+careful, solveTime)
+	_, s, err := w.ask(ctx, repo, issue, "models="+careful, solveTime)
 	if o.next = s.State; err != nil {
 		o.next = err.Error()
 	}
@@ -91,16 +95,16 @@ func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcom
 	if len(agents) > 0 {
 		words = "models=" + careful + " agents=mini," + strings.Join(agents, ",")
 	}
-	issue, err := w.issue("attacks from inside")
+	issue, err := w.issue(project, "attacks from inside")
 	if err != nil {
 		return nil, err
 	}
-	id, s, err := w.ask(ctx, issue, words, 2*solveTime)
+	id, s, err := w.ask(ctx, project, issue, words, 2*solveTime)
 	if err != nil {
 		return nil, err
 	}
 	if s.State != "solved" {
-		text, _ := w.comments(issue)
+		text, _ := w.comments(project, issue)
 		return nil, fmt.Errorf("the harmless run beside the attacks came to nothing: %s %s: %s", s.State, s.Reason, last(text))
 	}
 	out := map[string]outcome{}

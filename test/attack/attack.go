@@ -24,6 +24,8 @@ type family struct {
 	Settings map[string]any `yaml:"settings"`
 	// Repository is a script that changes the repository before its first commit.
 	Repository string `yaml:"repository"`
+	// Names: the program asks the attacker's name server (as root).
+	Names bool `yaml:"names"`
 	// Entries are the attacks as they are written: one that is like another has its fields
 	// where it has none of its own.
 	Entries []map[string]any `yaml:"attacks"`

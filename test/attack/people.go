@@ -20,7 +20,7 @@ import (
 
 // onGitHub plays what a person does. What comes of it is looked at when all is quiet: later.
 func (w *world) onGitHub(ctx context.Context, a attack) (later func(context.Context) (outcome, error), err error) {
-	issue, err := w.issue(a.Name)
+	issue, err := w.issue(project, a.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (w *world) onIssue(ctx context.Context, number int) (o outcome, err error) 
 			o.writes++
 		}
 	}
-	return o, w.published(ctx, number, &o)
+	return o, w.published(ctx, project, number, &o)
 }
 
 // begun counts the solves of an issue, by the branches and comments that were made for them.
@@ -206,7 +206,7 @@ func (w *world) anybody(ctx context.Context, a attack) (o outcome, err error) {
 // delivered plays somebody who sends webhooks: a real payload of an issue, changed by the body's
 // members, and signed as the attack says. What comes of it is looked at later.
 func (w *world) delivered(ctx context.Context, a attack) (later func(context.Context) (outcome, error), err error) {
-	issue, err := w.issue(a.Name)
+	issue, err := w.issue(project, a.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -247,9 +247,10 @@ func (w *world) delivered(ctx context.Context, a attack) (later func(context.Con
 func (w *world) payload(a attack, issue int) (guid, payload string, err error) {
 	event, action, _ := strings.Cut(a.Event, ".")
 	mark := fmt.Sprintf(`"number":%d,`, issue)
+	ours := regexp.MustCompile(`"sender":\{[^{}]*"login":"yudai\[bot\]"`)
 	for _, d := range w.hub.Deliveries(w.app) {
 		compact := strings.ReplaceAll(string(d.Payload), `": `, `":`)
-		if d.Event != event || d.Action != action || !strings.Contains(compact, mark) {
+		if d.Event != event || d.Action != action || !strings.Contains(compact, mark) || ours.MatchString(compact) {
 			continue
 		}
 		if a.Body == "" {

@@ -190,11 +190,11 @@ func (w *world) quiet(ctx context.Context) error {
 // installing plays all attacks of the family that run while dependencies are installed: one
 // solve whose install command is all their scripts, in a file of the repository.
 func (w *world) installing(ctx context.Context) (map[string]outcome, error) {
-	issue, err := w.issue("attacks while installing")
+	issue, err := w.issue(project, "attacks while installing")
 	if err != nil {
 		return nil, err
 	}
-	id, _, err := w.ask(ctx, issue, "models=install", 2*solveTime)
+	id, _, err := w.ask(ctx, project, issue, "models=install", 2*solveTime)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (w *world) programs() []any {
 
 // askOnce is an agent that asks its model for a stream and reads it to its end.
 const askOnce = `curl -sS -N --max-time 60 -H "Authorization: Bearer $YUDAI_TOKEN" -H 'Content-Type: application/json' \
-  -d '{"model":"m","stream":true,"messages":[{"role":"user","content":"go on"}]}' "$OPENAI_BASE_URL/chat/completions" | wc -c`
+  -d '{"model":"m","stream":true,"messages":[{"role":"user","content":"go on"}]}' "$OPENAI_BASE_URL/chat/completions" | { head -c 2000; wc -c; }`
 
 // ended is what a script's last line prints.
 const ended = "CAME-TO-ITS-END"

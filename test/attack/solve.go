@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,22 +59,22 @@ func (w *world) request(ctx context.Context, method, path string, header map[str
 }
 
 // issue opens a new one in the project.
-func (w *world) issue(title string) (int, error) {
-	return w.hub.OpenIssue(project, writer, title, "`sh calc.sh add 2 3` prints -1.")
+func (w *world) issue(repo, title string) (int, error) {
+	return w.hub.OpenIssue(repo, writer, title, "`sh calc.sh add 2 3` prints -1.")
 }
 
 // ask has the writer ask for a solve and waits for its end.
-func (w *world) ask(ctx context.Context, issue int, words string, limit time.Duration) (solve.ID, status, error) {
-	if _, err := w.hub.Comment(project, issue, writer, "/yudai solve "+words); err != nil {
+func (w *world) ask(ctx context.Context, repo string, issue int, words string, limit time.Duration) (solve.ID, status, error) {
+	if _, err := w.hub.Comment(repo, issue, writer, "/yudai solve "+words); err != nil {
 		return "", status{}, err
 	}
-	return w.final(ctx, issue, limit)
+	return w.final(ctx, repo, issue, limit)
 }
 
 // final waits until the issue has its last comment.
-func (w *world) final(ctx context.Context, issue int, limit time.Duration) (id solve.ID, s status, err error) {
+func (w *world) final(ctx context.Context, repo string, issue int, limit time.Duration) (id solve.ID, s status, err error) {
 	err = await(ctx, limit, fmt.Sprintf("the end of the solve of issue %d", issue), func() bool {
-		_, kinds := w.comments(issue)
+		_, kinds := w.comments(repo, issue)
 		id = solve.ID(kinds[string(solve.EffectFinal)])
 		return id != "" || kinds[string(solve.EffectReply)] != ""
 	})
@@ -95,9 +96,9 @@ func (w *world) status(ctx context.Context, id solve.ID, into *status) error {
 }
 
 // comments are all texts on an issue that are ours, and the solves by the kind of comment.
-func (w *world) comments(issue int) (text string, solves map[string]string) {
+func (w *world) comments(repo string, issue int) (text string, solves map[string]string) {
 	solves = map[string]string{}
-	i, err := w.hub.Issue(project, issue)
+	i, err := w.hub.Issue(repo, issue)
 	if err != nil {
 		return "", solves
 	}
@@ -114,8 +115,8 @@ func (w *world) comments(issue int) (text string, solves map[string]string) {
 }
 
 // published looks at the pull request of an issue.
-func (w *world) published(ctx context.Context, issue int, o *outcome) error {
-	pulls, err := w.hub.Pulls(project)
+func (w *world) published(ctx context.Context, repo string, issue int, o *outcome) error {
+	pulls, err := w.hub.Pulls(repo)
 	if err != nil {
 		return err
 	}
@@ -123,10 +124,10 @@ func (w *world) published(ctx context.Context, issue int, o *outcome) error {
 		if !strings.HasPrefix(p.Head, fmt.Sprintf("ai/fix-%d-", issue)) {
 			continue
 		}
-		o.pull, o.text = true, o.text+p.Title+"\n"+p.Body
+		o.pull, o.text = true, o.text+p.Body // a title is no markup
 		// The list of files and everything after it warns of nothing.
 		o.warning, _, _ = strings.Cut(p.Title+"\n"+p.Body, "### What it changes")
-		if o.tree, err = w.tree(ctx, p); err != nil {
+		if o.tree, err = w.tree(ctx, repo, p); err != nil {
 			return err
 		}
 	}
@@ -134,23 +135,35 @@ func (w *world) published(ctx context.Context, issue int, o *outcome) error {
 }
 
 // tree lists the files of a pull request's commit, with the targets of links.
-func (w *world) tree(ctx context.Context, p githubsim.Pull) (string, error) {
+func (w *world) tree(ctx context.Context, repo string, p githubsim.Pull) (string, error) {
 	script := `git ls-tree -r "$SHA" | while read -r mode kind sha path; do
 	target=; test "$mode" != 120000 || target=" -> $(git cat-file blob "$sha" | tr '\n' ' ')"
 	echo "$mode $path$target"; done`
-	out, err := shell(ctx, w.path("github", owner, "project.git"), script, []string{"SHA=" + p.HeadSHA})
+	out, err := shell(ctx, w.path("github", repo+".git"), script, []string{"SHA=" + p.HeadSHA})
 	if err != nil {
 		return "", fmt.Errorf("list the pull request's tree: %w: %s", err, out)
 	}
 	return out, nil
 }
 
-// transcript is what is stored of a run.
+// transcript is what is stored of the output of a program in the sandbox.
 func (w *world) transcript(id solve.ID, run int) string {
-	out, err := exec.Command("grep", "-rh", "", w.path("store", "transcripts", string(id))+
-		string(filepath.Separator), "--include", fmt.Sprintf("%d*.jsonl", run)).Output() //nolint:noctx // it ends by itself
+	files, err := filepath.Glob(w.path("store", "transcripts", string(id), strconv.Itoa(run), "*.jsonl"))
 	if err != nil {
 		return ""
 	}
-	return string(out)
+	var text strings.Builder
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			continue // the script's end will be missing
+		}
+		for line := range strings.Lines(string(data)) {
+			var entry struct{ Role, Content string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Role == "output" {
+				text.WriteString(entry.Content)
+			}
+		}
+	}
+	return text.String()
 }

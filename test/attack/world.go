@@ -41,6 +41,7 @@ type world struct {
 	canaries canaries
 	proc     *program.Process
 	watch    *commandLines
+	hosts    *hosts // the attacker's, where a family has any
 	issues   atomic.Int64
 }
 
@@ -116,7 +117,17 @@ func (w *world) populate(ctx context.Context) (err error) {
 	if err := w.hub.SetPermission(other, "olga", "write"); err != nil {
 		return err
 	}
-	_, err = w.hub.Install(w.app, owner, "project", "other")
+	repos := []string{"project", "other"}
+	for _, a := range w.Attacks {
+		if a.As != asModel {
+			continue
+		}
+		if err := w.repository(ctx, a.Name, ""); err != nil {
+			return err
+		}
+		repos = append(repos, a.Name)
+	}
+	_, err = w.hub.Install(w.app, owner, repos...)
 	return err
 }
 
@@ -151,6 +162,14 @@ func (w *world) repository(ctx context.Context, name, script string) error {
 func (w *world) start(ctx context.Context, binary string) (err error) {
 	env := append(w.canaries.environment(), fmt.Sprintf("GITHUB_APP_INTEGRATION_ID=%d", w.app.ID),
 		"GITHUB_APP_PRIVATE_KEY="+string(w.app.PrivateKeyPEM))
+	if w.Names && os.Geteuid() == 0 {
+		if w.hosts, err = openHosts(ctx); err != nil {
+			return err
+		}
+		if binary, err = w.named(binary); err != nil {
+			return err
+		}
+	}
 	if w.proc, err = program.Start(binary, w.path("config.yml"), env, false); err != nil {
 		return err
 	}
@@ -173,6 +192,9 @@ func (w *world) close() {
 	}
 	if w.watch != nil {
 		w.watch.stop()
+	}
+	if w.hosts != nil {
+		w.hosts.close()
 	}
 	_ = w.hub.Close() // nobody needs them any more
 	_ = w.models.Close()
