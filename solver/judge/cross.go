@@ -17,11 +17,11 @@ type CrossInput struct {
 	Command     string   // runs only these; "" where only the whole test command does
 }
 
-// Cross runs the author's tests on the other candidate's code, once more if one of the named
-// ones passes, and says which of these pass each time and which fail each time. One that does not compile or import
-// there, that is skipped, or whose results differ stands in neither list. Of the author's
-// files only tests go in, none that configure a runner. The bytes are the output. An error
-// means that the sandbox failed.
+// Cross runs the author's tests on the other candidate's code, and says which of the named ones
+// pass and which fail. One that does not compile or import there, or is skipped, stands in neither
+// list. They run once: that chance does not decide about them was seen when they became proofs.
+// Of the author's files only tests go in, none that configure a runner. The bytes are the output.
+// An error means that the sandbox failed.
 func Cross(ctx context.Context, in CrossInput) (solve.CrossResult, []byte, error) {
 	var out solve.CrossResult
 	j := newJudging(in.Input)
@@ -30,25 +30,15 @@ func Cross(ctx context.Context, in CrossInput) (solve.CrossResult, []byte, error
 	if err != nil {
 		return out, nil, err
 	}
-	k := kind{title: "another candidate's tests on this candidate's code", command: in.Command}
-	first, err := j.cross(ctx, tests, k)
-	if err != nil {
-		return out, j.log.Bytes(), err
-	}
-	second := first
-	if len(first.passingOf(in.Tests)) > 0 { // else nothing speaks for the candidate
-		k.title += ", once more"
-		second, err = j.cross(ctx, tests, k)
-	}
+	r, err := j.cross(ctx, tests, kind{title: "another candidate's tests on this candidate's code", command: in.Command})
 	if err != nil || j.lied != "" {
 		return out, j.log.Bytes(), err
 	}
 	for _, name := range in.Tests {
-		switch {
-		case first.Tests[name] != second.Tests[name]:
-		case first.Tests[name] == Pass:
+		switch r.Tests[name] {
+		case Pass:
 			out.Passed = append(out.Passed, name)
-		case first.Tests[name] == Fail:
+		case Fail:
 			out.Failed = append(out.Failed, name)
 		}
 	}
