@@ -246,13 +246,17 @@ func (v View) status() string {
 	return "**" + v.headline() + "** " + strings.TrimSpace(v.shown()+" "+v.reason())
 }
 
-// notes are those of the plan.
+// notes are those of the plan and of the base.
 func (v View) notes() string {
-	var notes []string
-	for _, note := range v.Solve.Plan.Notes {
-		notes = append(notes, "Note: "+sentence(Sanitize(note)))
+	return paragraphs(noteLines(v.Solve.Plan.Notes), noteLines(v.Solve.Base.Notes))
+}
+
+func noteLines(notes []string) string {
+	var out []string
+	for _, note := range notes {
+		out = append(out, "Note: "+sentence(Sanitize(note)))
 	}
-	return paragraphs(notes...)
+	return paragraphs(out...)
 }
 
 // paragraphs joins blocks of Markdown; empty ones are left out.

@@ -21,6 +21,9 @@ func Console(v View, width int) string {
 	if text := v.plainShown(); text != "" {
 		say(capital(text))
 	}
+	for _, note := range v.Solve.Base.Notes {
+		say("Note: " + sentence(note))
+	}
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
 		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())

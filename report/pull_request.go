@@ -90,7 +90,7 @@ func (v View) championParts(best solve.Run) []string {
 	if v.Solve.Revision() {
 		parts = append(parts, "This is the scorecard of the last revision. It compares with the pull request before that revision.")
 	}
-	parts = append(parts, v.facts(best))
+	parts = append(parts, v.facts(best), noteLines(v.Solve.Base.Notes))
 	if c := best.Candidate; c != nil {
 		for _, f := range c.Flags {
 			parts = append(parts, "**Look at this before you merge:** "+sentence(Sanitize(f)))

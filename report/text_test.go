@@ -55,13 +55,26 @@ func TestTextsAreGolden(t *testing.T) {
 	golden(t, "testdata/text/help.md", report.HelpText())
 }
 
+// TestNotesOfTheBaseAreTold: what was not installed or not tested as the repository says stands in all texts about the result.
+func TestNotesOfTheBaseAreTold(t *testing.T) {
+	t.Parallel()
+	v := sample(solve.StateSolved)
+	v.Solve.Base.Notes = []string{"uv.lock was not obeyed"}
+	all := texts(v)
+	for _, name := range []string{"progress", "check", "pull", "terminal"} {
+		if !strings.Contains(all[name], "Note: uv.lock was not obeyed.") {
+			t.Errorf("%s does not tell it: %s", name, all[name])
+		}
+	}
+}
+
 // hostile puts text that means harm into every field that others can write.
 func hostile(v report.View) report.View {
 	const evil = "@octocat fixes #99 GH-98 octo/shop#97 https://evil.example/x www.evil.example <!-- yudai solve=x kind=comment --> " +
 		"<script>x</script> <img src=x> ![i](http://evil.example) [l](http://evil.example) | a | \\` `@octocat` ```\n/yudai cancel\n\x1b[31m# big\n---\n\u202ereversed\u200b"
 	v.Solve.Issue.Title, v.Solve.Reason, v.Solve.CancelBy, v.Solve.Trigger.Actor = evil, evil, evil, evil
 	v.Solve.Base.Branch, v.Solve.Base.Test.Command, v.Solve.Branch = evil, evil, evil
-	v.Solve.Plan.Notes = []string{evil}
+	v.Solve.Plan.Notes, v.Solve.Base.Notes = []string{evil}, []string{evil}
 	for i := range v.Runs {
 		r := &v.Runs[i]
 		r.Reason, r.Exit, r.Experiment.Model, r.Experiment.Strategy, r.Experiment.Agent = evil, evil, evil, evil, evil

@@ -56,6 +56,9 @@ func (d *Doctor) repository(ctx context.Context, folder string) []Finding {
 	found = append(found,
 		Finding{Good, "tests", fmt.Sprintf("%s (results: %s, from %s)", oneLine(test.Command), test.Format, test.Source), ""},
 		Finding{Good, "install", cmp.Or(oneLine(setup.Install), "nothing"), ""})
+	if setup.Untested != "" {
+		found = append(found, Finding{Warn, "tests", setup.Untested, ""})
+	}
 	if setup.Install != "" {
 		found = append(found, Finding{Good, "network", "during install: " + cmp.Or(strings.Join(setup.Hosts, ", "), "closed"), ""})
 	}

@@ -194,6 +194,8 @@ type Base struct {
 	// Report counts the base's own results; the tests themselves are the artifact "base-report".
 	Report   Counts        `json:"report"`
 	Duration time.Duration `json:"duration"`
+	// Notes say which lock files were not obeyed and which tests of the repository are not run.
+	Notes []string `json:"notes,omitempty"`
 	// SandboxUses are the sandboxes it was made in.
 	SandboxUses []SandboxUse `json:"stays,omitempty"`
 }

@@ -40,7 +40,8 @@ type Config struct {
 	SweepEvery time.Duration `yaml:"sweep_every"`
 	// Texts that an experiment adds to the agent's task, by name; "" adds nothing.
 	Strategies map[string]string `yaml:"strategies"`
-	// How repositories are installed and tested. What is "" is detected from their files.
+	// How repositories are installed and tested. What is "" is detected from their files: the first language that has tests in the
+	// root, and what its lock file names. Texts say which lock file could not be obeyed, and which other tests were not run.
 	Tests Tests `yaml:"tests"`
 	// The name of the solve's branch. {issue} and {solve} are replaced, and {solve} is required.
 	Branch string `yaml:"branch"`

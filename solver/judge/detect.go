@@ -25,6 +25,10 @@ type Setup struct {
 	Hosts []string
 	// Why says in one line what was recognised.
 	Why string
+	// Unlocked are sentences that Install prints as a line of its own where it does not obey a lock file.
+	Unlocked []string
+	// Untested says which tests of the repository Test does not run; "" if none are known.
+	Untested string
 }
 
 // The report files of the detected test commands. They are outside the work tree, so that they
@@ -36,6 +40,7 @@ const (
 
 // ecosystem is one kind of repository: how it is recognised, installed and tested.
 type ecosystem struct {
+	language string // "" is any
 	// manifests make a directory a module of its own.
 	manifests []string
 	// registries are the hosts that its install command needs.
@@ -47,13 +52,13 @@ type ecosystem struct {
 // ecosystems are tried in this order. A new one is a file ecosystem_NAME.go and a row here; a new
 // way to write results is a row of formats.
 var ecosystems = []ecosystem{
-	{[]string{"go.mod"}, goRegistries, detectGo},
-	{[]string{"Cargo.toml"}, rustRegistries, detectRust},
-	{[]string{"pyproject.toml", "setup.py", "setup.cfg"}, pythonRegistries, detectPython},
-	{[]string{"package.json"}, nodeRegistries, detectNode},
-	{[]string{"pom.xml"}, mavenRegistries, detectMaven},
-	{[]string{"build.gradle", "build.gradle.kts"}, gradleRegistries, detectGradle},
-	{[]string{"Makefile"}, nil, detectMake},
+	{goLanguage, []string{"go.mod"}, goRegistries, detectGo},
+	{"Rust", []string{"Cargo.toml"}, rustRegistries, detectRust},
+	{"Python", []string{"pyproject.toml", "setup.py", "setup.cfg"}, pythonRegistries, detectPython},
+	{"JavaScript", []string{"package.json"}, nodeRegistries, detectNode},
+	{"Java", []string{"pom.xml"}, mavenRegistries, detectMaven},
+	{"Java", []string{"build.gradle", "build.gradle.kts"}, gradleRegistries, detectGradle},
+	{"", []string{"Makefile"}, nil, detectMake},
 }
 
 // Registries are all hosts that [Detect] can name.
@@ -66,35 +71,31 @@ func Registries() []string {
 }
 
 // Detect finds out how a repository is installed and tested, from the names of its files and
-// the content of a few. The first of the ecosystems that is there and has tests wins. If the
-// root has none and exactly one directory below has, that one is used. ErrNoTests if there is
-// none, or more than one.
+// the content of a few. The first of the ecosystems that is there and has tests wins; Untested names
+// the others. If the root has none and exactly one directory below has, that one is used; of Go all
+// are. ErrNoTests if there is none, or more than one.
 func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, error) {
 	root := newRepository("", paths, content)
-	setup, ok, err := root.detect()
-	if ok || err != nil {
-		return setup, err
+	setup, language, err := root.detect()
+	if err != nil {
+		return Setup{}, err
 	}
-	var found []string
-	for _, dir := range root.modules() {
-		s, ok, err := newRepository(dir, paths, content).detect()
-		if err != nil {
-			return Setup{}, err
-		}
-		if ok {
-			found = append(found, dir)
-			setup = s
-		}
-	}
-	switch len(found) {
-	case 1:
-		return setup.below(found[0]), nil
-	case 0:
+	parts, err := root.parts()
+	switch {
+	case err != nil:
+		return Setup{}, err
+	case setup.Test.Command != "":
+		return root.whole(setup, language, parts)
+	case len(parts) == 0:
 		return Setup{}, fmt.Errorf(
 			"%w: set solver.tests.command in config.yml (and solver.tests.install, if something is to be installed)", ErrNoTests)
+	case len(parts) == 1:
+		return parts[0].Setup.below(parts[0].dir), nil
+	case !slices.ContainsFunc(parts, func(p part) bool { return p.language != goLanguage }):
+		return goModules(parts), nil
 	}
 	return Setup{}, fmt.Errorf(
-		"%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(found))
+		"%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(parts))
 }
 
 // below turns the setup of a directory into one of the root.
@@ -132,20 +133,21 @@ func newRepository(dir string, paths []string, content func(string) ([]byte, err
 	return r
 }
 
-func (r *repository) detect() (Setup, bool, error) {
+// detect returns the setup and its language; no test command if there are no tests.
+func (r *repository) detect() (Setup, string, error) {
 	for _, e := range ecosystems {
 		s, ok := e.detect(r)
 		if r.err != nil {
-			return Setup{}, false, fmt.Errorf("detect the tests: %w", r.err)
+			return Setup{}, "", fmt.Errorf("detect the tests: %w", r.err)
 		}
 		if ok && s.Install != "" {
 			s.Hosts = e.registries
 		}
 		if ok {
-			return s, true, nil
+			return s, e.language, nil
 		}
 	}
-	return Setup{}, false, nil
+	return Setup{}, "", nil
 }
 
 func (r *repository) has(name string) bool { return slices.Contains(r.paths, name) }

@@ -90,7 +90,7 @@ func TestDetect(t *testing.T) {
 		},
 		"poetry": {
 			map[string]string{"pyproject.toml": "[tool.poetry]\n[tool.poetry.group.test.dependencies]\npytest = \"*\"\n", "tests/test_x.py": ""},
-			want{`"$HOME/poetry/bin/poetry" install -q --no-interaction; }`, "python3 -m pytest", "junit", junit, "pyproject.toml", true},
+			want{`PATH="$PATH:$HOME/poetry/bin" poetry install -q --no-interaction; }`, "python3 -m pytest", "junit", junit, "pyproject.toml", true},
 		},
 		"python, old style": {
 			map[string]string{"setup.py": "", "setup.cfg": "[options.extras_require]\ntesting =\n    pytest\n", "test_x.py": ""},
@@ -240,7 +240,7 @@ func TestDetectNothing(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want ErrNoTests that names the setting", name, s, err)
 		}
 	}
-	two := map[string]string{"a/go.mod": "", "a/a_test.go": "", "b/go.mod": "", "b/b_test.go": ""}
+	two := map[string]string{"a/go.mod": "", "a/a_test.go": "", "b/Cargo.toml": "", "b/tests/b.rs": ""}
 	if _, err := detect(two); !errors.Is(err, judge.ErrNoTests) || !strings.Contains(err.Error(), "2 directories") {
 		t.Errorf("two modules: %v", err)
 	}

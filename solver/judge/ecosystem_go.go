@@ -14,9 +14,12 @@ var (
 	goRequire    = regexp.MustCompile(`(?m)^\s*require\b`)
 )
 
+// goLanguage is the name of Go.
+const goLanguage = "Go"
+
 // detectGo recognises modules and workspaces. Vendored modules need no install.
 func detectGo(r *repository) (Setup, bool) {
-	name := r.first("go.mod", "go.work")
+	name := r.first("go.work", "go.mod")
 	if name == "" || !r.any(func(p string) bool { return strings.HasSuffix(p, "_test.go") }) {
 		return Setup{}, false
 	}

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ type nodePackage struct {
 	Dependencies    map[string]string `json:"dependencies"`
 	DevDependencies map[string]string `json:"devDependencies"`
 	PackageManager  string            `json:"packageManager"`
+	Workspaces      json.RawMessage   `json:"workspaces"`
 }
 
 var nodeRegistries = []string{"registry.npmjs.org", "registry.yarnpkg.com"}
@@ -36,19 +38,42 @@ func detectNode(r *repository) (Setup, bool) {
 		return Setup{}, false
 	}
 	script := p.testScript()
+	manager, install := nodeInstall(r, p)
+	test := p.test(script, manager)
 	if script == "" {
+		script, test = "test", workspaceTest(r, p, manager)
+	}
+	if test.Command == "" {
 		return Setup{}, false
 	}
-	manager, install := nodeInstall(r, p)
+	var unlocked []string
+	if lock := r.first("bun.lock", "bun.lockb", "deno.lock"); lock != "" && strings.Contains(install, "--no-package-lock") {
+		unlocked = []string{notObeyed(lock)}
+		install = printing(unlocked[0]) + " && " + install
+	}
 	s := Setup{
-		Install: install,
-		Test:    p.test(script, manager),
-		Why:     fmt.Sprintf("package.json with a script %q, run by %s", script, manager),
+		Install: install, Unlocked: unlocked,
+		Test: test,
+		Why:  fmt.Sprintf("package.json with a script %q, run by %s", script, manager),
 	}
 	if manager != "npm" {
 		s.Test.Command = localBin + s.Test.Command
 	}
 	return s, true
+}
+
+// workspaceTest runs the tests of all workspaces, where the root has none of its own; "" if there are none.
+func workspaceTest(r *repository, p nodePackage, manager string) solve.TestCommand {
+	command := map[string]string{"npm": "npm run test --workspaces --if-present", "pnpm": "pnpm -r --no-bail run test"}[manager]
+	tested := r.any(func(name string) bool {
+		var member nodePackage
+		return path.Base(name) == "package.json" && !notOwnCode(path.Dir(name)) && json.Unmarshal([]byte(r.read(name)), &member) == nil &&
+			member.testScript() == "test"
+	})
+	if !tested || len(p.Workspaces) == 0 && !r.has("pnpm-workspace.yaml") || command == "" {
+		return solve.TestCommand{}
+	}
+	return solve.TestCommand{Command: command, Format: "exit", Source: "package.json"}
 }
 
 // testScript names the script that runs the tests, "" if there is none. A runner
@@ -117,7 +142,7 @@ func nodeInstall(r *repository, p nodePackage) (manager, install string) {
 		return "yarn", get("yarn") + twice("yarn install --frozen-lockfile --non-interactive", "--ignore-scripts")
 	case r.has("package-lock.json") || r.has("npm-shrinkwrap.json"):
 		return "npm", twice("npm ci --no-audit --no-fund", "--ignore-scripts")
-	case len(p.Dependencies)+len(p.DevDependencies) > 0:
+	case len(p.Dependencies)+len(p.DevDependencies)+len(p.Workspaces) > 0:
 		return "npm", twice("npm install --no-audit --no-fund --no-package-lock", "--ignore-scripts")
 	}
 	return "npm", ""

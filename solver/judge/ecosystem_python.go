@@ -24,10 +24,6 @@ const pythonVenv = `python3 -m venv --system-site-packages ` + sandbox.VenvDir +
 const pytestCommand = `if [ -f ` + sandbox.VenvDir + `/bin/activate ]; then . ` + sandbox.VenvDir + `/bin/activate; fi; ` +
 	`python3 -m pytest -q --continue-on-collection-errors --junitxml=` + junitFile
 
-// poetryInstall keeps poetry and what it needs out of the tests' environment.
-const poetryInstall = `{ python3 -m venv "$HOME/poetry" && "$HOME/poetry/bin/pip" install -q poetry && ` +
-	`"$HOME/poetry/bin/poetry" install -q --no-interaction; }`
-
 var (
 	pythonRegistries = []string{"pypi.org", "files.pythonhosted.org"}
 
@@ -49,18 +45,31 @@ func detectPython(r *repository) (Setup, bool) {
 	pyproject, cfg := r.read("pyproject.toml"), r.read("setup.cfg")
 	source := cmp.Or(r.first("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"), "tests")
 	configured := r.has("pytest.ini") || pytestConfig.MatchString(pyproject) || pytestConfig.MatchString(cfg)
+	install, unlocked := pythonInstall(r, pyproject, cfg)
 	return Setup{
-		Install: strings.Join(pythonInstall(r, pyproject, cfg), " && "),
-		Test:    solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
-		Why:     source + ", tested by pytest",
+		Install: install, Unlocked: unlocked,
+		Test: solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
+		Why:  source + ", tested by pytest",
 	}, configured || r.any(pythonTest)
 }
 
-// pythonInstall are the steps that make the tests' environment: pytest, what requirements
-// files and groups name, then the package itself. It is last because a dependency of the tests
-// may depend on the package and would replace it by a released version.
-func pythonInstall(r *repository, pyproject, cfg string) []string {
+// pythonInstall makes the tests' environment: pytest, then what the lock file names. Without one, or if
+// it cannot be obeyed, what the repository's other files name.
+func pythonInstall(r *repository, pyproject, cfg string) (install string, unlocked []string) {
 	steps := []string{pythonVenv, `{ python3 -c 'import pytest' 2>/dev/null || pip install -q pytest; }`}
+	open := pythonUnlocked(r, pyproject, cfg)
+	lock, locked := pythonLocked(r, pyproject, cfg)
+	if lock == "" {
+		return strings.Join(append(steps, open...), " && "), nil
+	}
+	note := notObeyed(lock)
+	open = append([]string{printing(note)}, open...)
+	return strings.Join(append(steps, "{ "+locked+" || { "+strings.Join(open, " && ")+"; }; }"), " && "), []string{note}
+}
+
+// pythonUnlocked installs what requirements files and groups name, then the package itself. It is last
+// because a dependency of the tests may depend on the package and would replace it by a released version.
+func pythonUnlocked(r *repository, pyproject, cfg string) (steps []string) {
 	for _, f := range slices.SortedFunc(slices.Values(r.paths), func(a, b string) int {
 		return strings.Compare(strings.TrimSuffix(a, ".txt"), strings.TrimSuffix(b, ".txt")) // requirements.txt first
 	}) {
@@ -71,17 +80,22 @@ func pythonInstall(r *repository, pyproject, cfg string) []string {
 	if group := testKey(pyproject, "dependency-groups"); group != "" {
 		steps = append(steps, "{ pip install -q --group "+group+" || { pip install -q -U pip && pip install -q --group "+group+"; }; }")
 	}
-	switch {
-	case poetryGroup.MatchString(pyproject):
-		steps = append(steps, poetryInstall)
-	case r.has("setup.py") || pythonBuild.MatchString(pyproject) || strings.Contains(cfg, "[metadata]"):
-		target := "."
-		if extra := testExtra(pyproject, cfg); extra != "" {
-			target = fmt.Sprintf("'.[%s]'", extra)
-		}
-		steps = append(steps, "pip install -q -e "+target)
+	if poetryGroup.MatchString(pyproject) {
+		return append(steps, pythonTool("poetry", "install -q --no-interaction"))
 	}
-	return steps
+	return append(steps, pythonPackage(r, pyproject, cfg)...)
+}
+
+// pythonPackage installs the package itself, if the repository is one.
+func pythonPackage(r *repository, pyproject, cfg string) []string {
+	if !r.has("setup.py") && !pythonBuild.MatchString(pyproject) && !strings.Contains(cfg, "[metadata]") {
+		return nil
+	}
+	target := "."
+	if extra := testExtra(pyproject, cfg); extra != "" {
+		target = fmt.Sprintf("'.[%s]'", extra)
+	}
+	return []string{"pip install -q -e " + target}
 }
 
 func pythonTest(p string) bool {

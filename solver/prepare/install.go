@@ -45,6 +45,23 @@ func (b *build) run(ctx context.Context, sb sandbox.Sandbox, i installation) err
 	return fault.Refusef("%s (%s). %s. Its last line: %s%s", i.failed, exit, i.help, lastLine(out), closed(sb, i.hosts, i.only))
 }
 
+// notes are what people must know of the setup: the sentences that the install printed, and what is not tested.
+func (b *build) notes(ctx context.Context) ([]string, error) {
+	var out []string
+	if len(b.setup.Unlocked) > 0 {
+		log, err := b.by.store.Artifact(ctx, b.solve.ID, installLog)
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(string(log), "\n")
+		out = slices.DeleteFunc(slices.Clone(b.setup.Unlocked), func(note string) bool { return !slices.Contains(lines, note) })
+	}
+	if b.setup.Untested != "" {
+		out = append(out, b.setup.Untested)
+	}
+	return out, nil
+}
+
 // installRepository installs the repository's dependencies.
 func (b *build) installRepository(ctx context.Context, sb sandbox.Sandbox) error {
 	return b.run(ctx, sb, installation{

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
 )
 
 func TestHostsIn(t *testing.T) {
@@ -50,6 +53,33 @@ func TestClosedNamesTheSetting(t *testing.T) {
 	} {
 		if got := closed(refuser{hosts: c.hosts}, allowed, c.only); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// artifact is a store with one artifact.
+type artifact struct {
+	Store
+	data string
+}
+
+func (a artifact) Artifact(context.Context, solve.ID, string) ([]byte, error) {
+	return []byte(a.data), nil
+}
+
+// TestNotesAreWhatTheInstallPrinted: a sentence about a lock file is told only where the install
+// printed it; what is not tested is told always.
+func TestNotesAreWhatTheInstallPrinted(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string][]string{
+		"a\nuv.lock was not obeyed\nb\n":     {"uv.lock was not obeyed", "half"},
+		"say uv.lock was not obeyed twice\n": {"half"},
+		"":                                   {"half"},
+	} {
+		b := build{by: &Preparer{store: artifact{data: log}}, setup: judge.Setup{Unlocked: []string{"uv.lock was not obeyed"}, Untested: "half"}}
+		got, err := b.notes(t.Context())
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v, %s", log, err, diff)
 		}
 	}
 }

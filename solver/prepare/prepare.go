@@ -114,6 +114,9 @@ func (p *Preparer) Prepare(ctx context.Context, s solve.Solve) (solve.Base, erro
 		return s.Base, err
 	}
 	base := s.Base
+	if base.Notes, err = b.notes(ctx); err != nil {
+		return s.Base, err
+	}
 	base.Image, base.Install, base.Test = image, setup.Install, setup.Test
 	base.Report, base.Duration, base.SandboxUses = report.Counts, time.Since(began), b.usage.Used()
 	return base, nil
@@ -139,7 +142,7 @@ func (p *Preparer) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (jud
 		return setup, fault.Refuse(err.Error() + p.ownKey("test.command"))
 	}
 	if s.Base.Test.Command != "" {
-		setup.Install = s.Base.Install // also where it is none
+		setup.Install, setup.Unlocked = s.Base.Install, nil // also where it is none
 	}
 	return setup, nil
 }
@@ -149,11 +152,11 @@ func (p *Preparer) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (jud
 func SetUp(t solve.Settings, mirrors, paths []string, content func(path string) ([]byte, error)) (judge.Setup, error) {
 	setup, err := judge.Detect(paths, content)
 	if t.Test.Command != "" {
-		setup.Test, err = t.Test, nil
+		setup.Test, setup.Untested, err = t.Test, "", nil
 		setup.Test.Format = cmp.Or(t.Test.Format, "exit")
 	}
 	if t.Install != "" {
-		setup.Install = t.Install
+		setup.Install, setup.Unlocked = t.Install, nil
 	}
 	switch {
 	case t.OnlyHosts && len(t.Hosts) == 0:

@@ -1,0 +1,83 @@
+package judge_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHalvesAreTestedOrNamed: Go's modules are tested together; what has another runner is named.
+func TestHalvesAreTestedOrNamed(t *testing.T) {
+	t.Parallel()
+	const node, py = `{"scripts":{"test":"jest"}}`, "[project]\n"
+	for name, c := range map[string]struct {
+		files             map[string]string
+		command, untested string
+	}{
+		"one":      {map[string]string{"go.mod": "", "a_test.go": "", "Makefile": "test:\n\tx\n", "web/README.md": ""}, "go test ./...", ""},
+		"beside":   {map[string]string{"pyproject.toml": py, "tests/test_a.py": "", "package.json": node}, "pytest", "the JavaScript tests of package.json"},
+		"below":    {map[string]string{"setup.py": "", "test_a.py": "", "web/package.json": node}, "pytest", "the JavaScript tests in web"},
+		"no tests": {map[string]string{"package.json": node, "server/setup.py": "", "tool/go.mod": ""}, "jest", ""},
+		"modules": {
+			map[string]string{"go.mod": "", "a_test.go": "", "x y/go.mod": "", "x y/b_test.go": "", "examples/go.mod": "", "examples/c_test.go": ""},
+			"printf '%s\\0' . 'x y' | xargs -0 -I DIR env -C DIR go test -json ./...", "",
+		},
+		"no root": {map[string]string{"a/go.mod": "", "a/a_test.go": "", "b/go.mod": "", "b/b_test.go": ""}, "printf '%s\\0' a b | xargs", ""},
+		"npm workspaces": {
+			map[string]string{"package.json": `{"workspaces":["p/*"]}`, "p/a/package.json": node, "p/b/package.json": node},
+			"npm run test --workspaces --if-present", "",
+		},
+		"pnpm workspaces": {
+			map[string]string{"package.json": "{}", "pnpm-workspace.yaml": "", "pnpm-lock.yaml": "", "p/a/package.json": node, "p/b/package.json": node},
+			"pnpm -r --no-bail run test", "",
+		},
+		"workspaces without tests": {
+			map[string]string{"package.json": `{"workspaces":["p/*"]}`, "p/a/package.json": "{}", "Makefile": "test:\n\tx\n"}, "make test", "",
+		},
+		"workspace": {map[string]string{"go.mod": "", "a_test.go": "", "go.work": "use (\n.\n./a\n)", "a/go.mod": "", "a/a_test.go": "", "b/go.mod": "", "b/b_test.go": ""}, "go list -m", "the tests of the module in b"},
+	} {
+		s, err := detect(c.files)
+		if err != nil || !strings.Contains(s.Test.Command, c.command) {
+			t.Errorf("%s: %q, %v", name, s.Test.Command, err)
+		}
+		if !strings.Contains(s.Untested, c.untested) || (s.Untested == "") != (c.untested == "") {
+			t.Errorf("%s: %q, want %q", name, s.Untested, c.untested)
+		}
+	}
+}
+
+// TestModulesAreTestedTogether runs the command of two modules.
+func TestModulesAreTestedTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := map[string]string{}
+	for _, m := range []string{"one", "two's"} {
+		files[m+"/go.mod"] = "module example.com/" + m[:3] + "\n\ngo 1.21\n"
+		files[m+"/x_test.go"] = "package x\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.FailNow() }\n"
+		if err := os.Mkdir(filepath.Join(dir, m), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := detect(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), "bash", "-c", s.Test.Command)
+	run.Dir = dir
+	out, err := run.Output()
+	if err == nil {
+		t.Error("the command succeeds although tests fail")
+	}
+	for _, want := range []string{`"Action":"fail","Package":"example.com/one","Test":"TestX"`, `"Action":"fail","Package":"example.com/two","Test":"TestX"`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}
+}
