@@ -20,7 +20,7 @@ func deaths() map[string][2]string {
 		"base tests": {testCommand, "-base"}, "base settled": {"settle", "-base"}, "base noted": {"noted", "-base"},
 		"work": {"write", "-1-1"}, "between steps": {"fingerprint", "-1-1"},
 		"harvest": {"harvest", "-1-1"},
-		"judge": {"apply", "-1-1-judge"}, "judge tests": {testCommand, "-1-1-judge"},
+		"judge":   {"apply", "-1-1-judge"}, "judge tests": {testCommand, "-1-1-judge"},
 	}
 }
 

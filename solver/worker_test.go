@@ -166,8 +166,8 @@ func TestFailuresOfOurs(t *testing.T) {
 		world  func(w *world)
 		reason string
 	}{
-		"model not opened":   {func(w *world) { w.models.opens["good"] = errors.New("no key any more") }, "no key any more"},
-		"tree not read":      {func(w *world) { w.machine.on("harvest", exit(1, "")) }, "collect the patch"},
+		"model not opened": {func(w *world) { w.models.opens["good"] = errors.New("no key any more") }, "no key any more"},
+		"tree not read":    {func(w *world) { w.machine.on("harvest", exit(1, "")) }, "collect the patch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

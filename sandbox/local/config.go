@@ -53,7 +53,7 @@ const (
 const noGo = "none"
 
 // leastProcesses is the least of Limits.Processes; ownProcesses come on top.
-const leastProcesses = 4
+const leastProcesses = 5
 
 // maxUSD is far above the price of any machine, for an hour.
 const maxUSD = 1000

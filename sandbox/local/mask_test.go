@@ -31,7 +31,7 @@ func TestTokenPlacesAreHidden(t *testing.T) {
 			t.Errorf("%s is not hidden: %q", want, args)
 		}
 	}
-	if text := strings.Join(args, " "); strings.Contains(text, "bin") || strings.Contains(text, dir) {
+	if text := strings.Join(args, " "); strings.Contains(text, "/opt/x/bin") || strings.Contains(text, dir) {
 		t.Errorf("hidden: %q", args)
 	}
 }
