@@ -57,6 +57,7 @@ func TestProbe(t *testing.T) {
 			fmt.Println("BROKEN:", name, "answers", err)
 		}
 	}
+	printRefused()
 	if err := call(unix.SYS_CLONE3); err != unix.ENOSYS { //nolint:errorlint // as above
 		fmt.Println("BROKEN: clone3 answers", err)
 	}

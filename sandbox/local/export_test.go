@@ -14,3 +14,7 @@ func (d *Driver) SetNetwork(r egress.Resolver, dial func(ctx context.Context, ne
 
 // MaskArgs hides the places of tokens below a directory.
 func MaskArgs(dir, inside string) []string { return maskArgs(dir, inside) }
+
+// SeccompProgram is the filter of an architecture, and AllowedCalls what it is made from.
+func SeccompProgram(arch string) ([]byte, error)          { return seccompProgram(arch) }
+func AllowedCalls(arch string) (map[string]uint32, error) { return allowedCalls(arch) }

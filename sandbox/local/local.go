@@ -82,7 +82,7 @@ func New(c Config, log zerolog.Logger) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := seccompProgram()
+	filter, err := seccompProgram(runtime.GOARCH)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 	}

@@ -2,9 +2,13 @@ package local
 
 import (
 	"bytes"
+	_ "embed" // the table of system calls
 	"encoding/binary"
 	"fmt"
-	"runtime"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,76 +25,74 @@ const (
 const cloneNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// seccompProgram returns the filter for commands, as bubblewrap's --seccomp
-// wants it: an array of struct sock_filter.
+// seccompProgram returns the filter for commands on an architecture, as bubblewrap's
+// --seccomp wants it: an array of struct sock_filter.
 //
-// It is a second wall, not the first: namespaces and the unprivileged uid
-// already confine. It closes what namespaces do not cover (AF_VSOCK reaches the
-// hypervisor from any network namespace) and the kernel's largest attack
-// surfaces. Sockets are an allow-list of families; system calls are a
-// deny-list, because a work load may be anything that builds and tests.
-func seccompProgram() ([]byte, error) {
-	arch, ok := seccompArches()[runtime.GOARCH]
+// It is a second wall, not the first: namespaces and the unprivileged uid already confine.
+// It closes what namespaces do not cover (AF_VSOCK reaches the hypervisor from any network
+// namespace), the kernel's largest attack surfaces, and what future kernels will offer: an
+// allow-list of system calls, and of the families of sockets.
+func seccompProgram(arch string) ([]byte, error) {
+	audit, ok := map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[arch]
 	if !ok {
-		return nil, fmt.Errorf("no system call filter for %s: the local driver works on amd64 and arm64", runtime.GOARCH)
+		return nil, fmt.Errorf("no system call filter for %s: the local driver works on amd64 and arm64", arch)
+	}
+	calls, err := allowedCalls(arch)
+	if err != nil {
+		return nil, err
 	}
 	var p program
 	p.load(offArch)
-	p.unless(arch.audit, unix.SECCOMP_RET_KILL_PROCESS)
+	p.unless(audit, unix.SECCOMP_RET_KILL_PROCESS)
 	p.load(offNumber)
-	if arch.x32 != 0 {
-		p.atLeast(arch.x32, errno(unix.ENOSYS))
-	}
 	// clone3 hides its flags behind a pointer; libraries fall back to clone.
 	p.when(unix.SYS_CLONE3, errno(unix.ENOSYS))
-	for _, nr := range append(arch.denied, deniedCalls()...) {
-		p.when(nr, errno(unix.EPERM))
-	}
-	p.argument(unix.SYS_CLONE, func() { p.anyBit(cloneNamespaces, errno(unix.EPERM)) })
-	families := []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
-	for _, nr := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
-		p.argument(nr, func() {
-			for _, f := range families {
+	p.argument(calls["clone"], func() { p.anyBit(cloneNamespaces, errno(unix.EPERM)) })
+	for _, name := range []string{"socket", "socketpair"} {
+		p.argument(calls[name], func() {
+			for _, f := range []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
 				p.when(f, unix.SECCOMP_RET_ALLOW)
 			}
 			p.end(errno(unix.EAFNOSUPPORT))
 		})
 	}
-	p.end(unix.SECCOMP_RET_ALLOW)
+	numbers := slices.Sorted(maps.Values(calls))
+	p.atLeast(numbers[len(numbers)-1]+1, errno(unix.ENOSYS)) // those of the x32 calls, too
+	for i := 0; i < len(numbers); {
+		first := numbers[i]
+		for i++; i < len(numbers) && numbers[i] == numbers[i-1]+1; i++ {
+		}
+		p.between(first, numbers[i-1], unix.SECCOMP_RET_ALLOW)
+	}
+	p.end(errno(unix.EPERM))
 	return p.bytes()
 }
 
-// seccompArch is what differs between architectures.
-type seccompArch struct {
-	audit  uint32
-	x32    uint32   // first number of the x32 calls
-	denied []uint32 // calls that exist only here
-}
+//go:embed syscalls.txt
+var syscallTable string
 
-func seccompArches() map[string]seccompArch {
-	return map[string]seccompArch{
-		"amd64": {audit: unix.AUDIT_ARCH_X86_64, x32: 0x40000000, denied: amd64Denied()},
-		"arm64": {audit: unix.AUDIT_ARCH_AARCH64},
+// allowedCalls are the numbers of the system calls that commands may make, by name.
+func allowedCalls(arch string) (map[string]uint32, error) {
+	calls := map[string]uint32{}
+	for line := range strings.Lines(syscallTable) {
+		f := strings.Fields(line)
+		if len(f) != 3 || f[0] == "#" {
+			continue
+		}
+		text := f[1]
+		if arch == "arm64" {
+			text = f[2]
+		}
+		if text == "-" {
+			continue
+		}
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read the table of system calls: %w", err)
+		}
+		calls[f[0]] = uint32(n)
 	}
-}
-
-// deniedCalls answer EPERM on every architecture.
-func deniedCalls() []uint32 {
-	return []uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
-		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
-		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_SYSLOG,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME,
-		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP,
-	}
+	return calls, nil
 }
 
 // program is a classic BPF program under construction.
@@ -121,6 +123,13 @@ func (p *program) unless(k, action uint32) {
 // atLeast returns an action if the word is k or more.
 func (p *program) atLeast(k, action uint32) {
 	p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, k, 0, 1)
+	p.end(action)
+}
+
+// between returns an action if the word is one of first to last.
+func (p *program) between(first, last, action uint32) {
+	p.add(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, first, 0, 2)
+	p.add(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, last, 1, 0)
 	p.end(action)
 }
 
