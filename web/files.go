@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -14,10 +15,16 @@ import (
 // ownFile are the artifacts that may be downloaded beside logs.
 var ownFile = regexp.MustCompile(`^run-[1-9]\d{0,3}\.(patch|traj\.json)$`)
 
-// download names the file that an answer is.
+// downloadTime is how long a download may take.
+const downloadTime = 15 * time.Minute
+
+// download names the file that an answer is, "" for one that is shown.
 func download(w http.ResponseWriter, kind, name string) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime))
 	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	if name != "" {
+		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	}
 }
 
 // file gives a patch or a trajectory.

@@ -68,6 +68,9 @@ func (p *Pages) each(r *http.Request, s stream, tell func() (frame string, err e
 				return
 			}
 		}
+		if !p.sessions.has(r) { // signed out, or twelve hours are over
+			return
+		}
 	}
 }
 

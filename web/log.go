@@ -18,8 +18,9 @@ import (
 const (
 	// blockLines is how many lines stand in one element: browsers lay out only the elements that are seen.
 	blockLines = 500
-	// maxShown is how many lines a page holds.
+	// maxShown is how many lines a page holds, and maxBytes how many bytes of the log about.
 	maxShown = 100_000
+	maxBytes = 16 << 20
 	// maxFound is how many hits a page without JavaScript lists.
 	maxFound = 200
 )
@@ -70,7 +71,7 @@ func (s source) whole() int {
 
 // runLog is the name of the log of a run, and artifactLog that of the logs among a solve's artifacts.
 var (
-	runLog  = regexp.MustCompile(`^run-([1-9]\d{0,3})\.log$`)
+	runLog      = regexp.MustCompile(`^run-([1-9]\d{0,3})\.log$`)
 	artifactLog = regexp.MustCompile(`^(run-[1-9]\d{0,3}-tests|base-tests|cross-tests|install(-[a-z0-9-]+)?)\.log$`)
 )
 
@@ -133,16 +134,8 @@ func viewOf(id solve.ID, s source, r *http.Request) logView {
 	q, n := r.URL.Query(), s.whole()
 	v := logView{Name: s.name, Path: logPath(id, s.name), Live: s.live, Cursor: s.cursor(n), FirstFailure: firstFailure(s.log)}
 	v.Query = q.Get("q")
-	first := max(1, n-maxShown+1)
 	from, to := lineRange(q.Get("at"))
-	if at, err := strconv.Atoi(q.Get("from")); err == nil {
-		first = at
-	} else if from > 0 && from < first {
-		first = from - maxShown/2
-	}
-	first = max(1, min(first, n))
-	first -= (first - 1) % blockLines // parts begin with a block
-	last := min(n, first+maxShown+blockLines-1)
+	first, last := s.part(n, from, q.Get("from"))
 	if last < n { // a part that does not reach the end does not follow it
 		v.Later, v.Live = last+1, false
 	}
@@ -160,6 +153,23 @@ func viewOf(id solve.ID, s source, r *http.Request) logView {
 		}
 	}
 	return v
+}
+
+// part says which of n lines a page holds: whole blocks, the last ones unless another line is asked for.
+func (s source) part(n, at int, from string) (first, last int) {
+	if n == 0 {
+		return 1, 0
+	}
+	first = max(1, n-maxShown+1, s.log.at(len(s.log.data)-maxBytes))
+	first += (blockLines - (first-1)%blockLines) % blockLines
+	if line, err := strconv.Atoi(from); err == nil {
+		first = line
+	} else if at > 0 && at < first {
+		first = at - maxShown/2
+	}
+	first = max(1, min(first, n))
+	first -= (first - 1) % blockLines
+	return first, max(first, min(n, first+maxShown+blockLines-1, s.log.at(s.log.starts[first-1]+maxBytes)))
 }
 
 // block renders lines; those from from to to are marked.
@@ -214,7 +224,7 @@ func failureWords() []string {
 
 // at is the number of the line of a place in the text; a line's end belongs to the next one.
 func (l *logText) at(offset int) int {
-	if l.data[offset] == '\n' {
+	if offset >= 0 && offset < len(l.data) && l.data[offset] == '\n' {
 		offset++
 	}
 	i, found := slices.BinarySearch(l.starts, offset)
@@ -231,6 +241,6 @@ func (p *Pages) rawLog(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	download(w, "text/plain; charset=utf-8", "")
 	w.Write(s.log.data)
 }

@@ -27,22 +27,28 @@ func (p *Pages) searchLog(w http.ResponseWriter, r *http.Request) {
 
 // search finds the lines that hold a text, in capital or small letters, escape codes aside.
 func search(l *logText, text string) []int {
-	want, lower, out := appendLower(nil, []byte(text)), []byte(nil), []int{}
+	want, lower, out := lowered([]byte(text)), logText{data: lowered(l.data), starts: l.starts}, []int{}
+	coded := bytes.IndexByte(l.data, 0x1b) >= 0 || bytes.IndexByte(l.data, '\r') >= 0
 	for n := 1; n <= l.lines() && text != ""; n++ {
-		if lower = appendLower(lower[:0], plain(l.line(n))); bytes.Contains(lower, want) {
+		line := lower.line(n)
+		if coded {
+			line = plain(line)
+		}
+		if bytes.Contains(line, want) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// appendLower appends a text in small letters, those of ASCII.
-func appendLower(out, text []byte) []byte {
-	for _, c := range text {
+// lowered is a text in small letters, those of ASCII: it keeps its length.
+func lowered(text []byte) []byte {
+	out := make([]byte, len(text))
+	for i, c := range text {
 		if c >= 'A' && c <= 'Z' {
 			c += 'a' - 'A'
 		}
-		out = append(out, c)
+		out[i] = c
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -205,5 +207,85 @@ func TestLive(t *testing.T) {
 	after := w.streamed(server, "/live?solve="+atWork, id, "event: changed")
 	if strings.Contains(after, "id: "+id) {
 		t.Errorf("an event for what was seen: %s", after)
+	}
+}
+
+// TestManyCuts: a reader whose connection is cut after each event misses no line and gets none twice.
+func TestManyCuts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.serve()
+	path, last, next := "/solves/"+atWork+"/logs/run-1.log/stream", "1.0", 1
+	for n := range 100 {
+		if n > 0 {
+			w.store.say(turn(20+n, "", "make", strings.Repeat("x\n", n%7), 0)...)
+		}
+		seen := w.streamed(server, path, last, "]}\n\n")
+		for event := range strings.SplitSeq(seen, "\n\n") {
+			id, data, ok := strings.Cut(event, "\ndata: ")
+			if !ok {
+				continue
+			}
+			var frame struct {
+				First int
+				Lines []string
+			}
+			if err := json.Unmarshal([]byte(data), &frame); err != nil || frame.First != next {
+				t.Fatalf("cut %d: %v, line %d after %d", n, err, frame.First, next-1)
+			}
+			next += len(frame.Lines)
+			last = id[strings.LastIndex(id, " ")+1:]
+		}
+	}
+	if raw := w.get("/solves/" + atWork + "/logs/run-1.log/raw"); strings.Count(raw, "\n") != next-1 {
+		t.Errorf("%d lines came, the log has %d", next-1, strings.Count(raw, "\n"))
+	}
+}
+
+// TestSignedOutStreamsEnd: who signs out sees nothing of what comes.
+func TestSignedOutStreamsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, cookie := w.serve(), w.enter()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server+"/solves/"+atWork+"/logs/run-1.log/stream", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "yudai.example"
+	r.Header.Set("Cookie", cookie)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	w.ask(http.MethodPost, "/logout", cookie)
+	w.store.say(turn(20, "", "cat secret", "secret\n", 0)...)
+	if seen, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(seen), "secret") {
+		t.Errorf("%v: %s", err, seen)
+	}
+}
+
+// TestLargeAndEmptyLogs: a page holds whole blocks up to a size, and an empty log is said to be empty.
+func TestLargeAndEmptyLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := "/solves/" + decided + "/logs/base-tests.log"
+	w.store.files[decided+"/base-tests.log"] = ""
+	wants(t, w.get(path), "This log is empty.")
+	w.store.files[decided+"/base-tests.log"] = strings.Repeat(strings.Repeat("x", 9_999)+"\n", 4_000)
+	page := w.get(path)
+	wants(t, page, "\n4000\n", "earlier lines")
+	if len(page) > 20<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// BenchmarkSearch looks for a text that every line has, in 50 MB.
+func BenchmarkSearch(b *testing.B) {
+	w := newWorld(&testing.T{})
+	w.store.files[decided+"/base-tests.log"] = largeLog(870_000)
+	cookie := w.enter()
+	for b.Loop() {
+		w.ask(http.MethodGet, "/solves/"+decided+"/logs/base-tests.log/search?q=that+a+TEST", cookie)
 	}
 }

@@ -127,7 +127,7 @@ func laneOf(v report.View, r solve.Run, a axis, bars []bar, s *trajectory) lane 
 			l.Last = s.last()
 		}
 	}
-	if r.State.Final() && !l.Champion {
+	if r.State.Final() && r.State != solve.RunPassed { // of those that passed, the chain says it
 		l.Last = solve.OneLine(texts.Why)
 	}
 	l.Spoken = solve.Count(r.Progress.Steps, "step") + ", worked " + solve.FormatDuration(r.AgentTime)

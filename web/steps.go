@@ -86,7 +86,7 @@ func (s *trajectory) print(m agent.Message, text string, open bool) {
 	if why, _ := m.Extra["exception_info"].(string); why != "" {
 		s.log.write("("+why+")", false)
 	}
-	if code, ok := m.Extra["returncode"].(float64); ok {
+	if code, ok := m.Extra["returncode"].(float64); ok && (code >= 0 || m.Extra["exception_type"] != nil) { // else it was not run
 		last.Exit, last.Ran = int(code), true
 	}
 	if at := timeOf(m); !at.IsZero() {

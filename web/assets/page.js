@@ -31,7 +31,7 @@ async function refresh() {
   if (reading) { again = true; return; }
   reading = true;
   try {
-    const answer = await fetch(location.href, {headers: {"X-Part": "1"}});
+    const answer = await fetch(location.href);
     if (!answer.ok) return;
     const next = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
     const parts = [...document.querySelectorAll("[data-live][id]:not(.log)")], fresh = [...next.querySelectorAll("[data-live][id]:not(.log)")];
