@@ -29,6 +29,7 @@ type browser struct {
 	t        *testing.T
 	tab      context.Context
 	base     string
+	axe      string // the checker of accessibility
 	problems []string
 }
 
@@ -57,7 +58,7 @@ func newBrowser(t *testing.T, base string) *browser {
 		closed()
 		end()
 	})
-	b := &browser{t: t, tab: tab, base: base}
+	b := &browser{t: t, tab: tab, base: base, axe: axeScript(t)}
 	chromedp.ListenTarget(tab, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
@@ -107,6 +108,7 @@ func (b *browser) look(scheme string, width int64, picture string) {
 	if over := b.number("document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 		b.t.Errorf("%s, %s at %d: %v pixels too wide", picture, scheme, width, over)
 	}
+	b.accessible(fmt.Sprintf("%s at %d", scheme, width))
 	var image []byte
 	if !*screenshots || picture == "" {
 		return
@@ -122,6 +124,9 @@ func TestInABrowser(t *testing.T) {
 	w := newWorld(t)
 	w.store.files[decided+"/base-tests.log"] = largeLog(100_000)
 	b := newBrowser(t, w.serve())
+	b.open("/")
+	b.look("light", 360, "") // the form
+	b.problems = nil         // its status is 401, which the console tells
 	b.open(w.pages.PageLink("/"))
 	for path, name := range map[string]string{
 		"/": "board", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
@@ -129,7 +134,6 @@ func TestInABrowser(t *testing.T) {
 	} {
 		b.open(path)
 		b.look("light", 360, "")
-		b.look("dark", 360, "")
 		b.look("dark", 1120, map[string]string{"run": "page-run.png"}[name])
 		b.look("light", 1120, map[string]string{"solve": "page-solve.png"}[name])
 	}
