@@ -59,6 +59,9 @@ func RunPageOf(v View, n int) RunPage {
 	r, _ := v.run(n)
 	_, name, _ := strings.Cut(runCheckName(r), ": ")
 	p := RunPage{Name: name, State: v.stateText(r), Why: v.whyNot(r)}
+	if r.Reproduces() {
+		p.Why = v.reproducerReason(r)
+	}
 	if r.Verdict != nil {
 		p.Tests = testsText(r)
 	}

@@ -65,6 +65,10 @@ func TestRunPage(t *testing.T) {
 	if answer.Body.String() != patchText || !strings.HasPrefix(answer.Header().Get("Content-Disposition"), "attachment") {
 		t.Errorf("the patch: %v %s", answer.Header(), answer.Body)
 	}
+	last := &w.store.runs[decided][2]
+	last.Experiment.Purpose, last.Verdict = solve.PurposeReproduce, &solve.Verdict{Reason: "none is red on the base"}
+	wants(t, w.get("/solves/"+decided+"/runs/3"), "t=0.2 reproducer", "none is red on the base</p>")
+	wants(t, w.get("/solves/"+decided), `<span class="num">2 runs</span>`)
 	w.store.runs[atWork][0].Attempt = 0
 	wants(t, w.get("/solves/"+atWork+"/runs/1"), "The run has not started yet.")
 }
@@ -282,7 +286,7 @@ func TestLargeAndEmptyLogs(t *testing.T) {
 
 // BenchmarkSearch looks for a text that every line has, in 50 MB.
 func BenchmarkSearch(b *testing.B) {
-	w := newWorld(&testing.T{})
+	w := newWorld(b)
 	w.store.files[decided+"/base-tests.log"] = largeLog(870_000)
 	cookie := w.enter()
 	for b.Loop() {

@@ -96,7 +96,7 @@ func factsOf(v report.View, now time.Time) []string {
 		cost += " of " + most.String()
 	}
 	a := axisOf(s, now)
-	if n := max(len(v.Runs), len(s.Plan.Experiments)); n > 0 {
+	if n := max(len(solve.Candidates(v.Runs)), len(s.Plan.Experiments)); n > 0 {
 		out = append(out, solve.Count(n, "run"))
 	}
 	out = append(out, solve.FormatDuration(a.to.Sub(a.from)), cost)

@@ -148,7 +148,7 @@ func turn(at int, said, command, output string, exit int) []agent.Message {
 
 // world is the pages over a store with a decided solve and one at work.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	store *store
 	pages *web.Pages
 	now   time.Time
@@ -165,7 +165,7 @@ index 111..222 100644
  }
 `
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, now: start().Add(48 * time.Second), store: &store{
 		runs: map[solve.ID][]solve.Run{}, events: map[solve.ID][]solve.Entry{}, files: map[string]string{},
