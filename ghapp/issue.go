@@ -101,3 +101,15 @@ func (a *App) Answered(ctx context.Context, repo solve.Repo, number int, since t
 	}
 	return false, err
 }
+
+// CommentDigest is [solve.Digest] of a comment as it is now; solve.ErrNotFound if it is gone.
+func (a *App) CommentDigest(ctx context.Context, repo solve.Repo, id int64) (string, error) {
+	answer, err := get(ctx, a.in(readScope(repo)), "read the comment",
+		func(ctx context.Context, c *github.Client) (*github.IssueComment, *github.Response, error) {
+			return c.Issues.GetComment(ctx, repo.Owner, repo.Name, id)
+		})
+	if err != nil {
+		return "", err
+	}
+	return solve.Digest(answer.GetBody()), nil
+}

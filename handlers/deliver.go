@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/palantir/go-githubapp/githubapp"
 )
@@ -17,9 +16,6 @@ var ErrPanic = errors.New("handler panicked")
 
 // guidShape is how GitHub writes the id of a delivery.
 var guidShape = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-// ValidGUID says whether s can be the id of a delivery.
-func ValidGUID(s string) bool { return guidShape.MatchString(s) }
 
 // Recover, deferred, turns a panic into an error.
 func Recover(err *error) {
@@ -35,7 +31,7 @@ func Deliver(ctx context.Context, events []githubapp.EventHandler, event, guid s
 	defer Recover(&err)
 	for _, h := range events {
 		if slices.Contains(h.Handles(), event) {
-			return h.Handle(ctx, event, strings.ToLower(guid), payload)
+			return h.Handle(ctx, event, DeliveryID(guid), payload)
 		}
 	}
 	return nil

@@ -62,8 +62,11 @@ type Options struct {
 	Evict func(installation int64)
 	// Vocabulary holds the names a command may use.
 	Vocabulary Vocabulary
-	Now        func() time.Time // nil is time.Now
-	NewID      func() solve.ID  // nil makes xids
+	// Keep is how long the store remembers what deliveries asked for: an older event asks for
+	// nothing. 0 says that it does not remember, so that only GUIDs count.
+	Keep  time.Duration
+	Now   func() time.Time // nil is time.Now
+	NewID func() solve.ID  // nil makes xids
 }
 
 // New returns the handlers of all events that yudai listens to, one event each:
@@ -134,6 +137,16 @@ func (h handler) Handle(ctx context.Context, event, guid string, raw []byte) err
 	}
 	if intent == (solve.Intent{}) {
 		return nil
+	}
+	if h.Keep > 0 {
+		d.About = p.about(intent)
+	}
+	switch age := p.age(d.Received); {
+	case h.Keep == 0:
+	case age > h.Keep: // whether it is known is forgotten
+		return skip(ctx, p, guid, "delivery ignored: its event is too old")
+	case age > lateAfter:
+		p.late(intent)
 	}
 	return h.accept(ctx, d, intent)
 }

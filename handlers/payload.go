@@ -24,6 +24,7 @@ type payload struct {
 		Title       string          `json:"title"`
 		Body        string          `json:"body"`
 		User        user            `json:"user"`
+		Updated     string          `json:"updated_at"`
 		PullRequest json.RawMessage `json:"pull_request"`
 	} `json:"issue"`
 	Comment struct {
@@ -32,6 +33,8 @@ type payload struct {
 		User user            `json:"user"`
 		App  json.RawMessage `json:"performed_via_github_app"`
 		Tie  string          `json:"author_association"`
+
+		Created string `json:"created_at"`
 	} `json:"comment"`
 	Repository struct {
 		ID            int64  `json:"id"`
@@ -56,10 +59,13 @@ type payload struct {
 		Merged bool `json:"merged"`
 	} `json:"pull_request"`
 	Review struct {
+		ID    int64  `json:"id"`
 		State string `json:"state"`
 		Body  string `json:"body"`
 		User  user   `json:"user"`
 		Tie   string `json:"author_association"`
+
+		Submitted string `json:"submitted_at"`
 	} `json:"review"`
 	Removed []struct {
 		ID int64 `json:"id"`

@@ -87,8 +87,10 @@ func (r *Reconciler) deliverAll(ctx context.Context, missed []ghapp.LoggedDelive
 // unknown returns the deliveries that neither the store nor this process has seen.
 func (r *Reconciler) unknown(ctx context.Context, log []ghapp.LoggedDelivery) ([]ghapp.LoggedDelivery, error) {
 	var guids []string
-	for _, d := range log {
-		if _, known := r.seen[d.GUID]; !known && handlers.ValidGUID(d.GUID) {
+	for i, d := range log {
+		d.GUID = handlers.DeliveryID(d.GUID)
+		log[i] = d
+		if _, known := r.seen[d.GUID]; !known {
 			guids = append(guids, d.GUID)
 		}
 	}

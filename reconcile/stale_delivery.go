@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -73,7 +72,7 @@ func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, erro
 		return "", err
 	case !now.Open:
 		return "the issue was closed", nil
-	case !slices.ContainsFunc(now.Labels, func(name string) bool { return strings.EqualFold(name, s.Trigger.Label) }):
+	case !now.Labelled(s.Trigger.Label):
 		return "the label was taken off", nil
 	}
 	return "", nil

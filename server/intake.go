@@ -27,7 +27,7 @@ var (
 // NewIntake returns the handler for GitHub's webhooks. It answers 2xx only after
 // the handler of the event returned nil: what the delivery asks for is then stored.
 //
-//	405, 413, 400  not a delivery: method, size, signature (SHA-256 only), GUID, event, payload
+//	405, 413, 400  not a delivery: method, size, signature (SHA-256 only), id, event, payload
 //	500, 503       a handler panicked; the store did not take it: redeliver
 //	202            an event that nobody handles
 //	200            stored, or known already, or nothing to do
@@ -60,14 +60,14 @@ func (i intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !signatureShape.MatchString(r.Header.Get("X-Hub-Signature-256")):
 		// The library would go on with SHA-1, from the older header or from this one.
 		bad(http.StatusBadRequest, "no SHA-256 signature: set a secret for the webhook")
-	case !handlers.ValidGUID(guid):
-		bad(http.StatusBadRequest, "X-GitHub-Delivery is not a GUID")
+	case guid == "":
+		bad(http.StatusBadRequest, "X-GitHub-Delivery is empty, and so not a GUID")
 	case !eventShape.MatchString(r.Header.Get("X-GitHub-Event")):
 		bad(http.StatusBadRequest, "X-GitHub-Event is not an event")
 	case !jsonBody(r):
 		bad(http.StatusBadRequest, "not JSON: set the webhook's content type to application/json")
 	default:
-		r.Header.Set("X-GitHub-Delivery", strings.ToLower(guid))
+		r.Header.Set("X-GitHub-Delivery", handlers.DeliveryID(guid))
 		r.Header.Del("X-Hub-Signature")
 		r.Body = http.MaxBytesReader(w, r.Body, maxDelivery)
 		i.dispatcher.ServeHTTP(w, r)

@@ -141,7 +141,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		return handlers.New(handlers.Options{
 			Accepter: countingAccepter{store, s.metrics}, Bot: who.Bot, AppID: who.ID, Evict: app.Evict,
 			Labels: s.cfg.labels(), LabelPrefix: s.cfg.labelPrefix(),
-			ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
+			Keep: s.cfg.Store.KeepDeliveries, ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
 		})
 	}
 	s.reconciler = &reconcile.Reconciler{

@@ -1,7 +1,11 @@
 package solve
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -78,6 +82,9 @@ type Command struct {
 	Label string    `json:"label,omitempty"`
 	Repos []int64   `json:"repos,omitempty"`
 	At    time.Time `json:"at"`
+	// Late and Said are as in a Trigger.
+	Late bool   `json:"late,omitempty"`
+	Said string `json:"said,omitempty"`
 }
 
 // Intent is what a delivery asks for: at most one of the two is set.
@@ -93,6 +100,11 @@ type IssueNow struct {
 	Pull   bool // the number is a pull request's
 	Locked bool // comments may be refused
 	Labels []string
+}
+
+// Labelled says whether the issue has the label, in any case of its letters.
+func (n IssueNow) Labelled(label string) bool {
+	return slices.ContainsFunc(n.Labels, func(l string) bool { return strings.EqualFold(l, label) })
 }
 
 // PullNow is a pull request as GitHub has it at this moment.
@@ -121,4 +133,10 @@ func StrangersLast(a, b bool) int {
 // not ask: engines write an effect's key only once.
 func DeniedReplyID(repo Repo, issue int, actor string) string {
 	return fmt.Sprintf("refusal-%d-%d-%s", repo.ID, issue, MarkerWord(actor))
+}
+
+// Digest stands for a comment's text.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }

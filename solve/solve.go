@@ -87,6 +87,10 @@ type Trigger struct {
 	Thread   int       `json:"thread,omitempty"`
 	Delivery string    `json:"delivery,omitempty"` // GUID
 	At       time.Time `json:"at"`
+	// Late: the delivery came long after its event, so it is looked up whether the label is on,
+	// or the comment says what it said then.
+	Late bool   `json:"late,omitempty"`
+	Said string `json:"said,omitempty"` // digest of the comment
 }
 
 // The range of every value a request may hold; the operator's own limits narrow it further.
@@ -486,4 +490,16 @@ type Delivery struct {
 	Action   string    `json:"action"`
 	Payload  []byte    `json:"payload"`
 	Received time.Time `json:"received"`
+	// About names what the delivery asks for. A second delivery about the same is stored, and
+	// asks for nothing; "" is about nothing else.
+	About string `json:"about,omitempty"`
+}
+
+// AboutKey is the key under which engines keep [Delivery.About] among the GUIDs, "" if there
+// is none. No GUID looks like one.
+func (d Delivery) AboutKey() string {
+	if d.About == "" {
+		return ""
+	}
+	return "about " + d.About
 }

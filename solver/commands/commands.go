@@ -163,6 +163,9 @@ func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, e
 			owner: solve.DeniedReplyID(a.Repo, a.Issue, a.Actor),
 		}, nil
 	}
+	if stands, err := c.rights.Stands(ctx, a.Repo, a.Late, a.CommentID, a.Said); err != nil || !stands {
+		return answer{}, err
+	}
 	switch a.Kind {
 	case solve.CommandHelp:
 		return answer{reply: cmp.Or(a.Text, report.HelpText()), reaction: "eyes"}, nil

@@ -247,3 +247,23 @@ func TestEndPullWaitsForGitHub(t *testing.T) {
 		t.Errorf("%d wait, %v", len(w.waiting), w.fates)
 	}
 }
+
+// TestButtonOfAnEarlierSolve: a copy of the press that made a newer solve makes none.
+func TestButtonOfAnEarlierSolve(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []solve.CommandKind{solve.CommandRetry, solve.CommandPick} {
+		w := newWorld(solve.StateFailed) // the newest solve of the issue is s1
+		older := w.solve
+		older.ID = "s0"
+		w.earlier = map[solve.ID]solve.Solve{"s0": older}
+		for range 2 {
+			w.waiting = append(w.waiting, solve.Command{
+				ID: "guid", Kind: kind, Repo: repo, Solve: "s0", Button: true, Actor: "ann", At: time.Now(),
+			})
+		}
+		commands.New(w, w).Answer(t.Context())
+		if len(w.created) != 0 || len(w.effects) != 2 || w.effects[0].Key != w.effects[1].Key || !strings.Contains(w.said(solve.EffectReply), "earlier solve") {
+			t.Errorf("%s: created %+v, effects %+v", kind, w.created, w.effects)
+		}
+	}
+}

@@ -29,9 +29,9 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 	if !s.State.Final() {
 		return c.describe(ctx, s, report.RunningText)
 	}
-	if a.Kind == solve.CommandPick && a.Button && s.ID != named { // its runs may have other numbers
-		return answer{reply: "That check run is of an earlier solve. " +
-			"Press the button of the newest one, or name the run with the command `pick`."}, nil
+	if a.Button && s.ID != named { // pressed before, or its runs have other numbers
+		return answer{owner: "earlier-" + string(named), reply: "That check run is of an earlier solve. " +
+			"Press the button of the newest one, or write `" + string(a.Kind) + "` as a command."}, nil
 	}
 	child, err := c.followUpSolve(ctx, a, s)
 	var no fault.Refusal

@@ -28,5 +28,12 @@ func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {
 	if !may.Write {
 		return fault.Refusal{Text: report.RefusedText(s.Trigger.Actor, may.Role), Denied: true, Silent: may.Silent}
 	}
+	stands, err := rights.From(p.Hub).Stands(ctx, s.Repo, s.Trigger.Late, s.Trigger.CommentID, s.Trigger.Said)
+	if err != nil {
+		return fault.Outside{Err: err}
+	}
+	if !stands {
+		return fault.Refusal{Text: "The comment that asked for it is gone, or says something else.", Denied: true, Silent: true}
+	}
 	return nil
 }

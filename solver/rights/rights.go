@@ -4,6 +4,7 @@ package rights
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -82,6 +83,21 @@ func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger
 	}
 	r.remember(repo, key, person{writes: write, role: role, until: time.Now().Add(remembered)}, stranger)
 	return Answer{Role: role, Write: write, Silent: !write && !r.tell(repo)}, nil
+}
+
+// Stands says whether a comment whose delivery was late is there and says what it said then.
+func (r *Rights) Stands(ctx context.Context, repo solve.Repo, late bool, comment int64, said string) (bool, error) {
+	hub, looks := r.hub.(interface {
+		CommentDigest(ctx context.Context, repo solve.Repo, id int64) (string, error)
+	})
+	if !late || comment == 0 || said == "" || !looks {
+		return true, nil
+	}
+	now, err := hub.CommentDigest(ctx, repo, comment)
+	if errors.Is(err, solve.ErrNotFound) {
+		return false, nil
+	}
+	return now == said, err
 }
 
 func (r *Rights) refusedUnseen(repo solve.Repo, key string, stranger bool) (role string, refused bool) {

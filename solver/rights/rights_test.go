@@ -117,3 +117,34 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d things are remembered", n)
 	}
 }
+
+// reader is a hub that tells what a comment says.
+type reader struct {
+	hub
+	says string
+}
+
+func (r *reader) CommentDigest(context.Context, solve.Repo, int64) (string, error) {
+	r.asked++
+	if r.says == "" {
+		return "", solve.ErrNotFound
+	}
+	return solve.Digest(r.says), nil
+}
+
+// TestLateCommentMustStand: what a late delivery asks for is done only where its comment is there
+// and says what it said; nothing else costs a look.
+func TestLateCommentMustStand(t *testing.T) {
+	t.Parallel()
+	said := solve.Digest("/yudai retry")
+	for says, want := range map[string]bool{"/yudai retry": true, "never mind": false, "": false} {
+		h := &reader{says: says}
+		r := rights.New(h)
+		if ok, err := r.Stands(t.Context(), repo(1), true, 77, said); ok != want || err != nil || h.asked != 1 {
+			t.Errorf("%q: %v, %v after %d looks", says, ok, err, h.asked)
+		}
+		if ok, err := r.Stands(t.Context(), repo(1), false, 77, said); !ok || err != nil || h.asked != 1 {
+			t.Errorf("in time: %v, %v after %d looks", ok, err, h.asked)
+		}
+	}
+}

@@ -32,6 +32,13 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (b
 		}
 		t.put(deliveries, k, at)
 		t.put(payloads, append(bytes.Clone(at), k...), row)
+		if about := d.AboutKey(); about != "" {
+			if t.get(deliveries, []byte(about)) != nil {
+				return false, nil
+			}
+			t.put(deliveries, []byte(about), at)
+			t.put(payloads, append(bytes.Clone(at), about...), nil) // goes when the delivery goes
+		}
 		a, err := solve.Grant(d, w, t.insert)
 		if err == nil && a != nil {
 			err = t.putRecord(asks, []byte(a.ID), "ask "+a.ID, askRecord{V: recordVersion, Command: *a})

@@ -27,8 +27,14 @@ func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (a
 		if _, known := all.deliveries[d.GUID]; known {
 			return nil
 		}
-		accepted = true
 		set(all, all.deliveries, d.GUID, d)
+		if about := d.AboutKey(); about != "" {
+			if _, known := all.deliveries[about]; known {
+				return nil
+			}
+			set(all, all.deliveries, about, solve.Delivery{GUID: about, Received: d.Received})
+		}
+		accepted = true
 		return all.grant(d, w)
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 func intakePromises() []Promise {
 	return []Promise{
 		{"a delivery counts once", acceptOnce},
+		{"what a delivery is about counts once", acceptAboutOnce},
 		{"a wished solve is queued", acceptSolve},
 		{"a known trigger changes nothing but the delivery", acceptKnownTrigger},
 		{"a trigger on an issue with a live solve becomes an ask", acceptLiveIssue},
@@ -59,6 +60,30 @@ func acceptOnce(t testing.TB, s Store, clock *Clock) {
 	}
 	if n := len(w.live()) + len(w.asks()); n != 0 {
 		t.Errorf("a known GUID left %d records", n)
+	}
+}
+
+func acceptAboutOnce(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
+	about := func(guid, about string) bool {
+		w.Helper()
+		d := w.delivery(guid)
+		d.About = about
+		accepted, err := s.Accept(w.ctx, d, solve.Intent{Command: &solve.Command{ID: guid, Kind: solve.CommandHelp}})
+		w.ok(err)
+		return accepted
+	}
+	if !about("g1", "comment:1") || about("g2", "comment:1") || !about("g3", "comment:2") || !about("g4", "") || !about("g5", "") {
+		t.Error("what is new is not what was accepted")
+	}
+	if about("g2", "comment:3") {
+		t.Error("a delivery that asked for nothing new is not known")
+	}
+	if unknown, err := s.UnknownDeliveries(w.ctx, []string{"g1", "g2", "g3", "g6"}); err != nil || len(unknown) != 1 {
+		t.Errorf("unknown are %v, %v", unknown, err)
+	}
+	if n := len(w.asks()); n != 4 {
+		t.Errorf("%d asks", n)
 	}
 }
 
