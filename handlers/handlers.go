@@ -48,6 +48,8 @@ type Options struct {
 	Accepter Accepter
 	// Bot is the login under which our own app writes, "<slug>[bot]".
 	Bot string
+	// Self tells Bot where it is not known yet; nil is Bot.
+	Self func() string
 	// AppID is our own app's; check runs and suites of other apps are ignored.
 	AppID int64
 	// Labels maps each trigger label to its profile; "" is the default profile. nil means
@@ -114,6 +116,9 @@ func (h handler) Handle(ctx context.Context, event, guid string, raw []byte) err
 	p, err := decode(raw)
 	if err != nil {
 		return err
+	}
+	if h.Self != nil {
+		h.Bot = h.Self()
 	}
 	d := h.delivery(event, guid, p, raw)
 	intent := h.intent(h.Options, p, d)

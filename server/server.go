@@ -5,7 +5,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +22,6 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/handlers"
-	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
@@ -57,6 +55,7 @@ type Server struct {
 	store      *bolt.Store
 	drivers    *drivers.Set
 	app        *ghapp.App
+	identity   *identity
 	engine     *solver.Engine
 	bundles    *bundle.Signer
 	gateway    *gateway.Gateway
@@ -118,8 +117,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		return err
 	}
 	s.app = app
-	who, err := identify(ctx, app)
-	if err != nil {
+	if s.identity, err = identify(ctx, app, secrets.AppID, filepath.Dir(s.cfg.Store.Path)); err != nil {
 		return err
 	}
 	if err := s.cfg.app().ForgetAnswer(); err != nil {
@@ -139,7 +137,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	}
 	events := func(store handlers.Accepter) []githubapp.EventHandler {
 		return handlers.New(handlers.Options{
-			Accepter: countingAccepter{store, s.metrics}, Bot: who.Bot, AppID: who.ID, Evict: app.Evict,
+			Accepter: countingAccepter{store, s.metrics}, Self: s.identity.name, AppID: secrets.AppID, Evict: app.Evict,
 			Labels: s.cfg.labels(), LabelPrefix: s.cfg.labelPrefix(),
 			Keep: s.cfg.Store.KeepDeliveries, ReviseOnReview: s.cfg.Server.ReviseOnReview, Vocabulary: s.cfg.openVocabulary(),
 		})
@@ -192,29 +190,6 @@ func (s *Server) warnOf(models *model.Set) {
 	}
 }
 
-// identify asks GitHub who we are; a GitHub that is not there for a moment is waited for.
-func identify(ctx context.Context, app *ghapp.App) (ghapp.Identity, error) {
-	const question = "ask GitHub who this App is"
-	patience, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		who, err := app.Identity(patience)
-		if err == nil {
-			return who, nil
-		}
-		var t interface{ Temporary() bool }
-		if !errors.As(err, &t) || !t.Temporary() {
-			return who, fmt.Errorf(question+": %w", err)
-		}
-		if patience.Err() == nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("github does not answer yet, asking for a minute")
-		}
-		if clock.Sleep(patience, 2*time.Second) != nil {
-			return who, fmt.Errorf(question+": %w", err)
-		}
-	}
-}
-
 // Addr is where the server listens, host:port.
 func (s *Server) Addr() string { return s.front.listener.Addr().String() }
 
@@ -230,6 +205,7 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error { return s.engine.Run(gctx) })
 	group.Go(func() error { return s.ready.write(func() error { return s.writer.Run(s.log.WithContext(gctx)) }) })
 	group.Go(func() error { return s.housekeep(gctx) })
+	group.Go(func() error { return s.identity.keepAsking(s.log.WithContext(gctx)) })
 	group.Go(func() error { return s.serveMetrics(gctx) })
 	group.Go(func() error { return s.reconciler.Run(s.log.WithContext(gctx)) })
 	group.Go(func() error {

@@ -137,13 +137,14 @@ func TestWaitingEnds(t *testing.T) {
 func (w *world) deniedOnce(id solve.ID) {
 	w.Helper()
 	s := w.solve(id)
-	if f, ok := w.effect(id, solve.EffectReact); !ok || f.Text != solve.ReactionRefuse && f.Text != solve.ReactionSeen {
-		w.Errorf("the reaction is %q", f.Text)
-	}
 	if _, own := w.effect(id, solve.EffectReply); own {
 		w.Error("the solve has a refusal of its own")
 	}
-	f, err := w.store.Effect(w.Context(), solve.DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
+	f, err := w.store.Effect(w.Context(), solve.DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/react")
+	if err != nil || f.Wanted != 1 || f.Text != solve.ReactionRefuse || f.Priority != solve.PriorityDenied {
+		w.Errorf("the reaction is %+v: %v", f, err)
+	}
+	f, err = w.store.Effect(w.Context(), solve.DeniedReplyID(s.Repo, s.Issue.Number, s.Trigger.Actor)+"/reply")
 	if err != nil || f.Wanted != 1 || w.replyText(f) != report.RefusedText("ann", "read") {
 		w.Errorf("the refusal is %+v: %v", f, err)
 	}
@@ -158,8 +159,8 @@ func (w *world) replyText(f solve.Effect) string {
 	return report.RefusalText(report.View{Solve: w.solve(f.Solve)})
 }
 
-// TestDeniedWhileWaiting: who may not ask is told within the tick, once for all the
-// triggers on one issue.
+// TestDeniedWhileWaiting: who may not ask is told within the tick, with one reaction and one
+// reply for all that they ask for on one issue.
 func TestDeniedWhileWaiting(t *testing.T) {
 	bubble(t, func(w *world) {
 		first := w.jam(10 * time.Minute)
@@ -172,9 +173,6 @@ func TestDeniedWhileWaiting(t *testing.T) {
 			s := w.final(id, solve.StateFailed)
 			if d := s.Ended.Sub(began); d > 2*time.Second {
 				t.Errorf("refused after %s", d)
-			}
-			if f, _ := w.effect(id, solve.EffectReact); f.Text != solve.ReactionRefuse {
-				t.Errorf("the reaction is %q", f.Text)
 			}
 			if _, ok := w.effect(id, solve.EffectNotice); ok {
 				t.Error("there is a progress comment")

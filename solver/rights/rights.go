@@ -75,7 +75,7 @@ func From(hub Hub) *Rights {
 func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger bool) (Answer, error) {
 	key := fmt.Sprintf("%d/%s", repo.ID, strings.ToLower(login))
 	if role, refused := r.refusedUnseen(repo, key, stranger); refused {
-		return Answer{Role: role, Silent: !r.tell(repo)}, nil
+		return Answer{Role: role, Silent: true}, nil // those who are remembered were told
 	}
 	role, write, err := r.hub.Permission(ctx, repo, login)
 	if err != nil {

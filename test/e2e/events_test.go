@@ -291,12 +291,14 @@ func TestTriageIsToldOnce(t *testing.T) {
 	srv, _ := w.serve()
 	w.openIssue(a)
 	w.must(w.hub.Label(full, w.issue, "mallory", label))
+	var refused []int64
 	for _, ask := range []string{"/yudai solve", "/yudai status", "/yudai cancel", "/yudai why", "/yudai retry", "/yudai pick 1", "/yudai help", "/yudai sovle", "/yudai solve"} {
 		id, err := w.hub.Comment(full, w.issue, "mallory", ask)
 		w.must(err)
-		w.poll(30*time.Second, func() bool { return slices.Contains(w.reactions(id), "-1") })
+		refused = append(refused, id)
 	}
 	w.awaitComments([]string{`mallory has the permission "triage" here`})
+	w.poll(30*time.Second, func() bool { return slices.Equal(w.reactionsTo(append(refused, 0)), []string{"-1"}) })
 	w.final(srv, 30*time.Second)
 	if n := len(w.ourComments()); n != 1 {
 		t.Errorf("%d comments, want the refusal alone:\n%s", n, strings.Join(w.ourComments(), "\n---\n"))

@@ -113,6 +113,15 @@ func (w *world) awaitComments(texts []string) {
 	}
 }
 
+// reactionsTo are ours to several comments; 0 is the issue.
+func (w *world) reactionsTo(comments []int64) (all []string) {
+	w.t.Helper()
+	for _, id := range comments {
+		all = append(all, w.reactions(id)...)
+	}
+	return all
+}
+
 // reactions are the bot's on the issue, or on a comment of it.
 func (w *world) reactions(comment int64) []string {
 	w.t.Helper()
