@@ -444,7 +444,7 @@ func TestLongPagesHaveContents(t *testing.T) {
 // foreignFile are names in the pages that are not files of this repository.
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
-	"data/": true, "app.yml": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
+	"data/": true, "app.yml": true, "identity.json": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
 	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "gateway/": true, "bundles/": true, "gateway/secret": true, "src/test": true, "testing/synctest": true,
 	".github/yudai.yml": true, "yudai.yml": true, "opencode.json": true,
 }

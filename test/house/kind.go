@@ -56,7 +56,7 @@ func within(room, other string) bool { return room == other || strings.HasPrefix
 func layers() []string {
 	return []string{
 		".", "cmd", "server", "setup", "web", "reconcile", "handlers",
-		"solver", "solver/commands", "solver/plan", "solver/attempt", "solver/prepare", "solver/budget", "solver/sandboxes", "solver/fault",
+		"solver", "solver/commands", "solver/plan", "solver/attempt", "solver/prepare", "solver/budget", "solver/rights", "solver/sandboxes", "solver/fault",
 		"solver/judge", "solver/tree",
 		"repoconfig", "ghapp", "git", "store", "model", "agent/presets", "agent/miniswe", "agent/command", "agent",
 		"sandbox/drivers", "sandbox/local", "sandbox/docker", "sandbox/e2b", "sandbox/prime", "sandbox/cloud", "sandbox",
