@@ -96,6 +96,18 @@ kill: deps ## kill the program at N sampled points (default 60) and count from o
 kill-mutations: deps ## five faults built in on purpose, each of which the campaign must notice
 	@$(GO) run ./test/kill -mutation all
 
+.PHONY: attack
+attack: deps build ## attack the real program in every way of test/attack, and print what held; writes docs/evidence/attacks.md
+	@$(GO) run ./test/attack -yudai bin/yudai -docs docs/evidence/attacks.md $(ARGS)
+
+.PHONY: attack-sample
+attack-sample: deps build ## a sample of the same that takes about a minute, without the page
+	@$(GO) run ./test/attack -yudai bin/yudai -sample $(ARGS)
+
+.PHONY: attack-mutations
+attack-mutations: deps build ## five walls left out on purpose, each of which the attacks must notice
+	@$(GO) run ./test/attack -yudai bin/yudai -mutation all
+
 .PHONY: simulate
 simulate: ## crash the engine in simulated time at every boundary of every scenario, and at PAIRS pairs (default 300, or all)
 	@set -o pipefail; $(GO) test ./test/simulation -count=1 -v -timeout 12h -every -pairs=$(if $(filter all,$(PAIRS)),0,$(PAIRS)) -seed=$(SEED) \
@@ -126,7 +138,7 @@ race-short: deps
 	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
 .PHONY: check
-check: ## what CI runs: lint, test, race (not all packages), demo, kills, a project of each language, a short fuzz
-	@for part in lint test-long race-short demo kill kill-mutations projects-sample fuzz; do \
+check: ## what CI runs: lint, test, race (not all packages), demo, kills, attacks, a project of each language, a short fuzz
+	@for part in lint test-long race-short demo kill kill-mutations attack-sample attack-mutations projects-sample fuzz; do \
 	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s FUZZTARGETS=4 N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

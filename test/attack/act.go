@@ -155,7 +155,7 @@ func (w *world) command(ctx context.Context, a attack, binary string) (o outcome
 	defer cancel()
 	began := time.Now()
 	env := append(w.canaries.environment(), "YUDAI="+binary, "DIR="+dir, "HOME="+filepath.Join(dir, "home"), "CONFIG="+w.path("config.yml"),
-		"URL="+w.proc.Address(), "STORE="+w.path("store"), "SANDBOXES="+w.path("sandboxes"), "SAMPLE="+w.path("work-project"))
+		fmt.Sprintf("APP_ID=%d", w.app.ID), "APP_KEY="+string(w.app.PrivateKeyPEM), "URL="+w.proc.Address(), "STORE="+w.path("store"), "SANDBOXES="+w.path("sandboxes"), "SAMPLE="+w.path("work-project"))
 	out, err := shell(ctx, dir, a.run(), env)
 	o.text, o.seconds = out, time.Since(began).Seconds()
 	if err != nil {

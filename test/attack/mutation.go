@@ -16,7 +16,32 @@ type mutation struct {
 	attacks              string // a pattern
 }
 
-func mutationList() []mutation { return nil }
+func mutationList() []mutation {
+	return []mutation{
+		{
+			name: "no-permission-check", file: "solver/plan/permission.go", attacks: "^stranger-solves$",
+			old: "func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {\n",
+			new: "func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {\n\tif ctx != nil {\n\t\treturn nil\n\t}\n",
+		},
+		{
+			name: "private-addresses-open", file: "sandbox/egress/egress.go", attacks: "^install-(private|redirect)",
+			old: "func (p *Proxy) open(a netip.Addr) bool {\n",
+			new: "func (p *Proxy) open(a netip.Addr) bool {\n\tif a.IsValid() {\n\t\treturn true\n\t}\n",
+		},
+		{
+			name: "no-system-call-filter", file: "sandbox/local/root.go", attacks: "^(syscalls-eperm|keyrings|io-uring-and-userfaultfd)$",
+			old: `"--seccomp", fmt.Sprint(seccompFD), "--block-fd"`, new: `"--block-fd"`,
+		},
+		{
+			name: "links-may-leave", file: "patch/policy.go", attacks: "^link-up$",
+			old: "case up > depth:", new: "case up > depth+99:",
+		},
+		{
+			name: "gateway-takes-any-token", file: "model/gateway/handler.go", attacks: "^gateway-(no|changed)-token$",
+			old: "if !hasToken(tokens, g.token(run)) {", new: "if !hasToken(tokens, g.token(run)) && len(tokens) == 0 {",
+		},
+	}
+}
 
 // mutations builds the program without each wall and tries the attacks that are for it.
 // held says that all were noticed.

@@ -194,9 +194,12 @@ func (w *world) installing(ctx context.Context) (map[string]outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, _, err := w.ask(ctx, project, issue, "models=install", 2*solveTime)
+	id, s, err := w.ask(ctx, project, issue, "models=install", 2*solveTime)
 	if err != nil {
 		return nil, err
+	}
+	if s.State == "failed" {
+		return nil, fmt.Errorf("the installation failed: %s", s.Reason)
 	}
 	out, err := shell(ctx, w.dir, `find store -path "*$ID*" -name '*install*' -exec cat {} +`, []string{"ID=" + string(id)})
 	if err != nil {

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFamiliesAreComplete: the suite has the size and the families that are promised, every published finding among
+// them, and a sample of every family.
+func TestFamiliesAreComplete(t *testing.T) {
+	t.Parallel()
+	families, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	attacks, findings := 0, map[string]bool{}
+	for _, f := range families {
+		attacks += len(f.Attacks)
+		if f.About == "" || !slices.ContainsFunc(f.Attacks, func(a attack) bool { return a.Sample }) {
+			t.Errorf("%s says nothing about itself, or has no sample", f.Family)
+		}
+		for _, a := range f.Attacks {
+			findings[a.Finding] = true
+		}
+	}
+	if attacks < 160 {
+		t.Errorf("only %d attacks", attacks)
+	}
+	for _, want := range []string{"F1", "F2", "F3", "F4", "F5", "F6"} {
+		if !findings[want] {
+			t.Errorf("no attack of the finding %s", want)
+		}
+	}
+}
+
+func TestCanariesAreFoundInEveryForm(t *testing.T) {
+	t.Parallel()
+	c := canaries{"key": "canary-ABCDEFGHIJKLMNOP"}
+	back := []byte(c["key"])
+	slices.Reverse(back)
+	for _, text := range []string{
+		"x " + c["key"] + " y", hex.EncodeToString([]byte("ab" + c["key"])), string(back),
+		base64.StdEncoding.EncodeToString([]byte(c["key"])), base64.StdEncoding.EncodeToString([]byte("A=" + c["key"] + "\n")),
+		"ghs_abcdefghijklmnopqrstuvwxyz0123456789", "ghs_12_eyJ.eyJ.abc",
+	} {
+		if len(c.in([]byte(text))) == 0 {
+			t.Errorf("nothing found in %q", text)
+		}
+	}
+	if found := c.in([]byte("canary-of-others ghs_ nothing")); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// TestUnsafeOutcomesAreSeen: each field of safe breaks for an outcome that is not.
+func TestUnsafeOutcomesAreSeen(t *testing.T) {
+	t.Parallel()
+	none := 0
+	held := outcome{text: "fine " + ended, ended: true, pull: true, warning: "look at CODEOWNERS", tree: "100644 a\n", usd: 1, next: "solved"}
+	for name, tt := range map[string]struct {
+		safe   safe
+		unsafe func(*outcome)
+	}{
+		"got":      {safe{}, func(o *outcome) { o.text = "GOT it" }},
+		"end":      {safe{}, func(o *outcome) { o.ended = false }},
+		"says":     {safe{Says: "fine"}, func(o *outcome) { o.text = "bad" }},
+		"lacks":    {safe{Lacks: "bad"}, func(o *outcome) { o.text = "bad" }},
+		"status":   {safe{Status: []int{0}}, func(o *outcome) { o.status = 200 }},
+		"solves":   {safe{Solves: &none}, func(o *outcome) { o.solves = 1 }},
+		"writes":   {safe{Writes: &none}, func(o *outcome) { o.writes = 1 }},
+		"warned":   {safe{Warned: "CODEOWNERS"}, func(o *outcome) { o.warning = "" }},
+		"tree":     {safe{Tree: "-> /"}, func(o *outcome) { o.tree = "120000 a -> /etc" }},
+		"solved":   {safe{Solved: true}, func(o *outcome) { o.pull = false }},
+		"least":    {safe{Least: 0.5}, func(o *outcome) { o.usd = 0 }},
+		"most":     {safe{Most: 2}, func(o *outcome) { o.usd = 3 }},
+		"within":   {safe{Within: 5}, func(o *outcome) { o.seconds = 6 }},
+		"answered": {safe{Answered: 5}, func(o *outcome) { o.waited = 30 }},
+		"next":     {safe{Next: true}, func(o *outcome) { o.next = "failed" }},
+	} {
+		a := attack{As: asAgent, Script: "x", Safe: tt.safe}
+		if bad := tt.safe.broken(a, held); len(bad) > 0 {
+			t.Errorf("%s: safe, and yet %v", name, bad)
+		}
+		o := held
+		tt.unsafe(&o)
+		if len(tt.safe.broken(a, o)) == 0 {
+			t.Errorf("%s: unsafe, and nothing was seen", name)
+		}
+	}
+	if len(safe{Refused: true}.broken(attack{As: asComment}, held)) == 0 {
+		t.Error("refused: unsafe, and nothing was seen")
+	}
+}
+
+// TestMutationsAreOfThisSource: each mutation's text stands once in its file, and its attacks exist.
+func TestMutationsAreOfThisSource(t *testing.T) {
+	t.Parallel()
+	families, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := mutationList()
+	if len(list) < 5 {
+		t.Errorf("only %d mutations", len(list))
+	}
+	for _, m := range list {
+		data, err := os.ReadFile(filepath.Join("..", "..", m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(data), m.old); n != 1 {
+			t.Errorf("%s: its text stands %d times in %s", m.name, n, m.file)
+		}
+		if len((&campaign{only: m.attacks}).chosen(families)) == 0 {
+			t.Errorf("%s: no attack is called %s", m.name, m.attacks)
+		}
+	}
+}
+
+func TestScoreCounts(t *testing.T) {
+	t.Parallel()
+	s := sum([]result{
+		{attack: attack{Name: "a"}},
+		{attack: attack{Name: "b"}, broken: []string{"x"}},
+		{attack: attack{Name: "c", Open: "known"}, broken: []string{"x"}},
+		{attack: attack{Name: "d"}, notFor: "needs root"},
+	})
+	if s.tried != 3 || s.held != 1 || s.failed != 2 || s.open != 1 || s.notFor != 1 {
+		t.Errorf("%+v", s)
+	}
+	if text := s.lines(); !strings.Contains(text, "3 tried, 1 held, 2 failed, 1 not applicable here") || !strings.Contains(text, "needs root") {
+		t.Error(text)
+	}
+}
