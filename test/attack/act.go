@@ -57,6 +57,7 @@ func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
 	if err := w.published(ctx, repo, issue, &o); err != nil {
 		return o, err
 	}
+	o.warning = strings.ReplaceAll(o.warning, a.Name, "") // the model's name is no warning
 	return o, w.following(ctx, repo, a, &o)
 }
 
