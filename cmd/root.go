@@ -80,7 +80,7 @@ func newRoot(s streams) *cobra.Command {
 		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s),
-		newReplay(s), newBackup(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
+		newReplay(s), newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
 	return root
 }
 

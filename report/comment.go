@@ -101,9 +101,9 @@ func StatusText(v View) string {
 func WhyText(v View) string {
 	switch _, won := v.champion(); {
 	case won:
-		return comment(v.gradeLine(), v.why(), v.ruleText())
+		return comment(v.gradeLine(), v.why(), v.ruleText(), v.trackRecord())
 	case v.Solve.State.Final():
-		return comment("There is no champion. "+v.status(), v.withheld(), v.runsTable(), v.failures())
+		return comment("There is no champion. "+v.status(), v.withheld(), v.runsTable(), v.failures(), v.trackRecord())
 	default:
 		return comment("There is no decision yet. **" + v.headline() + "**")
 	}
@@ -155,7 +155,7 @@ func HelpText(labels ...string) string {
 		"",
 		"| Word | Meaning |",
 		"| --- | --- |",
-		"| `models=a,b` | models to try |",
+		"| `models=a,b` | models to try; `auto` chooses by their track record |",
 		"| `temps=0.2,0.6` | temperatures, 0 to 2 |",
 		"| `edits=3,10` | steps that may change the tree; 0 is no limit |",
 		"| `strategies=test-first` | strategies from the configuration |",

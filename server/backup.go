@@ -50,13 +50,21 @@ func reachable(address string) string {
 const maxRefusal = 1 << 10
 
 func fetchBackup(ctx context.Context, cfg Config, url string, getenv func(string) string, w io.Writer) error {
+	return fetch(ctx, cfg, url, "application/x-tar", getenv, func(body io.Reader) error {
+		_, err := io.Copy(w, body)
+		return err
+	})
+}
+
+// fetch asks a server for something by the API, of one kind of content.
+func fetch(ctx context.Context, cfg Config, url, kind string, getenv func(string) string, receive func(io.Reader) error) error {
 	token, err := cfg.Server.APIToken(getenv, os.ReadFile)
 	if err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("ask the server: %w", err)
 	}
 	if !token.Empty() {
 		req.Header.Set("Authorization", "Bearer "+token.Reveal())
@@ -69,15 +77,15 @@ func fetchBackup(ctx context.Context, cfg Config, url string, getenv func(string
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("ask the server: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || kind != "application/x-tar" {
+	if have := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || have != kind {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the status says enough
-		return fmt.Errorf("ask %s for a backup: it answers %s: %q", url, resp.Status, text)
+		return fmt.Errorf("ask %s: it answers %s: %q", url, resp.Status, text)
 	}
-	if _, err := io.Copy(w, resp.Body); err != nil {
-		return fmt.Errorf("receive the backup: %w", err)
+	if err := receive(resp.Body); err != nil {
+		return fmt.Errorf("receive the answer of %s: %w", url, err)
 	}
 	return nil
 }

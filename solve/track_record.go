@@ -2,8 +2,10 @@ package solve
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // What a track record forgets and borrows; docs/decisions/0041-track-records.md has the reasons.
@@ -139,6 +141,21 @@ func RateOf(arm Arm, repo Repo, records []TrackRecord) Rate {
 		Arm: arm, Alpha: borrowed*elsewhere + here.Right, Beta: borrowed*(1-elsewhere) + here.Wrong,
 		Won: here.Won, Known: here.Known,
 	}
+}
+
+// RatesOf are the rates of all arms that a repository's track record has, the best first. The repository is named as owner/name.
+// [ErrNotFound] says that nothing was counted there.
+func RatesOf(name string, records []TrackRecord) ([]Rate, error) {
+	at := slices.IndexFunc(records, func(t TrackRecord) bool { return strings.EqualFold(t.Repo.String(), name) })
+	if at < 0 {
+		return nil, fmt.Errorf("track record of %s: %w", Clip(OneLine(name), 140), ErrNotFound)
+	}
+	var out []Rate
+	for _, h := range records[at].Arms {
+		out = append(out, RateOf(h.Arm, records[at].Repo, records))
+	}
+	slices.SortStableFunc(out, func(a, b Rate) int { return cmp.Compare(b.Percent(), a.Percent()) })
+	return out, nil
 }
 
 // Percent is the expected rate, from 1 to 99.

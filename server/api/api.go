@@ -41,6 +41,7 @@ type Solves interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 }
 
 // API is the REST API. All fields but PublicURL and Token are required.
@@ -63,6 +64,8 @@ type API struct {
 	// ReadsConfig whether such files are read.
 	Operator    repoconfig.Operator
 	ReadsConfig bool
+	// UsesRecords says whether plans use track records.
+	UsesRecords bool
 	WebURL      string // of GitHub, the host that repo_url may name
 	PublicURL   string // of this server, for links; "" makes them relative
 	Now         func() time.Time
@@ -78,6 +81,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.bundleOperation(api), a.bundle)
 	huma.Register(api, a.backupOperation(api), a.backup)
 	huma.Register(api, a.validateOperation(api), a.validate)
+	huma.Register(api, a.trackOperation(api), a.trackRecord)
 	description, err := newDescription(api)
 	if err != nil {
 		return err

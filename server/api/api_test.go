@@ -33,6 +33,7 @@ type shelf struct {
 	mu     sync.Mutex
 	solves []solve.Solve
 	runs   []solve.Run
+	tracks []solve.TrackRecord
 	broken error
 	github error
 }
@@ -63,6 +64,8 @@ func (s *shelf) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 }
 
 func (s *shelf) Runs(context.Context, solve.ID) ([]solve.Run, error) { return s.runs, s.broken }
+
+func (s *shelf) TrackRecords(context.Context) ([]solve.TrackRecord, error) { return s.tracks, s.broken }
 
 func (s *shelf) Repo(_ context.Context, owner, name string) (solve.Repo, error) {
 	if owner+"/"+name != "octo/hello" {

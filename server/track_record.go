@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"syscall"
+
+	"github.com/yudai-dev/yudai/server/api"
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/store/bolt"
+)
+
+// TrackRecord reads the track record of a repository, owner/name: of the server that has the store open, or of its file if no
+// server answers. base is the server's address, "" for the configured one.
+func TrackRecord(ctx context.Context, cfg Config, base, repo string, getenv func(string) string) (rates []solve.Rate, err error) {
+	owner, name, ok := strings.Cut(repo, "/")
+	if !ok {
+		return nil, fmt.Errorf("%q is no repository: write it as owner/name", repo)
+	}
+	if base == "" {
+		base = "http://" + reachable(cfg.Server.Address)
+	}
+	at := strings.TrimSuffix(base, "/") + "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/record"
+	err = fetch(ctx, cfg, at, "application/json", getenv, func(body io.Reader) error {
+		var told api.TrackRecord
+		err := json.NewDecoder(body).Decode(&told)
+		for _, arm := range told.Arms {
+			rates = append(rates, arm.Rate)
+		}
+		return err
+	})
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return rates, err
+	}
+	s, err := bolt.Inspect(cfg.Store.Path)
+	if err != nil {
+		return nil, fmt.Errorf("no server answers at %s, and the files cannot be read: %w", base, err)
+	}
+	records, err := s.TrackRecords(ctx)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	return solve.RatesOf(repo, records)
+}
