@@ -30,7 +30,6 @@ type boardPage struct {
 	Repos, People       []string
 	Repo, Person, State string
 	States              []string
-	Now                 time.Time
 }
 
 type column struct {
@@ -70,7 +69,7 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	b := boardPage{
 		Repo: q.Get("repo"), Person: q.Get("person"), State: q.Get("state"), Label: p.Label, Slots: p.Slots, Limit: p.DayLimit,
-		Empty: len(views) == 0, Now: p.Now(), Spent: spent,
+		Empty: len(views) == 0, Spent: spent,
 	}
 	b.Filtered = b.Repo+b.Person+b.State != ""
 	for _, name := range columnNames() {

@@ -199,7 +199,8 @@ func (b *browser) readsALargeLog() {
 	const marked = `(() => { const m = document.querySelector("div.mark"), l = document.querySelector(".lines");
 		if (!m) return 0;
 		const r = m.getBoundingClientRect(), a = l.getBoundingClientRect();
-		return r.top >= a.top && r.bottom <= a.bottom ? Number(m.parentElement.dataset.first) + Math.round(parseFloat(m.style.top) / 20) : 0; })()`
+		return r.top >= a.top && r.bottom <= a.bottom ? Number(m.parentElement.dataset.first) + Math.round(parseFloat(m.style.top) / 20) : 0;
+	})()`
 	b.do(chromedp.Evaluate(`location.hash = "L90000-L90002"`, nil))
 	b.await(marked + " === 90000")
 	b.do(chromedp.SendKeys("input[name=q]", "line 99999 \r"))

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -39,7 +38,7 @@ func (p page) Asset(name string) string { return p.asset[name] }
 // loadTemplates reads the pages, each in the frame.
 func loadTemplates() (map[string]*template.Template, error) {
 	funcs := template.FuncMap{
-		"dur": solve.FormatDuration, "clock": clock, "count": solve.Count, "line": solve.OneLine, "clip": solve.Clip, "thousands": thousands,
+		"count": solve.Count, "clip": solve.Clip, "thousands": thousands,
 	}
 	out := map[string]*template.Template{}
 	for _, name := range []string{"board.html", "login.html", "log.html", "run.html", "solve.html"} {
@@ -98,16 +97,4 @@ func (p *Pages) view(r *http.Request) (report.View, error) {
 	}
 	runs, err := p.Store.Runs(r.Context(), id)
 	return report.View{Solve: s, Runs: runs}, err
-}
-
-// clock is a time of day with its date where that is another day's.
-func clock(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	t, now = t.UTC(), now.UTC()
-	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return t.Format("15:04:05")
-	}
-	return t.Format("2 Jan 15:04")
 }

@@ -14,7 +14,7 @@ import (
 // solvePage is the page of a solve: the answer first, then why, the race, the diff, the events.
 type solvePage struct {
 	Solve        solve.Solve
-	Title, Where string
+	Title        string
 	Mark         mark
 	Facts        []string
 	Texts        report.Page
@@ -56,7 +56,7 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	}
 	s := v.Solve
 	body := solvePage{
-		Solve: s, Title: titleOf(s), Where: whereOf(s), Mark: solveMark(v), Texts: report.PageOf(v), Facts: factsOf(v, p.Now()),
+		Solve: s, Title: titleOf(s), Mark: solveMark(v), Texts: report.PageOf(v), Facts: factsOf(v, p.Now()),
 		Race:   raceOf(v, events, p.Now(), func(run solve.Run) *trajectory { return p.raceTrajectory(r, v, run) }),
 		Events: eventRows(events, axisOf(s, p.Now())), Live: !s.State.Final(), Logs: solveLogs(s, events),
 	}
