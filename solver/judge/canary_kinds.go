@@ -218,7 +218,8 @@ func nodeHead(sample string) string {
 		head, load = "import test from \"node:test\";\nimport assert from \"node:assert\";\n", "import %s;\n"
 	}
 	for _, m := range inSample.FindAllStringSubmatch(sample, 20) {
-		if module := m[1] + m[2]; !strings.Contains(m[0], "import type") && !strings.Contains(module, "node:") && !strings.Contains(module, ".json") {
+		module := m[1] + m[2]
+		if !strings.Contains(m[0], "import type") && !strings.Contains(module, "node:") && !strings.Contains(module, ".json") {
 			head += fmt.Sprintf(load, module)
 		}
 	}

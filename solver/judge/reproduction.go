@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -48,14 +49,22 @@ func (j *judging) reproduce(ctx context.Context) error {
 		return nil
 	}
 	first, err := j.runFresh(ctx, reproductionRun)
-	if err != nil || len(j.red(first)) == 0 {
+	red := j.red(first)
+	if err != nil || len(red) == 0 {
 		j.reproduced(first)
 		return err
 	}
-	second, err := j.repeat(ctx, reproductionRun)
+	command, _ := selected(j.Test, j.testFiles(), red)
+	second, command, err := j.repeatOnly(ctx, reproductionRun, command, red)
+	if command != "" {
+		all := maps.Clone(first.Tests)
+		maps.Copy(all, second.Tests)
+		second.Tests = all
+	}
 	if second.NoVerdict == "" {
 		second = first.join(second)
 	}
+	j.verdict.ProofCommand = command
 	j.reproduced(second)
 	return err
 }

@@ -1,10 +1,12 @@
 package judge_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
 	"github.com/yudai-dev/yudai/test/require"
@@ -112,5 +114,27 @@ echo 'pub fn two() -> i32 { 3 }' > src/lib.rs; printf '#[test]\nfn old() {}\n' >
 				t.Errorf("%+v\n%s", v, log)
 			}
 		})
+	}
+}
+
+// TestAReproducersTestsRunAgainAlone: what they are run with on candidates is what ran them on the base.
+func TestAReproducersTestsRunAgainAlone(t *testing.T) {
+	t.Parallel()
+	require.Programs(t, "node", "node")
+	setup, err := detect(map[string]string{"package.json": `{"scripts": {"test": "node --test"}}`, "test/old.test.js": ""})
+	must(t, err)
+	b := prepare(t, `mkdir test; echo '{"scripts": {"test": "node --test"}}' > package.json
+printf 'const test = require("node:test")\ntest("old", () => {})\n' > test/old.test.js`, setup.Test)
+	in := b.candidate(t, `printf 'require("node:test")("new", () => require("assert").equal(3, 2))\n' > test/new.test.js`)
+	in.Open = func(context.Context) (sandbox.Sandbox, func(), error) {
+		sb := open(t, b.image)
+		return sb, func() { must(t, sb.Close(context.Background())) }, nil
+	}
+	res, err := judge.Reproduce(t.Context(), in)
+	must(t, err)
+	v, log := res.Verdict, string(res.Log)
+	if v.Outcome != solve.Passed || !slices.Equal(v.ProofTests, []string{"new"}) || !strings.HasSuffix(v.ProofCommand, " test/new.test.js") ||
+		strings.Count(log, v.ProofCommand+"\n") != 1 {
+		t.Errorf("%+v\n%s", v, log)
 	}
 }
