@@ -32,6 +32,8 @@ func TestTrials(t *testing.T) {
 	tampers.Verdict.Tampering = "it steers the runner"
 	refused.Candidate.Refused = "it changes a workflow"
 	carried.From = &solve.Origin{Solve: "s0", N: 1}
+	reproducer := ended(2, "b", solve.RunEmpty)
+	reproducer.Experiment.Purpose = solve.PurposeReproduce
 	cross := func(failed ...string) []solve.CrossResult {
 		return []solve.CrossResult{{Author: 1, Run: 2, Passed: []string{"t1"}, Failed: failed}}
 	}
@@ -61,6 +63,7 @@ func TestTrials(t *testing.T) {
 		"merged, fails its tests":    {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross("t2"), pull: solve.PullMerged, want: []trial{right, wrong}},
 		"closed, passes its tests":   {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross(), pull: solve.PullClosed, want: []trial{wrong, half}},
 		"carried over":               {runs: []solve.Run{carried, ended(2, "b", solve.RunFailed)}, want: []trial{wrong}},
+		"a reproducer":               {runs: []solve.Run{green(1, "a", "x"), reproducer}, want: []trial{half}},
 		"carried over and merged":    {runs: []solve.Run{carried, green(2, "b", "x")}, pull: solve.PullMerged, want: []trial{right, right}},
 		"a broken one is not merged": {runs: []solve.Run{green(1, "a", "x", "+1"), ended(2, "b", solve.RunFailed)}, pull: solve.PullMerged, want: []trial{right, wrong}},
 	} {
