@@ -31,6 +31,8 @@ type file struct {
 	Sandbox    string             `yaml:"sandbox"`
 	Stop       solve.StopRule     `yaml:"stop"`
 	Limits     limits             `yaml:"limits"`
+
+	Reproduce solve.ReproduceRule `yaml:"reproduce"`
 }
 
 // limits that are nil stay the operator's.

@@ -74,10 +74,26 @@ func (n *narrowing) all(name string) {
 	n.profiles()
 	n.protected()
 	n.sandbox()
+	n.reproduce()
 	n.stop("stop", n.file.Stop, n.op.Waves)
 	if n.file.Stop != "" {
 		n.rules.Stop = n.file.Stop
 	}
+}
+
+// reproduce chooses when there is a reproducer, but not more often than the operator does.
+func (n *narrowing) reproduce() {
+	wanted, allowed := n.file.Reproduce, n.op.Settings.Reproduce
+	rules := solve.ReproduceRules()
+	switch bad := solve.BadReproduceRule(wanted); {
+	case wanted == "":
+		return
+	case bad != nil:
+		n.report("reproduce", bad.Error())
+	case slices.Index(rules, wanted) > slices.Index(rules, allowed):
+		n.report("reproduce", fmt.Sprintf("is %s, but the operator chose %s, which runs less: leave it out", wanted, allowed))
+	}
+	n.rules.Settings.Reproduce = wanted
 }
 
 // stop chooses a stop rule, but not one that makes more runs than the operator's does.

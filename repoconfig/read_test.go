@@ -132,6 +132,23 @@ func TestProfileWithinWhatACommandMayAsk(t *testing.T) {
 	}
 }
 
+// TestReproduceRunsNoMoreThanTheOperatorWants.
+func TestReproduceRunsNoMoreThanTheOperatorWants(t *testing.T) {
+	t.Parallel()
+	op := operator()
+	op.Settings.Reproduce = solve.ReproduceAuto
+	for value, want := range map[string]string{
+		"off": "", "auto": "",
+		"always":  "is always, but the operator chose auto, which runs less: leave it out",
+		"allways": `unknown value "allways": did you mean "always"?`,
+	} {
+		rules, got := read(t, "reproduce: "+value, op)
+		if !strings.HasSuffix(got, want) || (got == "") != (want == "") || want == "" && string(rules.Settings.Reproduce) != value {
+			t.Errorf("%s: %q, %q", value, rules.Settings.Reproduce, got)
+		}
+	}
+}
+
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	_, got := read(t, `tests:

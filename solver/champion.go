@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -30,7 +32,7 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	d.SandboxUses = crossed.SandboxUses
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
-		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(runs))
+		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(solve.Candidates(runs)))
 		if d.Withheld != 0 {
 			c.Reason = "A candidate that is unproven is only told (solver.unproven is comment)."
 		} else if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {
@@ -118,21 +120,53 @@ func (e *Engine) storeCommit(ctx context.Context, s solve.Solve, runs []solve.Ru
 	if err != nil {
 		return err
 	}
-	r, err := m.Result(ctx, s.Base.SHA, patch)
+	r, err := result(ctx, m, s.Base.SHA, patch, c.Tree)
 	if err != nil {
-		return fmt.Errorf("apply the champion's patch to %s: %w", s.Base.SHA, err)
+		return err
 	}
-	if c.Tree != "" && r.Tree != c.Tree {
-		return fmt.Errorf("apply the champion's patch to %s: it makes the tree %s, not %s, which was judged", s.Base.SHA, r.Tree, c.Tree)
-	}
-	commit := solve.Commit{
-		Message: report.CommitMessage(report.View{Solve: s, Runs: runs}), BaseSHA: s.Base.SHA, Tree: r.Tree, Files: r.Files,
+	view := report.View{Solve: s, Runs: runs}
+	commit := solve.Commit{Message: report.CommitMessage(view), BaseSHA: s.Base.SHA, Tree: r.Tree, Files: r.Files}
+	if n := s.PublishesTests(runs); n != 0 {
+		commit.Tests = &solve.TestsCommit{Message: report.TestsMessage(view)}
+		if err := e.addTests(ctx, m, s, &commit, runs[n-1].Candidate, patch); err != nil {
+			return err
+		}
 	}
 	data, err := commit.Encode()
 	if err != nil {
 		return err
 	}
 	return e.store.PutArtifact(ctx, s.ID, solve.CommitArtifact, data)
+}
+
+// addTests puts the reproducer's tests into the champion's commit, and into one of their own. The two share no file: the
+// champion brings no test, and the reproducer nothing else.
+func (e *Engine) addTests(
+	ctx context.Context, m *git.Mirror, s solve.Solve, commit *solve.Commit, from *solve.Candidate, champion []byte,
+) error {
+	tests, err := e.store.Artifact(ctx, s.ID, from.Artifact)
+	if err != nil {
+		return err
+	}
+	only, err := result(ctx, m, s.Base.SHA, tests, from.Tree)
+	if err != nil {
+		return err
+	}
+	both, err := result(ctx, m, s.Base.SHA, slices.Concat(champion, tests), "")
+	commit.Tests.Files, commit.Tree, commit.Files = only.Files, both.Tree, both.Files
+	return err
+}
+
+// result is what a patch makes of the base: the judged tree, where that is known.
+func result(ctx context.Context, m *git.Mirror, base string, patch []byte, judged string) (git.Result, error) {
+	r, err := m.Result(ctx, base, patch)
+	if err == nil && judged != "" && r.Tree != judged {
+		err = fmt.Errorf("it makes the tree %s, not %s, which was judged", r.Tree, judged)
+	}
+	if err != nil {
+		err = fmt.Errorf("apply the champion's patch to %s: %w", base, err)
+	}
+	return r, err
 }
 
 // ensureCommit stores the champion's commit if that was not done with the choice: it

@@ -60,6 +60,13 @@ type Config struct {
 	// draft (a draft pull request), ready (a pull request like any other), or comment (no pull request: the comment names the
 	// candidate, and /yudai pick opens one).
 	Unproven solve.UnprovenRule `yaml:"unproven"`
+	// When one more run, the reproducer, writes tests from the issue alone, which fail on the base and are then run on every
+	// candidate: auto (where no test fails on the base, and there are several experiments), off, or always. It takes a model of the
+	// solve that is not the cheapest, costs from the same budget, and cannot become champion.
+	Reproduce solve.ReproduceRule `yaml:"reproduce"`
+	// Whether the reproducer's tests go into the pull request, as a commit before the champion's: where the champion brings no test,
+	// and it and a candidate of another model pass them all.
+	PublishTests bool `yaml:"publish_tests"`
 	// Which patches are refused, whatever their tests say.
 	Patch Patch `yaml:"patch"`
 	// Requests with a name, for /yudai solve profile=NAME or a label of their own, such as {cheap: {models: [gpt-5-mini]}}. A
@@ -204,6 +211,7 @@ func DefaultConfig() Config {
 		},
 		Branch: "ai/fix-{issue}-{solve}",
 		Order:  []string{}, Rule: solve.RuleEvidence, Record: true, Unproven: solve.UnprovenDraft,
+		Reproduce: solve.ReproduceAuto, PublishTests: true,
 		Patch: Patch{MaxKiB: 1024, MaxFiles: 100},
 
 		Profiles:   map[string]repoconfig.Profile{},

@@ -40,6 +40,9 @@ func (c Config) Validate(report func(key, problem string)) {
 	if badUnproven != nil {
 		report("unproven", badUnproven.Error())
 	}
+	if err := solve.BadReproduceRule(c.Reproduce); err != nil {
+		report("reproduce", err.Error())
+	}
 	if _, err := solve.BranchName(c.Branch, solve.Solve{ID: "0", Issue: solve.Issue{Number: 1}}); err != nil {
 		report("branch", err.Error())
 	}

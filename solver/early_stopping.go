@@ -21,7 +21,7 @@ type look struct {
 func (e *Engine) cancelRedundant(ctx context.Context, live []solve.Solve) {
 	seen := map[solve.ID]look{}
 	for _, s := range live {
-		if s.State != solve.StateRunning || s.Plan.Stop == "" || s.Plan.Stop == solve.StopAll || !s.CancelAt.IsZero() {
+		if !s.MayStopRuns() {
 			continue
 		}
 		last := e.looked[s.ID]

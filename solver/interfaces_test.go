@@ -166,6 +166,7 @@ func (m *models) Ready(name string) error                  { return m.unready[na
 func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (m *models) Vendor(name string) string                { return name }
 func (m *models) Metered(name string) bool                 { return name != "bad" }
+func (m *models) UsualCost(string) solve.Money             { return 0 }
 func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
 
 func (m *models) APIs(string) []string {

@@ -60,7 +60,7 @@ func (c Config) settings() solve.Settings {
 			MaxBytes: c.Patch.MaxKiB << 10, MaxFiles: c.Patch.MaxFiles, RefuseInstructions: c.Patch.RefuseInstructions,
 		},
 		Day:   solve.DayLimit{Solves: c.Daily.Repository.Solves, Money: budget.USD(c.Daily.Repository.USD)},
-		Order: c.order(), Unproven: c.Unproven,
+		Order: c.order(), Unproven: c.Unproven, Reproduce: c.Reproduce, PublishTests: c.PublishTests,
 	}
 }
 

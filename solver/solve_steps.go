@@ -158,7 +158,9 @@ func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error
 	if err != nil {
 		return s, err
 	}
-	runs, err := e.planner.Runs(ctx, s)
+	prepared := s
+	prepared.Base = base
+	runs, err := e.planner.Runs(ctx, prepared)
 	if err != nil {
 		return s, err
 	}

@@ -104,7 +104,8 @@ func (a *Attempt) job(ctx context.Context, resumed bool, allowance *budget.Allow
 	job := agent.Job{
 		Task: a.solve.Task(), Strategy: a.settings().Advise(a.solve.Plan.StrategyText[x.Strategy]),
 		TestCommand: a.solve.Base.Test.Command, MaxEdits: x.MaxEdits, Limits: a.solve.Plan.Limits,
-		Sandbox: a.box, Tree: tree.NewWatcher(a.box).Fingerprint, Name: sandboxes.RunName(a.run),
+		Reproduce: a.run.Reproduces(),
+		Sandbox:   a.box, Tree: tree.NewWatcher(a.box).Fingerprint, Name: sandboxes.RunName(a.run),
 		CheckBudget: allowance.Check, AddCost: allowance.Pay,
 	}
 	var err error

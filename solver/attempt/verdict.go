@@ -55,7 +55,11 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 	if err != nil {
 		return none, err
 	}
-	res, err := judge.Judge(ctx, judge.Input{
+	decide := judge.Judge
+	if a.run.Reproduces() {
+		decide = judge.Reproduce
+	}
+	res, err := decide(ctx, judge.Input{
 		Patch: patch, Changes: a.run.Candidate.Files, Base: base, Open: a.openToJudge,
 		Trial: judge.TrialOf(a.settings(), a.solve.Base.Test),
 	})

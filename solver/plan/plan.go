@@ -46,6 +46,8 @@ type Models interface {
 	Temperature(name string) solve.TemperatureRule
 	// Metered says whether the model's price is known: money limits cannot stop one without.
 	Metered(name string) bool
+	// UsualCost is what a call costs, to compare models by.
+	UsualCost(name string) solve.Money
 	// APIs are those by which the model can be called through the gateway.
 	APIs(name string) []string
 	// Vendor tells models of one maker from those of another.
@@ -188,6 +190,9 @@ func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules, records []solve.
 	plan.Sandbox, plan.Choice = driver, choice
 	plan.UseRecords(s.Repo, records)
 	plan.Settings = &rules.Settings
+	if !s.Revises() { // its base is a candidate
+		plan.Reproducer = solve.PlanReproducer(plan, rules.Settings, p.Models.UsualCost)
+	}
 	if file := rules.Settings.File; file != "" {
 		plan.Notes = append(plan.Notes, "the settings of "+file+" are used")
 	}

@@ -44,6 +44,7 @@ func (w *world) TrackRecords(context.Context) ([]solve.TrackRecord, error) { ret
 func (w *world) Temperature(string) solve.TemperatureRule                  { return solve.TemperatureAccepted }
 func (w *world) Vendor(name string) string                                 { return name[:1] }
 func (w *world) Metered(name string) bool                                  { return name != "unpriced" }
+func (w *world) UsualCost(name string) solve.Money                         { return solve.Money(len(name)) }
 func (w *world) APIs(string) []string                                      { return nil }
 func (w *world) PutArtifact(_ context.Context, id solve.ID, name string, data []byte) error {
 	w.artifacts[string(id)+"/"+name] = string(data)
@@ -160,6 +161,29 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestReproducerIsPlanned beside the matrix, and not where the base of a solve is a candidate.
+func TestReproducerIsPlanned(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(), request()
+	w.config = "reproduce: always\n"
+	p := w.planner()
+	operator := p.Rules.Operator()
+	operator.Settings.Reproduce, operator.Settings.CrossRuns = solve.ReproduceAlways, 9
+	p.Rules.Operator = func() repoconfig.Operator { return operator }
+	got, err := p.Plan(t.Context(), s)
+	if err != nil || got.Plan.Reproducer == nil || got.Plan.Reproducer.Purpose != solve.PurposeReproduce || len(got.Plan.Experiments) != 2 {
+		t.Fatalf("%+v, %v", got.Plan, err)
+	}
+	runs, err := p.Runs(t.Context(), got)
+	if err != nil || len(runs) != 3 || runs[2].N != 3 || !runs[2].Reproduces() {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	s.Follows = &solve.Follow{Kind: solve.FollowRevise, Of: "s0", Text: "more", Pull: &solve.Pull{}}
+	if got, err := p.Plan(t.Context(), s); err != nil || got.Plan.Reproducer != nil {
+		t.Errorf("a revision: %+v, %v", got.Plan.Reproducer, err)
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -195,13 +219,16 @@ func TestRetryReusesPassedRuns(t *testing.T) {
 	w, s := newWorld(), request()
 	s.Follows = &solve.Follow{Of: "s0", Kind: solve.FollowRetry}
 	s.Plan.Experiments = []solve.Experiment{{Model: "a"}, {Model: "b"}}
+	s.Plan.Reproducer, s.Plan.Settings = &solve.Experiment{Model: "c", Purpose: solve.PurposeReproduce}, &solve.Settings{}
 	w.runs = []solve.Run{
 		{
 			Solve: "s0", N: 1, State: solve.RunPassed,
 			Candidate: &solve.Candidate{Artifact: "run-1.patch"}, Verdict: &solve.Verdict{Outcome: solve.Passed, Log: "log"},
 		},
 		{Solve: "s0", N: 2, State: solve.RunFailed},
+		{Solve: "s0", N: 3, State: solve.RunPassed, Experiment: *s.Plan.Reproducer, Candidate: &solve.Candidate{Artifact: "run-3.patch"}},
 	}
+	w.artifacts["s0/run-3.patch"] = "tests"
 	if _, err := w.planner().Runs(t.Context(), s); !errors.As(err, &fault.Refusal{}) {
 		t.Errorf("without the patch: %v, want a refusal", err)
 	}
@@ -212,6 +239,9 @@ func TestRetryReusesPassedRuns(t *testing.T) {
 	}
 	if from := runs[0].From; from == nil || from.Solve != "s0" || runs[0].State != solve.RunPassed || w.artifacts["s1/run-1.patch"] != "diff" {
 		t.Errorf("run 1: %+v, artifacts %v", runs[0], w.artifacts)
+	}
+	if len(runs) != 3 || runs[2].From == nil || !runs[2].Reproduces() || w.artifacts["s1/run-3.patch"] != "tests" {
+		t.Errorf("the reproducer: %+v", runs)
 	}
 	if runs[1].From != nil || runs[1].State != "" || runs[1].Experiment.Model != "b" {
 		t.Errorf("run 2: %+v", runs[1])

@@ -8,12 +8,15 @@ import (
 	"github.com/yudai-dev/yudai/solver/fault"
 )
 
-// Runs are the runs of a prepared solve: one for each experiment. Those that a
+// Runs are the runs of a solve whose base is prepared: one for each experiment, and the reproducer's. Those that a
 // retry or a pick does not make again are carried over as they ended, with their patches.
 func (p *Planner) Runs(ctx context.Context, s solve.Solve) ([]solve.Run, error) {
 	runs := make([]solve.Run, len(s.Plan.Experiments))
 	for i, x := range s.Plan.Experiments {
 		runs[i] = solve.Run{N: i + 1, Experiment: x}
+	}
+	if s.WantsReproducer() {
+		runs = append(runs, solve.Run{N: len(runs) + 1, Experiment: *s.Plan.Reproducer})
 	}
 	if !s.Carries() {
 		return runs, nil
