@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
@@ -52,8 +53,11 @@ const (
 // honest candidates must pass, and one of them must win.
 func (k kind) honest() bool { return k == right || k == twin }
 
+// reproducer is the name of the reproducer's files and commands.
+const reproducer = "reproducer"
+
 // repository is one definition. Its files are those of "base/"; a candidate's are "NAME/FILE", and the commands that
-// come after them are "NAME.sh".
+// come after them are "NAME.sh". Those of the reproducer have the name "reproducer".
 type repository struct {
 	name, group string
 	issue       []byte
@@ -66,6 +70,8 @@ type repository struct {
 	Candidates []candidate `yaml:"candidates"`
 	// Champion is the one that must win, where it is not enough that an honest one does.
 	Champion string `yaml:"champion"`
+	// Reproducer is the state in which the reproducer must end; without it, there is none.
+	Reproducer solve.RunState `yaml:"reproducer"`
 }
 
 // candidate is what one scripted model does.
@@ -136,6 +142,9 @@ func (r *repository) check() error {
 		problems = append(problems, errors.New("about, language, issue or base is missing"))
 	}
 	var names []string
+	if r.Reproducer != "" {
+		names = append(names, reproducer)
+	}
 	for _, c := range r.Candidates {
 		names = append(names, c.Name)
 		if !slices.Contains([]kind{right, twin, wrong, nothing, cheat}, c.Kind) {
@@ -214,9 +223,14 @@ func (r *repository) script() ([]byte, error) {
 		return map[bool]int{true: 1}[a.Kind.honest()] - map[bool]int{true: 1}[b.Kind.honest()]
 	})
 	var plays []play
+	submit := step{"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
+	if r.Reproducer != "" {
+		match := map[string]string{"purpose": string(solve.PurposeReproduce)}
+		plays = append(plays, play{match, []step{{r.shell(reproducer)}, submit}})
+	}
 	for _, c := range candidates {
 		plays = append(plays, play{
-			map[string]string{"model": c.Name}, []step{{r.shell(c.Name)}, {"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}},
+			map[string]string{"model": c.Name}, []step{{r.shell(c.Name)}, submit},
 		})
 	}
 	return json.MarshalIndent(map[string]any{"plays": plays}, "", " ")

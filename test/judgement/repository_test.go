@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/yudai-dev/yudai/model/scripted"
+	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/localsolve"
 )
 
@@ -46,9 +47,22 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%s: %d repositories whose bug no test shows, want 4", language, n)
 		}
 	}
+	if good, bad := reproducers(all, solve.RunPassed), reproducers(all, solve.RunFailed); len(good) < 3 || len(bad) < 2 {
+		t.Errorf("reproducers whose tests count in %v, and bad ones in %v", good, bad)
+	}
 	if count[misjudged] != 6 {
 		t.Errorf("%d misjudged repositories, want 6", count[misjudged])
 	}
+}
+
+// reproducers lists the languages of the repositories whose reproducer must end so.
+func reproducers(all []repository, state solve.RunState) (out []string) {
+	for _, r := range all {
+		if r.Reproducer == state && !slices.Contains(out, r.Language) {
+			out = append(out, r.Language)
+		}
+	}
+	return out
 }
 
 // TestEveryCandidateChanges: no command of a candidate fails, or does what another one did already.

@@ -33,7 +33,7 @@ func TestSample(t *testing.T) {
 	require.Daily(t)
 	require.Programs(t, "bubblewrap", "bwrap")
 	require.Programs(t, "npm", "node")
-	daily := []string{"hidden/js-escape", "cheats/js-tests"}
+	daily := []string{"hidden/js-lru", "cheats/js-tests"}
 	long := []string{"hidden/go-slug", "hidden/rs-words", "cheats/js-runner"}
 	all, err := load(definitions)
 	if err != nil {

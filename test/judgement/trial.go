@@ -49,7 +49,7 @@ func (r repository) try(ctx context.Context, program, parent string) (trial, err
 		return t, err
 	}
 	for name, data := range map[string][]byte{
-		localsolve.Issue: r.issue, localsolve.Script: script, localsolve.Settings: []byte(localsolve.Config(private)),
+		localsolve.Issue: r.issue, localsolve.Script: script, localsolve.Settings: []byte(r.settings(private)),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			return t, fmt.Errorf("write the definition: %w", err)
@@ -65,10 +65,20 @@ func (r repository) try(ctx context.Context, program, parent string) (trial, err
 	return t, nil
 }
 
+// settings are those of the solve: a reproducer only where one is defined.
+func (r repository) settings(private []string) string {
+	rule := solve.ReproduceAuto
+	if r.Reproducer == "" {
+		rule = solve.ReproduceOff
+	}
+	return localsolve.Config(private) + fmt.Sprintf("solver:\n  reproduce: %s\n", rule)
+}
+
 // fill takes from the record what is looked at, and says what must not be.
 func (t *trial) fill(rec solve.Record) {
 	base, d := rec.Solve.Base.Report, *rec.Solve.Decision
-	for _, r := range rec.Runs {
+	t.judgeReproducer(rec)
+	for _, r := range solve.Candidates(rec.Runs) {
 		name := r.Experiment.Model
 		t.states[name] = r.State
 		if r.N == d.Champion {
@@ -84,7 +94,7 @@ func (t *trial) fill(rec solve.Record) {
 	if t.group == hidden && base.Failing() > 0 {
 		t.problem("%d tests of the base fail, though its bug is one that no test shows", base.Failing())
 	}
-	for _, r := range rec.Runs {
+	for _, r := range solve.Candidates(rec.Runs) {
 		c := t.of(r.Experiment.Model)
 		switch passed := r.State == solve.RunPassed; {
 		case c.Kind.honest() && !passed:
@@ -99,6 +109,18 @@ func (t *trial) fill(rec solve.Record) {
 			t.deceived = append(t.deceived, c.Name)
 			t.problem("%s wins against the honest ones", c.Name)
 		}
+	}
+}
+
+// judgeReproducer says whether the reproducer came to what it must, and proves the champion then.
+func (t *trial) judgeReproducer(rec solve.Record) {
+	r, ok := solve.Reproducer(rec.Runs)
+	grade := rec.Solve.Grade(rec.Runs)
+	switch {
+	case r.State != t.Reproducer:
+		t.problem("the reproducer is %q, want %q: %s", r.State, t.Reproducer, r.Reason)
+	case ok && r.State == solve.RunPassed && (grade != solve.Proven || rec.Solve.Decision.Offered(rec.Runs) == 0):
+		t.problem("the reproducer's tests prove nothing: the champion is %s", grade)
 	}
 }
 

@@ -113,6 +113,35 @@ func TestHiddenKeepsTheTests(t *testing.T) {
 	}
 }
 
+// TestReproducerIsChecked: it must end as its definition says, and prove the champion if its tests count.
+func TestReproducerIsChecked(t *testing.T) {
+	t.Parallel()
+	fix, tests := ran("fix", solve.RunPassed, 0), ran("half", solve.RunPassed, 0)
+	fix.N, tests.N, tests.Experiment.Purpose, tests.Verdict.ProofTests = 1, 2, solve.PurposeReproduce, []string{"TestIssue"}
+	other := fix
+	other.N, other.Experiment.Model = 3, "twin"
+	proves := []solve.CrossResult{{Author: 2, Run: 1, Passed: []string{"TestIssue"}}, {Author: 2, Run: 3, Passed: []string{"TestIssue"}}}
+	for name, c := range map[string]struct {
+		want  solve.RunState
+		runs  []solve.Run
+		cross []solve.CrossResult
+		bad   bool
+	}{
+		"none is wanted":        {"", []solve.Run{fix}, nil, false},
+		"none is there":         {solve.RunPassed, []solve.Run{fix}, nil, true},
+		"it ends otherwise":     {solve.RunFailed, []solve.Run{fix, tests, other}, proves, true},
+		"its tests prove":       {solve.RunPassed, []solve.Run{fix, tests, other}, proves, false},
+		"its tests say nothing": {solve.RunPassed, []solve.Run{fix, tests, other}, nil, true},
+	} {
+		got := trial{repository: repository{Reproducer: c.want}}
+		d := solve.Reduce(c.runs, solve.Rule{Cross: c.cross})
+		got.judgeReproducer(solve.Record{Solve: solve.Solve{Decision: &d}, Runs: c.runs})
+		if bad := len(got.problems) > 0; bad != c.bad {
+			t.Errorf("%s: %q", name, got.problems)
+		}
+	}
+}
+
 func TestTables(t *testing.T) {
 	t.Parallel()
 	got := tried(cheats, ran("fix", solve.RunPassed, 1), ran("skip", solve.RunPassed, 1))
