@@ -138,6 +138,9 @@ func setSolve(s *Solve, ev Event, at time.Time) {
 		}
 	case BaseReady:
 		s.Base, s.Lease.Node = e.Base, ""
+		if _, ok := Reproducer(e.Runs); !ok {
+			s.Plan.Reproducer = nil // the base wants none
+		}
 	case ChampionChosen:
 		s.Decision = &e.Decision
 	case NoChampion:

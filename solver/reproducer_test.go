@@ -151,8 +151,11 @@ func TestNoReproducer(t *testing.T) {
 				w.writer()
 				w.start("a")
 				id := w.ask(with("half", "good"))
-				w.final(id, solve.StateSolved)
+				s := w.final(id, solve.StateSolved)
 				w.ends(id, solve.RunPassed, solve.RunPassed)
+				if s.Plan.Reproducer != nil {
+					w.Errorf("the plan still has one: %+v", *s.Plan.Reproducer)
+				}
 			})
 		})
 	}

@@ -126,8 +126,12 @@ func TestAnswer(t *testing.T) {
 		"retry":             {solve.Command{Kind: solve.CommandRetry}, solve.StateFailed, "write", "", ""},
 		"retry too early":   {solve.Command{Kind: solve.CommandRetry}, solve.StateRunning, "write", "being solved already", "eyes"},
 		"pick nothing":      {solve.Command{Kind: solve.CommandPick, N: 3}, solve.StateFailed, "write", "no run 3 to pick", "confused"},
+		"pick reproducer":   {solve.Command{Kind: solve.CommandPick, N: 1}, solve.StateFailed, "write", "no run 1 to pick", "confused"},
 	} {
 		w := newWorld(c.state)
+		if name == "pick reproducer" {
+			w.runs = []solve.Run{{N: 1, State: solve.RunPassed, Experiment: solve.Experiment{Purpose: solve.PurposeReproduce}}}
+		}
 		w.role = c.role
 		c.ask.ID, c.ask.Repo, c.ask.Issue, c.ask.Actor, c.ask.At = "guid", repo, 5, "ann", time.Now()
 		w.waiting = []solve.Command{c.ask}

@@ -94,14 +94,14 @@ func (c *Commands) followUpSolve(ctx context.Context, a solve.Command, s solve.S
 	}
 	switch a.Kind {
 	case solve.CommandRetry:
-		if err := retryable(s, runs); err != nil {
+		if err := retryable(s, solve.Candidates(runs)); err != nil {
 			return child, err
 		}
 		if len(runs) == 0 { // it failed before there was anything to carry over
 			return child, nil
 		}
 	case solve.CommandPick:
-		if f.N, err = pickable(s, runs, a.N); err != nil {
+		if f.N, err = pickable(s, solve.Candidates(runs), a.N); err != nil {
 			return child, err
 		}
 	}
