@@ -41,7 +41,7 @@ type ParsedCommand struct {
 //	revise   = "revise" text
 //	question = "status" | "cancel" | "retry" | "why" | "help"
 //	key      = "models" | "temps" | "edits" | "strategies" | "agents" | "repeat" |
-//	           "parallel" | "budget" | "base" | "profile" | "sandbox" | "stop"
+//	           "parallel" | "budget" | "base" | "profile" | "sandbox" | "stop" | "reproduce"
 //
 // Verbs and keys may be in any case. Values with blanks stand in double quotes. The
 // text of a revision is the rest of its line and all that is written below it, code

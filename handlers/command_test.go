@@ -144,6 +144,7 @@ func TestParseCommentReadsArguments(t *testing.T) {
 		"stop=First_Green repeat=3":           {Stop: solve.StopFirstGreen, Repeat: 3},
 		"stop=waves models=gpt-5-mini":        {Stop: solve.StopWaves, Models: []string{"gpt-5-mini"}},
 		"stop=all":                            {Stop: solve.StopAll},
+		"reproduce=Off":                       {Reproduce: solve.ReproduceOff},
 		"Profile=“thorough” repeat=2":         {Profile: "thorough", Repeat: 2},
 	} {
 		t.Run(args, func(t *testing.T) {

@@ -21,7 +21,7 @@ type Vocabulary struct {
 // Problem is one value of a request that cannot be accepted.
 type Problem struct {
 	// Key is the argument: "models", "temps", ..., "budget" for money and "time" for the
-	// time budget, "profile", "sandbox", "stop".
+	// time budget, "profile", "sandbox", "stop", "reproduce".
 	Key   string
 	Index int    // of the value in its list
 	Word  string // the offending value, as it was given
@@ -66,6 +66,9 @@ func (v Vocabulary) Check(r solve.Request, report func(Problem)) {
 	one("sandbox", r.Sandbox != "", r.Sandbox, v.badSandbox(r.Sandbox))
 	if bad, near := solve.BadStopRule(r.Stop); bad != "" {
 		report(Problem{Key: "stop", Word: string(r.Stop), Text: bad, Nearest: near})
+	}
+	if solve.BadReproduceRule(r.Reproduce) != nil && r.Reproduce != "" {
+		report(Problem{Key: "reproduce", Word: string(r.Reproduce), Text: "is not known: it takes off, auto or always"})
 	}
 	if solve.BadBranch(r.Base) != "" {
 		one("base", r.Base != "", r.Base, "is not a branch name")

@@ -34,6 +34,9 @@ func argKeys() []argKey {
 		{"stop", "first_green", func(r *solve.Request, v string) (string, string) {
 			return readWord(&r.Stop, solve.StopRule(strings.ToLower(v)))
 		}},
+		{"reproduce", "off", func(r *solve.Request, v string) (string, string) {
+			return readWord(&r.Reproduce, solve.ReproduceRule(strings.ToLower(v)))
+		}},
 	}
 }
 

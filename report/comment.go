@@ -167,6 +167,7 @@ func HelpText(labels ...string) string {
 		"| `sandbox=local` | sandbox driver, one of those that the operator offers |",
 		"| `stop=first_green` | when to stop: `first_green` at the first result that is proven or supported, `waves` tries the next " +
 			"models only if none is, `all` runs everything |",
+		"| `reproduce=off` | whether one more run writes tests from the issue: `off`, `auto` where no test fails on the base, or `always` |",
 		"| `profile=cheap` | a set of these words from the configuration |",
 		"",
 		"All of this needs write permission or more.",

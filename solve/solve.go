@@ -121,6 +121,7 @@ type Request struct {
 	Base       string        `json:"base,omitempty"`        // branch
 	Sandbox    string        `json:"sandbox,omitempty"`     // driver
 	Stop       StopRule      `json:"stop,omitempty"`
+	Reproduce  ReproduceRule `json:"reproduce,omitempty"`
 }
 
 // Limits of a run and of the whole solve; 0 means none.

@@ -29,6 +29,7 @@ type solveRequest struct {
 	Profile     string        `json:"profile,omitempty" maxLength:"100" example:"cheap" doc:"The name of a profile, whose values stand for what the request leaves out: a configured one, or one of the repository's own."`
 	Sandbox     string        `json:"sandbox,omitempty" maxLength:"100" example:"local" doc:"The sandbox driver, one that this server offers; the repository's own choice or the default if it is left out."`
 	Stop        string        `json:"stop,omitempty" enum:"all,first_green,waves" example:"first_green" doc:"When to stop: all runs everything, first_green ends at the first candidate that is proven or supported, waves starts the next wave only if no candidate is (the configured waves, or one for each model named). The repository's own choice or the configured one if it is left out."`
+	Reproduce   string        `json:"reproduce,omitempty" enum:"off,auto,always" example:"auto" doc:"Whether one more run writes tests from the issue, which judge all candidates: auto is where no test fails on the base. The repository's own choice or the configured one if it is left out."`
 	Matrix      matrixRequest `json:"matrix,omitempty" doc:"What to try. Every axis that is left out has its configured values."`
 	Limits      limitsRequest `json:"limits,omitempty" doc:"Limits of this solve; they can narrow the configured ones, never widen them."`
 }
@@ -144,7 +145,7 @@ func (b solveRequest) request() solve.Request {
 	return solve.Request{
 		Profile: b.Profile, Sandbox: b.Sandbox,
 		Models: b.Matrix.Models, Temps: b.Matrix.Temps, Edits: b.Matrix.MaxEdits, Strategies: b.Matrix.Evolution,
-		Agents: b.Matrix.Agents, Repeat: b.Matrix.Repeat, Stop: solve.StopRule(b.Stop),
+		Agents: b.Matrix.Agents, Repeat: b.Matrix.Repeat, Stop: solve.StopRule(b.Stop), Reproduce: solve.ReproduceRule(b.Reproduce),
 		Parallel: b.Limits.MaxParallel, TimeBudget: time.Duration(b.Limits.TimeBudgetS) * time.Second, Base: b.BaseBranch,
 	}
 }
@@ -155,7 +156,7 @@ func detail(p handlers.Problem) *huma.ErrorDetail {
 		"models": "matrix.models", "temps": "matrix.temps", "edits": "matrix.max_edits",
 		"strategies": "matrix.evolution", "agents": "matrix.agents",
 		"parallel": "limits.max_parallel", "time": "limits.time_budget_s", "base": "base_branch", "profile": "profile", "sandbox": "sandbox",
-		"repeat": "matrix.repeat", "stop": "stop",
+		"repeat": "matrix.repeat", "stop": "stop", "reproduce": "reproduce",
 	}[p.Key]
 	if strings.HasPrefix(location, "matrix.") && p.Key != "repeat" {
 		location = fmt.Sprintf("%s[%d]", location, p.Index)

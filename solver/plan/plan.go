@@ -189,6 +189,7 @@ func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules, records []solve.
 	}
 	plan.Sandbox, plan.Choice = driver, choice
 	plan.UseRecords(s.Repo, records)
+	rules.Settings.Reproduce = cmp.Or(req.Reproduce, rules.Settings.Reproduce)
 	plan.Settings = &rules.Settings
 	if !s.Revises() { // its base is a candidate
 		plan.Reproducer = solve.PlanReproducer(plan, rules.Settings, p.Models.UsualCost)

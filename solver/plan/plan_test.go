@@ -178,6 +178,11 @@ func TestReproducerIsPlanned(t *testing.T) {
 	if err != nil || len(runs) != 3 || runs[2].N != 3 || !runs[2].Reproduces() {
 		t.Errorf("%+v, %v", runs, err)
 	}
+	s.Request.Reproduce = solve.ReproduceOff
+	if got, err := p.Plan(t.Context(), s); err != nil || got.Plan.Reproducer != nil {
+		t.Errorf("turned off by who asks: %+v, %v", got.Plan.Reproducer, err)
+	}
+	s.Request.Reproduce = ""
 	s.Follows = &solve.Follow{Kind: solve.FollowRevise, Of: "s0", Text: "more", Pull: &solve.Pull{}}
 	if got, err := p.Plan(t.Context(), s); err != nil || got.Plan.Reproducer != nil {
 		t.Errorf("a revision: %+v, %v", got.Plan.Reproducer, err)
