@@ -40,8 +40,8 @@ const (
 )
 
 // Trials are what a solve says of its arms. Of a candidate that passes, only the fate of a pull request tells whether it
-// is right: see Decision.told. A reproducer has no candidate. Runs that were carried over counted in their own solve, but for the champion. Runs that
-// somebody or something else ended tried nothing.
+// is right: see Decision.told. A reproducer has no candidate. Runs that were carried over counted in their own solve, but for
+// the champion. Runs that somebody or something else ended tried nothing.
 func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 	var d Decision
 	if s.Decision != nil {
@@ -72,8 +72,8 @@ func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 
 // told says whether a run's candidate is right, as far as the fate of the champion's pull request tells. It tells that of
 // the champion. If it was merged, another candidate is judged by the champion's tests: those that failed on the base, and
-// those that the champion brought. Where these say nothing, a candidate that is the same byte for byte, or one of another model that makes much the
-// same change, shares the champion's fate.
+// those that the champion brought. Where these say nothing, a candidate that is the same byte for byte, or one of another
+// model that makes much the same change, shares the champion's fate.
 func (d Decision) told(runs []Run, r Run, pull PullOutcome) (right, told bool) {
 	at := slices.IndexFunc(runs, func(r Run) bool { return r.N == d.Champion && eligible(&r) })
 	if at < 0 || pull == PullOpen || !eligible(&r) {
