@@ -47,6 +47,7 @@ func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 	if s.Decision != nil {
 		d = *s.Decision
 	}
+	runs = Candidates(runs) // a reproducer's tests say nothing of its model's solutions
 	for i := range runs {
 		r := &runs[i]
 		t := Trial{Arm: r.Experiment.Arm(), Weight: 1}

@@ -41,6 +41,9 @@ func TestReproducerCannotWin(t *testing.T) {
 	if d := solve.Reduce(runs[2:], solve.Rule{}); d.Champion != 0 || d.Ranking != nil {
 		t.Errorf("alone: %+v", d)
 	}
+	if got := solve.Trials(solve.Solve{Decision: &d}, runs[2:], solve.PullOpen); got != nil {
+		t.Errorf("its model's record: %+v", got)
+	}
 	runs[1].Verdict.ProofTests = []string{"TestMine"}
 	runs[0].Candidate.SHA256, runs[1].Candidate.SHA256 = "a", "b"
 	if got := solve.CrossPairs(runs, 9); !slices.Equal(got, []solve.CrossPair{{3, 1}, {3, 2}, {2, 1}}) {
