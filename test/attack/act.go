@@ -51,13 +51,14 @@ func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
 	outputs := strings.Join(w.provider.outputs(a.Name), "\n")
 	o.text += outputs
 	o.ended = strings.Contains(outputs, ended)
+	o.shown, _ = w.comments(repo, issue)
 	if id == "" {
 		return o, nil
 	}
 	if err := w.published(ctx, repo, issue, &o); err != nil {
 		return o, err
 	}
-	o.warning = strings.ReplaceAll(o.warning, a.Name, "") // the model's name is no warning
+	o.shown += o.body
 	return o, w.following(ctx, repo, a, &o)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -33,11 +34,13 @@ type safe struct {
 // outcome is what can be seen of an attack from outside.
 type outcome struct {
 	text    string // output, answers, comments, pull request
+	shown   string // the part of it that people see on GitHub, "" for all of it
 	ended   bool   // an agent's script came to its end
 	status  int
 	solves  int
 	writes  int
 	pull    bool
+	body    string // the pull request's text
 	warning string // what the pull request says before its list of files
 	tree    string
 	usd     float64
@@ -74,7 +77,7 @@ func (s safe) broken(a attack, o outcome) []string {
 	add(line != "", "reached its goal: %s", strings.TrimSpace(line))
 	add(a.scripted() && !a.Dies && !o.ended, "the script did not come to its end: %s", last(o.text))
 	add(s.Says != "" && !match(s.Says, o.text), "nothing says %q, but: %s", s.Says, last(o.text))
-	add(s.Lacks != "" && match(s.Lacks, o.text), "something says %q", s.Lacks)
+	add(s.Lacks != "" && match(s.Lacks, cmp.Or(o.shown, o.text)), "something says %q", s.Lacks)
 	add(len(s.Status) > 0 && !slices.Contains(s.Status, o.status), "the status is %d", o.status)
 	add(s.Solves != nil && o.solves > *s.Solves, "it began %d solves", o.solves)
 	add(s.Writes != nil && o.writes > *s.Writes, "it had %d comments and reactions written", o.writes)

@@ -124,7 +124,7 @@ func (w *world) published(ctx context.Context, repo string, issue int, o *outcom
 		if !strings.HasPrefix(p.Head, fmt.Sprintf("ai/fix-%d-", issue)) {
 			continue
 		}
-		o.pull, o.text = true, o.text+p.Body // a title is no markup
+		o.pull, o.body, o.text = true, p.Body, o.text+p.Body // a title is no markup
 		// The list of files and everything after it warns of nothing.
 		o.warning, _, _ = strings.Cut(p.Title+"\n"+p.Body, "### What it changes")
 		if o.tree, err = w.tree(ctx, repo, p); err != nil {
