@@ -112,7 +112,11 @@ func (c *commandLines) look() {
 		if err != nil || len(line) == 0 {
 			continue
 		}
-		// yudai's own environment has its secrets; a sandbox's must not.
+		// yudai's own environment has its secrets, and so has bubblewrap when it is only asked what
+		// it can do; a sandbox's must not.
+		if help := bytes.Contains(line, []byte("\x00--help\x00")); help {
+			continue
+		}
 		if bytes.Contains(line, []byte("yudai-sandbox")) || bytes.Contains(line, []byte("bwrap")) {
 			env, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ")) // it may have ended
 			line = append(line, env...)
