@@ -82,15 +82,13 @@ func (i *identity) keepAsking(ctx context.Context) error {
 	const pause = 2 * time.Second
 	for {
 		err := i.ask(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
+		if ctx.Err() != nil { // the server stops: nobody asks any more
+			return nil //nolint:nilerr // see above
 		}
-		if !unreachable(err) {
+		if err == nil || !unreachable(err) {
 			return err
 		}
-		if clock.Sleep(ctx, pause) != nil {
-			return nil
-		}
+		_ = clock.Sleep(ctx, pause) // the next turn sees that it was cut
 	}
 }
 
