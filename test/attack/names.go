@@ -69,7 +69,7 @@ func host(address string) http.HandlerFunc {
 }
 
 func (h *hosts) close() {
-	h.name.Close()
+	_ = h.name.Close() // nobody needs it any more
 	for _, s := range h.servers {
 		_ = s.Close() // nobody needs it any more
 	}

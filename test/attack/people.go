@@ -260,8 +260,11 @@ func (w *world) payload(a attack, issue int) (guid, payload string, err error) {
 		if err := json.Unmarshal(d.Payload, &whole); err != nil {
 			return "", "", fmt.Errorf("read a delivery: %w", err)
 		}
-		if json.Unmarshal([]byte(a.Body), &changes) != nil {
-			return d.GUID, a.Body, nil // the body is the whole payload
+		if !json.Valid([]byte(a.Body)) { // it is the whole payload
+			return d.GUID, a.Body, nil
+		}
+		if err := json.Unmarshal([]byte(a.Body), &changes); err != nil {
+			return "", "", fmt.Errorf("read the body of attack %s: %w", a.Name, err)
 		}
 		lay(whole, changes)
 		changed, err := json.Marshal(whole)

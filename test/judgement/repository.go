@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -157,14 +158,9 @@ func (r *repository) check() error {
 			problems = append(problems, fmt.Errorf("candidate %s changes nothing, or is on one that is unknown", c.Name))
 		}
 	}
-	for name := range r.changes {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(r.changes)), slices.Collect(maps.Keys(r.commands))) {
 		if !slices.Contains(names, name) {
-			problems = append(problems, fmt.Errorf("%s has files and is no candidate", name))
-		}
-	}
-	for name := range r.commands {
-		if !slices.Contains(names, name) {
-			problems = append(problems, fmt.Errorf("%s has commands and is no candidate", name))
+			problems = append(problems, fmt.Errorf("%s has files or commands and is no candidate", name))
 		}
 	}
 	return errors.Join(problems...)

@@ -123,7 +123,7 @@ func TestReadNamesWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"-- x --\n": "x is neither", "-- repository.yml --\nabout: x\n": "language, issue or base is missing",
 		fmt.Sprintf(whole, "good") + "-- a.sh --\ntrue\n": `unknown kind "good"`, fmt.Sprintf(whole, "right"): "candidate a changes nothing",
-		fmt.Sprintf(whole, "right") + "-- a.sh --\ntrue\n-- b.sh --\ntrue\n": "b has commands and is no candidate",
+		fmt.Sprintf(whole, "right") + "-- a.sh --\ntrue\n-- b.sh --\ntrue\n": "b has files or commands and is no candidate",
 		fmt.Sprintf(whole, "cheat") + "-- a/x --\ny\n":                       "have a tactic",
 	} {
 		if _, err := load(fstest.MapFS{"testdata/cheats/x.txtar": {Data: []byte(text)}}); err == nil || !strings.Contains(err.Error(), want) {
