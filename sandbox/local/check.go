@@ -32,9 +32,24 @@ func findBubblewrap() bubblewrap {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	out, _ := exec.CommandContext(ctx, path, "--help").CombinedOutput()
+	cmd := exec.CommandContext(ctx, path, "--help")
+	cmd.Env = askingEnv()
+	out, _ := cmd.CombinedOutput()
 	help := string(out)
 	return bubblewrap{path: path, newer: strings.Contains(help, "--disable-userns") && strings.Contains(help, "--size")}
+}
+
+// askingEnv is the environment of programs that are asked about themselves: what tells where they
+// and their versions are, and none of yudai's secrets.
+func askingEnv(more ...string) []string {
+	for _, name := range []string{
+		"PATH", "HOME", "LANG", "GOROOT", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR",
+	} {
+		if value, ok := os.LookupEnv(name); ok {
+			more = append(more, name+"="+value)
+		}
+	}
+	return more
 }
 
 // facts are what was found out about this machine, once.

@@ -168,7 +168,7 @@ func findGo(configured string) string {
 	cmd := exec.CommandContext(ctx, program, "env", "GOROOT")
 	cmd.Dir = "/"
 	// The installed toolchain, not one that a go.mod nearby asks for.
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=")
+	cmd.Env = askingEnv("GOTOOLCHAIN=local", "GOFLAGS=")
 	out, err := cmd.Output()
 	if err != nil {
 		return ""

@@ -51,7 +51,7 @@ func (t toolchain) find() string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, t.ask[1:]...)
 	cmd.Dir = "/" // no file of a directory we happen to be in chooses the version
-	cmd.Env = append(os.Environ(), "NODE_OPTIONS=")
+	cmd.Env = askingEnv("NODE_OPTIONS=")
 	out, err := cmd.Output()
 	if err != nil {
 		return ""

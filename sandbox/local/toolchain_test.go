@@ -3,6 +3,7 @@ package local_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -22,11 +23,12 @@ func TestToolchainsOfThePerson(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program("bin/rustc", "echo "+home+"/toolchain")
+	program("bin/rustc", "env > "+home+"/asked; echo "+home+"/toolchain")
 	program("toolchain/bin/rustc", "echo my rustc")
 	program("toolchain/bin/cargo", "echo my cargo")
 	program("bin/node", "echo "+home+"/elsewhere/bin/wrapper") // no bin/node beside it
 	t.Setenv("PATH", filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("OPENAI_API_KEY", "secret")
 	for name, c := range map[string]struct {
 		toolchains []string
 		want       string
@@ -43,6 +45,9 @@ func TestToolchainsOfThePerson(t *testing.T) {
 		if err != nil || out != c.want {
 			t.Errorf("%s: %q, %v, want %q", name, out, err, c.want)
 		}
+	}
+	if asked, err := os.ReadFile(filepath.Join(home, "asked")); err != nil || strings.Contains(string(asked), "secret") {
+		t.Errorf("a program that is asked where it is gets yudai's environment: %s, %v", asked, err)
 	}
 }
 
