@@ -133,7 +133,7 @@ func (w *world) config(archive *txtar.Archive) server.Config {
 	cfg.Sandbox.Local.Dir = filepath.Join(w.dir, "sandboxes")
 	cfg.Sandbox.Local.AllowUnlimited = true
 	cfg.Solver.Defaults.Temps = []float64{0}
-	cfg.Solver.LeaseTime = 8 * time.Second
+	cfg.Solver.LeaseTime = 12 * time.Second
 	for _, f := range archive.Files {
 		if f.Name == "script.yml" {
 			path := filepath.Join(w.dir, "script.yml")
