@@ -258,9 +258,9 @@ func TestGoesOnFromAncestor(t *testing.T) {
 	})
 }
 
-// TestOldCheckRunsMeanTheNewest: a check run, and a branch, name the solve they were made
-// for; a retry from there goes on from the last solve of the pull request.
-func TestOldCheckRunsMeanTheNewest(t *testing.T) {
+// TestOldCheckRunsAskForNothing: a check run names the solve that it was made for. Its buttons say
+// where the newest ones are; a command goes on from the last solve of the pull request.
+func TestOldCheckRunsAskForNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.writer()
 		w.start("a")
@@ -269,10 +269,16 @@ func TestOldCheckRunsMeanTheNewest(t *testing.T) {
 		picked, _ := w.next(s, solve.StateSolved)
 		w.hub.set(func(h *hub) { h.pull.SHA = picked.Pull.Commit })
 		old := func(a *solve.Command) { a.Solve, a.Button, a.CommentID = s.ID, true, 55 }
-		if reply, _ := w.asked(solve.CommandPick, s.Issue.Number, old); !strings.Contains(reply, "earlier solve") {
-			w.Errorf("the pick of an old check run: %q", reply)
+		w.asked(solve.CommandPick, s.Issue.Number, old)
+		f, err := w.store.Effect(w.Context(), "earlier-"+string(s.ID)+"/reply")
+		if w.must(err); !strings.Contains(w.replyText(f), "earlier solve") {
+			w.Errorf("the pick of an old check run: %q", w.replyText(f))
 		}
 		w.asked(solve.CommandRetry, s.Issue.Number, old)
+		if now, err := w.store.LatestSolve(w.Context(), s.Repo.ID, s.Issue.Number); err != nil || now.ID != picked.ID {
+			w.Errorf("an old check run asked for %s: %v", now.ID, err)
+		}
+		w.asked(solve.CommandRetry, s.Issue.Number, nil)
 		if now, _ := w.next(picked, solve.StateSolved); now.Follows.Of != picked.ID {
 			w.Errorf("it goes on from %s, want %s", now.Follows.Of, picked.ID)
 		}
