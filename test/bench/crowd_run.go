@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,8 @@ type crowdRun struct {
 	crowdSize
 	store  *bolt.Store
 	driver *fakesandbox.Driver
+	git    *git.Cache
+	base   string // commit of every repository
 
 	mu    sync.Mutex
 	ended map[string]bool // sandboxes of judges whose tests were run
@@ -59,6 +62,9 @@ func (c *crowdRun) play(ctx context.Context) (cost crowdCost, err error) {
 		return cost, err
 	}
 	defer func() { err = errors.Join(err, c.store.Close()) }()
+	if err := c.mirrors(ctx); err != nil {
+		return cost, err
+	}
 	if err := c.people(ctx); err != nil {
 		return cost, err
 	}
@@ -106,9 +112,34 @@ func (c *crowdRun) engine() *solver.Engine {
 	cfg := solver.DefaultConfig()
 	cfg.Caps = solve.Caps{Process: c.Running}
 	return solver.New(cfg, solver.Parts{
-		Store: c.store, Drivers: fakesandbox.Only{Driver: c.driver}, Git: git.New(filepath.Join(c.Dir, "git")), Node: "crowd", Log: zerolog.Nop(),
+		Store: c.store, Drivers: fakesandbox.Only{Driver: c.driver}, Git: c.git, Node: "crowd", Log: zerolog.Nop(),
 		Agents: map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())}, Models: crowdModels{},
 	})
+}
+
+// mirrors makes the mirrors that the solves' bases were made from: what a patch makes is looked at there.
+func (c *crowdRun) mirrors(ctx context.Context) error {
+	source := filepath.Join(c.Dir, "source")
+	if err := os.MkdirAll(source, 0o750); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(source, "a.txt"), []byte("base\n"), 0o600); err != nil {
+		return err
+	}
+	if err := commitAll(ctx, source); err != nil {
+		return err
+	}
+	c.git = git.New(filepath.Join(c.Dir, "git"))
+	for i := range crowdRepos {
+		m, err := c.git.Mirror(ctx, strconv.Itoa(i), source, git.Auth{})
+		if err != nil {
+			return err
+		}
+		if c.base, err = m.Resolve(ctx, "main"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // people makes the solves, prepared, with all their runs queued. Their bases are
@@ -156,7 +187,7 @@ func (c *crowdRun) prepared(ctx context.Context, id solve.ID, now time.Time) err
 	if err != nil {
 		return err
 	}
-	ready := solve.Base{Branch: "main", Image: base, Test: solve.TestCommand{Command: "run-tests", Format: "exit", Source: "config"}}
+	ready := solve.Base{Branch: "main", SHA: c.base, Image: base, Test: solve.TestCommand{Command: "run-tests", Format: "exit", Source: "config"}}
 	_, _, err = c.store.Apply(ctx, solve.Change{Solve: id, Event: solve.BaseReady{Base: ready, Runs: runs}})
 	return err
 }

@@ -65,6 +65,11 @@ func largeRepo(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	return commitAll(ctx, dir)
+}
+
+// commitAll makes a repository of a directory, with one commit.
+func commitAll(ctx context.Context, dir string) error {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "all"}} {
 		if err := gitProgram(ctx, dir, args...); err != nil {
 			return err
