@@ -52,7 +52,7 @@ func parse(args []string, out, errs io.Writer) (*campaign, error) {
 	f.SetOutput(errs)
 	f.BoolVar(&c.sample, "sample", false, "try the sample of CI")
 	f.StringVar(&c.only, "only", "", "try attacks whose name or family matches this pattern")
-	f.StringVar(&c.mutation, "mutation", "", "leave this wall out, or each in turn: all")
+	f.StringVar(&c.mutation, "mutation", "", "leave this wall out, or each in turn: all; a number counts round the list")
 	f.StringVar(&c.docs, "docs", "", "the page to write, docs/evidence/attacks.md")
 	f.StringVar(&c.binary, "yudai", "", "the program; it is built if none is named")
 	f.IntVar(&c.parallel, "j", 2, "how many families at a time")

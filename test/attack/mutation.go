@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -47,8 +48,10 @@ func mutationList() []mutation {
 // held says that all were noticed.
 func (c *campaign) mutations(ctx context.Context, families []family) (held bool, err error) {
 	noticed, tried := 0, 0
-	for _, m := range mutationList() {
-		if c.mutation != "all" && c.mutation != m.name {
+	list := mutationList()
+	turn, err := strconv.Atoi(c.mutation)
+	for i, m := range list {
+		if c.mutation != "all" && c.mutation != m.name && (err != nil || turn%len(list) != i) {
 			continue
 		}
 		tried++
