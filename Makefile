@@ -140,7 +140,7 @@ LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAs
 race-short: deps
 	@scripts/deps gcc npm python3-venv
 	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
-	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
+	$(if $(filter ./solver,$(RACE)),$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn')
 
 .PHONY: check
 check: ## what CI runs: lint, test, race (not all packages), demo, kills, attacks, a project of each language, a short fuzz

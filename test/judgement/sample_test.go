@@ -34,7 +34,7 @@ func TestSample(t *testing.T) {
 	require.Programs(t, "bubblewrap", "bwrap")
 	require.Programs(t, "npm", "node")
 	daily := []string{"hidden/js-lru", "cheats/js-tests"}
-	long := []string{"hidden/go-slug", "hidden/rs-words", "cheats/js-runner"}
+	long := []string{"hidden/go-slug", "hidden/rs-words"}
 	all, err := load(definitions)
 	if err != nil {
 		t.Fatal(err)
