@@ -52,6 +52,9 @@ func (w *world) PutArtifact(_ context.Context, id solve.ID, name string, data []
 }
 
 func (w *world) Artifact(_ context.Context, id solve.ID, name string) ([]byte, error) {
+	if err := solve.CheckArtifact(id, name); err != nil {
+		return nil, err
+	}
 	data, ok := w.artifacts[string(id)+"/"+name]
 	if !ok {
 		return nil, solve.ErrNotFound
@@ -233,22 +236,45 @@ func TestRetryReusesPassedRuns(t *testing.T) {
 		{Solve: "s0", N: 2, State: solve.RunFailed},
 		{Solve: "s0", N: 3, State: solve.RunPassed, Experiment: *s.Plan.Reproducer, Candidate: &solve.Candidate{Artifact: "run-3.patch"}},
 	}
-	w.artifacts["s0/run-3.patch"] = "tests"
-	if _, err := w.planner().Runs(t.Context(), s); !errors.As(err, &fault.Refusal{}) {
-		t.Errorf("without the patch: %v, want a refusal", err)
+	for _, name := range []string{"run-1.patch", "run-3.patch"} {
+		if _, err := w.planner().Runs(t.Context(), s); !errors.As(err, &fault.Refusal{}) {
+			t.Errorf("without %s: %v, want a refusal", name, err)
+		}
+		w.artifacts["s0/"+name] = "diff of " + name
 	}
-	w.artifacts["s0/run-1.patch"] = "diff"
 	runs, err := w.planner().Runs(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from := runs[0].From; from == nil || from.Solve != "s0" || runs[0].State != solve.RunPassed || w.artifacts["s1/run-1.patch"] != "diff" {
+	if from := runs[0].From; from == nil || from.Solve != "s0" || runs[0].State != solve.RunPassed || w.artifacts["s1/run-1.patch"] != "diff of run-1.patch" {
 		t.Errorf("run 1: %+v, artifacts %v", runs[0], w.artifacts)
 	}
-	if len(runs) != 3 || runs[2].From == nil || !runs[2].Reproduces() || w.artifacts["s1/run-3.patch"] != "tests" {
+	if len(runs) != 3 || runs[2].From == nil || !runs[2].Reproduces() || w.artifacts["s1/run-3.patch"] == "" {
 		t.Errorf("the reproducer: %+v", runs)
 	}
 	if runs[1].From != nil || runs[1].State != "" || runs[1].Experiment.Model != "b" {
 		t.Errorf("run 2: %+v", runs[1])
+	}
+}
+
+// TestPickCopiesWhatIsStored: the results of tests, too, and a patch that was too large to be stored is missed by nobody.
+func TestPickCopiesWhatIsStored(t *testing.T) {
+	t.Parallel()
+	w, s := newWorld(), request()
+	s.Follows = &solve.Follow{Of: "s0", Kind: solve.FollowPick, N: 2}
+	s.Plan.Experiments = []solve.Experiment{{Model: "a"}, {Model: "b"}}
+	w.runs = []solve.Run{
+		{Solve: "s0", N: 1, State: solve.RunFailed, Candidate: &solve.Candidate{Refused: "too large"}, Verdict: &solve.Verdict{Outcome: solve.Failed}},
+		{
+			Solve: "s0", N: 2, State: solve.RunPassed, Candidate: &solve.Candidate{Artifact: "run-2.patch"},
+			Verdict: &solve.Verdict{Outcome: solve.Passed, Log: "run-2-tests.log", Results: "run-2-results.json"},
+		},
+	}
+	for _, name := range []string{"run-2.patch", "run-2-results.json"} { // no log
+		w.artifacts["s0/"+name] = name
+	}
+	runs, err := w.planner().Runs(t.Context(), s)
+	if err != nil || len(runs) != 2 || runs[0].From == nil || w.artifacts["s1/run-2.patch"] == "" || w.artifacts["s1/run-2-results.json"] == "" {
+		t.Errorf("%v, runs %+v, artifacts %v", err, runs, w.artifacts)
 	}
 }

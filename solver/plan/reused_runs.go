@@ -42,18 +42,21 @@ func (p *Planner) Runs(ctx context.Context, s solve.Solve) ([]solve.Run, error) 
 	return runs, nil
 }
 
-// copyArtifacts copies what a reused run left behind: the champion's commit is made of it.
+// copyArtifacts copies what a reused run left behind: the champion's commit is made of it, and a bundle judges by it again.
 func (p *Planner) copyArtifacts(ctx context.Context, s solve.Solve, r solve.Run) error {
 	var names []string
 	if r.Candidate != nil {
 		names = append(names, r.Candidate.Artifact)
 	}
-	if r.Verdict != nil && r.Verdict.Log != "" {
-		names = append(names, r.Verdict.Log)
+	if r.Verdict != nil {
+		names = append(names, r.Verdict.Log, r.Verdict.Results)
 	}
 	for i, name := range names {
+		if name == "" { // a patch that is too large is not stored
+			continue
+		}
 		data, err := p.Store.Artifact(ctx, s.Follows.Of, name)
-		if errors.Is(err, solve.ErrNotFound) && (i > 0 || !solve.Eligible(r)) {
+		if errors.Is(err, solve.ErrNotFound) && (i > 0 || r.State != solve.RunPassed) {
 			continue // a log is only missed by readers
 		}
 		if errors.Is(err, solve.ErrNotFound) {
