@@ -57,15 +57,18 @@ const (
 func (c *Checker) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Outcome, error) {
 	var out Outcome
 	pairs := solve.CrossPairs(runs, s.SettingsOr(c.Settings).CrossRuns)
-	if len(pairs) == 0 || s.Picked() || c.end(s).Before(time.Now()) {
+	if len(pairs) == 0 || s.Picked() {
 		return out, nil
 	}
 	data, err := c.Store.Artifact(ctx, s.ID, OutcomeArtifact)
-	if err == nil {
-		return out, json.Unmarshal(data, &out)
-	}
-	if !errors.Is(err, solve.ErrNotFound) {
+	switch {
+	case err == nil:
+		err = json.Unmarshal(data, &out)
 		return out, err
+	case !errors.Is(err, solve.ErrNotFound):
+		return out, err
+	case c.end(s).Before(time.Now()):
+		return out, nil
 	}
 	data, err = c.Store.Artifact(ctx, s.ID, prepare.BaseReport)
 	if err != nil {

@@ -105,3 +105,15 @@ func TestCancelEndsTheTests(t *testing.T) {
 		t.Errorf("%v, %d artifacts", err, len(store))
 	}
 }
+
+// TestStoredOutcomeStands: after a crash the decision is made of the tests that ran, whatever time is left.
+func TestStoredOutcomeStands(t *testing.T) {
+	t.Parallel()
+	store := shelf{crosscheck.OutcomeArtifact: []byte(`{"results":[{"author":1,"run":2,"passed":["TestNew"]}]}`)}
+	checker := crosscheck.Checker{Store: store, Settings: solve.Settings{CrossRuns: 9, CrossTime: time.Minute}}
+	over := solve.Solve{Deadline: time.Now().Add(-time.Hour)}
+	out, err := checker.Test(t.Context(), over, []solve.Run{passed(1, 1, "a"), passed(2, 0, "b")})
+	if err != nil || len(out.Results) != 1 || out.Results[0].Run != 2 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
