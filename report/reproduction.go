@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -30,7 +31,7 @@ func (v View) reproductionText(name, safe func(string) string, base string) stri
 		return who + "wrote no test that counts: " + sentence(safe(solve.Clip(v.reproducerReason(r), 300)))
 	}
 	tests := solve.Count(r.Verdict.Proofs, "test")
-	return who + "wrote " + tests + " from the issue alone, red on " + base + "." + v.reproductionResult()
+	return who + "wrote " + tests + " from the issue alone, red on " + base + "." + v.reproductionResult(r.N)
 }
 
 func (v View) reproducerReason(r solve.Run) string {
@@ -45,15 +46,18 @@ func (v View) reproducerReason(r solve.Run) string {
 	return r.Words()
 }
 
-// reproductionResult says how the tests came out with the candidates, and where they are.
-func (v View) reproductionResult() string {
+// reproductionResult says how the tests of this run came out with the candidates, and where they are.
+func (v View) reproductionResult(author int) string {
 	d := v.Solve.Decision
 	if d == nil {
 		return ""
 	}
 	n, models := d.Reproduced(v.Runs)
 	text := fmt.Sprintf(" Passed by %s, of %s.", solve.Count(n, "candidate"), solve.Count(models, "model"))
-	if n == 0 {
+	switch {
+	case !slices.ContainsFunc(d.Cross, func(c solve.CrossResult) bool { return c.Author == author }):
+		text = " They ran on no candidate."
+	case n == 0:
 		text = " Passed by no candidate."
 	}
 	switch {

@@ -56,7 +56,8 @@ func TestReproducerWithoutAResult(t *testing.T) {
 		want    string // of the terminal; "" for nothing
 	}{
 		"one model":   {nil, []int{1}, "Reproduction: run 6 (tester) wrote 1 test from the issue alone, red on main. Passed by 1 candidate, of 1 model."},
-		"nobody":      {nil, nil, "Passed by no candidate."},
+		"nobody":      {nil, []int{0}, "Passed by no candidate."},
+		"did not run": {nil, nil, "red on main. They ran on no candidate."},
 		"bad":         {func(r *solve.Run) { r.State, r.Verdict.Reason = solve.RunFailed, "it changes 1 other file" }, nil, "wrote no test that counts: it changes 1 other file."},
 		"refused":     {func(r *solve.Run) { r.State, r.Candidate.Refused = solve.RunFailed, "too large" }, nil, "wrote no test that counts: too large."},
 		"lost":        {func(r *solve.Run) { r.State, r.Verdict, r.Reason = solve.RunLost, nil, "gone" }, nil, "wrote no test that counts: gone."},
