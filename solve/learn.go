@@ -40,7 +40,7 @@ const (
 )
 
 // Trials are what a solve says of its arms. Of a candidate that passes, only the fate of a pull request tells whether it
-// is right: see Decision.told. A reproducer has no candidate. Runs that were carried over counted in their own solve, but for
+// is right: see Decision.told. Runs that were carried over counted in their own solve, but for
 // the champion. Runs that somebody or something else ended tried nothing.
 func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 	var d Decision
@@ -53,7 +53,7 @@ func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 		t := Trial{Arm: r.Experiment.Arm(), Weight: 1}
 		right, told := d.told(runs, *r, pull)
 		switch {
-		case r.Reproduces(), r.From != nil && (r.N != d.Champion || !told):
+		case r.From != nil && (r.N != d.Champion || !told):
 			continue
 		case told && right:
 			t.Right = 1
