@@ -138,8 +138,8 @@ func learn(read Reader, s Solve, fate Fate, before, after []Trial) (*Learned, er
 	if err != nil {
 		return nil, err
 	}
-	record.V, record.Repo = recordVersion, s.Repo
 	if fate.N == 0 {
+		record.V, record.Repo = recordVersion, s.Repo // as the newest solve knows it
 		record.Add(after)
 		fate.N = record.Solves
 	} else {
