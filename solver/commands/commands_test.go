@@ -232,11 +232,37 @@ func TestEndPull(t *testing.T) {
 		w := newWorld("")
 		w.solve, w.pull, w.fates = c.newest, c.pull, map[solve.ID]solve.PullOutcome{}
 		w.earlier = map[solve.ID]solve.Solve{"s1": ours}
-		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, Actor: "ann", At: time.Now()}}
+		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, Actor: "ann", At: time.Now().Add(-time.Minute)}}
 		commands.New(w, w).Answer(t.Context())
 		if diff := cmp.Diff(c.want, w.fates); diff != "" || len(w.waiting) != 0 || len(w.effects) != 0 || w.asked != 0 {
 			t.Errorf("%s (-want +got):\n%s%d wait, effects %+v", name, diff, len(w.waiting), w.effects)
 		}
+	}
+}
+
+// TestEndPullWaitsForTheSolve: what a program merges at once is not lost because the solve is still at it.
+func TestEndPullWaitsForTheSolve(t *testing.T) {
+	t.Parallel()
+	first := solve.Solve{ID: "s1", Repo: repo, State: solve.StateSolved, Pull: &solve.Pull{Number: 8}}
+	second := solve.Solve{ID: "s2", Repo: repo, State: solve.StatePublishing, Follows: &solve.Follow{Of: "s1", Pull: first.Pull}}
+	for name, newest := range map[string]solve.Solve{"a new pull request": {}, "one that a revision goes to": second} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld("")
+			w.solve, w.pull, w.fates = newest, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{}
+			w.earlier = map[solve.ID]solve.Solve{"s1": first}
+			w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, At: time.Now()}}
+			c := commands.New(w, w)
+			c.Answer(t.Context())
+			if len(w.waiting) != 1 || len(w.fates) != 0 {
+				t.Errorf("%s: %d wait, %v", name, len(w.waiting), w.fates)
+			}
+			w.solve = solve.Solve{ID: "s2", Repo: repo, State: solve.StateSolved, Pull: first.Pull}
+			time.Sleep(time.Minute)
+			c.Answer(t.Context())
+			if len(w.waiting) != 0 || w.fates["s2"] != solve.PullMerged || len(w.fates) != 1 {
+				t.Errorf("%s: %d wait, %v", name, len(w.waiting), w.fates)
+			}
+		})
 	}
 }
 
