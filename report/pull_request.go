@@ -92,9 +92,7 @@ func (v View) championParts(best solve.Run) []string {
 	}
 	parts = append(parts, v.facts(best), noteLines(v.Solve.Base.Notes))
 	if c := best.Candidate; c != nil {
-		for _, f := range c.Flags {
-			parts = append(parts, "**Look at this before you merge:** "+sentence(Sanitize(f)))
-		}
+		parts = append(parts, lookAt(c.Flags))
 		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
 			parts = append(parts, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
 		}
@@ -105,4 +103,13 @@ func (v View) championParts(best solve.Run) []string {
 	}
 	parts = append(parts, v.reproductionTests())
 	return parts
+}
+
+// lookAt says what people should look at in a patch.
+func lookAt(flags []string) string {
+	var out []string
+	for _, f := range flags {
+		out = append(out, "**Look at this before you merge:** "+sentence(Sanitize(f)))
+	}
+	return paragraphs(out...)
 }

@@ -75,7 +75,8 @@ func (v View) reproductionTests() string {
 	if !ok || v.Solve.Decision == nil || v.Solve.Decision.Offered(v.Runs) == 0 {
 		return ""
 	}
-	return "### Tests written from the issue\n\n" + codeList(r.Verdict.ProofTests, 20, r.Verdict.Proofs) + "\n" + fileList(r.Candidate.Files, 10)
+	return paragraphs("### Tests written from the issue", lookAt(r.Candidate.Flags),
+		codeList(r.Verdict.ProofTests, 20, r.Verdict.Proofs), fileList(r.Candidate.Files, 10))
 }
 
 // TestsMessage is the message of the commit that holds the reproducer's tests.

@@ -48,6 +48,15 @@ func TestReproductionIsTold(t *testing.T) {
 	}
 }
 
+// TestFlagsOfReproductionTestsAreTold: they come into the pull request with the champion.
+func TestFlagsOfReproductionTestsAreTold(t *testing.T) {
+	t.Parallel()
+	v := withReproducer(func(r *solve.Run) { r.Candidate.Flags = []string{"symlinks: tests/a"} }, 2)
+	if text := report.PullBody(v); !strings.Contains(text, "### Tests written from the issue\n\n**Look at this before you merge:** symlinks: tests/a.\n\n- `shop.TestPrice`") {
+		t.Error(text)
+	}
+}
+
 func TestReproducerWithoutAResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
