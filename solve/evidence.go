@@ -157,9 +157,12 @@ func supports(a, b Run) bool {
 	if a.Experiment.Model == b.Experiment.Model {
 		return false
 	}
-	both := 0
+	both, lines := 0, map[string]bool{}
+	for _, line := range b.Candidate.Lines {
+		lines[line] = true
+	}
 	for _, line := range a.Candidate.Lines {
-		if slices.Contains(b.Candidate.Lines, line) {
+		if lines[line] {
 			both++
 		}
 	}
