@@ -159,11 +159,14 @@ func (c *canaries) take(r *Report, exit int) int {
 	case !c.everywhere(func(file string) bool { return among(fails, file) || among(failed, file) }):
 		r.Canary = missing // a test that failed may have ended the program of the others
 	}
-	if (exit == 1 || exit == 101) && len(failed) == 0 && len(fails) > 0 {
+	if slices.Contains(exitsOfFailure, exit) && len(failed) == 0 && len(fails) > 0 {
 		return 0
 	}
 	return exit
 }
+
+// exitsOfFailure are the exit codes for a test that failed: those of most runners, of cargo, and of xargs.
+var exitsOfFailure = []int{1, 101, 123}
 
 // everywhere reports whether all files of the canaries satisfy is.
 func (c *canaries) everywhere(is func(file string) bool) bool {

@@ -1,11 +1,14 @@
 package judge_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // TestHalvesAreTestedOrNamed: Go's modules are tested together; what has another runner is named.
@@ -79,5 +82,34 @@ func TestModulesAreTestedTogether(t *testing.T) {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %s in %s", want, out)
 		}
+	}
+}
+
+// TestModulesAreJudged: canaries among the tests of several modules fail nobody. They end xargs with a code of its own.
+func TestModulesAreJudged(t *testing.T) {
+	t.Parallel()
+	const modules = `for m in a b; do mkdir $m; printf "module example.com/$m\n\ngo 1.21\n" > $m/go.mod
+printf 'package x\n\nfunc One() int { return 1 }\n' > $m/x.go
+printf 'package x\n\nimport "testing"\n\nfunc TestX(t *testing.T) {\n\tif One() != 1 {\n\t\tt.Error(1)\n\t}\n}\n' > $m/x_test.go; done
+`
+	files := map[string]string{"a/go.mod": "", "a/x_test.go": "", "b/go.mod": "", "b/x_test.go": ""}
+	for name, work := range map[string]string{"side by side": "", "workspace": "go 1.21\n\nuse (\n\t./a\n\t./b\n)\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script, has := modules, maps.Clone(files)
+			if work != "" {
+				script, has["go.work"] = modules+"printf '"+work+"' > go.work", work
+			}
+			setup, err := detect(has)
+			must(t, err)
+			b := prepareFrom(t, warmGo(t), script, setup.Test)
+			if b.report.Canaries == nil || b.report.Counts.Exit != 0 || b.report.Runs > 1 {
+				t.Fatalf("base: %+v", b.report)
+			}
+			v, log := b.judge(t, b.candidate(t, "sed -i 's/return 1/return 2 - 1/' b/x.go"))
+			if v.Outcome != solve.Passed || v.Kept != 2 {
+				t.Errorf("%+v\n%s", v, log)
+			}
+		})
 	}
 }
