@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 	"solver/rights":     {"solve"},
 	"solver/prepare":    {"agent", "git", "internal/failpoint", "internal/logkey", "sandbox", "solve", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
 	"solver/crosscheck": {"internal/logkey", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
-	"solver/replay":     {"git", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
+	"solver/replay":     {"git", "patch", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
 	"solver/budget":     {"agent", "solve", "solver/fault"},
 	"solver/sandboxes":  {"internal/clock", "internal/logkey", "sandbox", "solve", "solver/fault"},
 	"solver/fault":      {"sandbox", "solve"},

@@ -3,6 +3,7 @@ package cmd_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,12 +16,20 @@ import (
 )
 
 // resign BUNDLE OUT NAME OLD NEW is an operator who has another content signed: the file that
-// begins with NAME has NEW in place of OLD. Without NEW it is left out.
+// begins with NAME has NEW in place of OLD. Without NEW it is left out. The NAME record is the record.
 func resign(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := bundle.ReadWith(strings.NewReader(ts.ReadFile(args[0])), func(string) bool { return true })
 	ts.Check(err)
 	rec, err := b.Record()
 	ts.Check(err)
+	if args[2] == "record" {
+		text, err := json.Marshal(rec)
+		ts.Check(err)
+		if !bytes.Contains(text, []byte(args[3])) {
+			ts.Fatalf("the record does not contain %q: %s", args[3], text)
+		}
+		ts.Check(json.Unmarshal(bytes.ReplaceAll(text, []byte(args[3]), []byte(args[4])), &rec))
+	}
 	store, names := artifacts{}, []string{}
 	for _, blob := range b.Statement.Predicate.Blobs {
 		data, _ := b.File(blob.Name)

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
@@ -114,14 +115,18 @@ func (r *replaying) makeBase(ctx context.Context) (err error) {
 
 // judge judges the candidate of a run as it was judged then.
 func (r *replaying) judge(ctx context.Context, run solve.Run) (Outcome, error) {
-	patch, _ := r.from.File(run.Candidate.Artifact)
+	text, _ := r.from.File(run.Candidate.Artifact)
 	data, _ := r.from.File(run.Verdict.Results)
 	was, err := judge.DecodeResults(data)
 	if err != nil {
 		return Outcome{}, err
 	}
+	changes, err := patch.Parse(text) // the record may be silent about a test that it changes
+	if err != nil {
+		return Outcome{}, err
+	}
 	res, err := judge.Judge(ctx, judge.Input{
-		Patch: patch, Changes: run.Candidate.Files, Base: r.base, Open: r.open,
+		Patch: text, Changes: changes, Base: r.base, Open: r.open,
 		Trial: judge.TrialOf(r.solve.SettingsOr(solve.Settings{}), r.solve.Base.Test),
 	})
 	if err != nil {
