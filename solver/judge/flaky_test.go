@@ -28,6 +28,7 @@ type player struct {
 	t     *testing.T
 	plays []string // "a+ b- c~": passes, fails, skipped; "!3" the exit code, "hang" the timeout
 	made  int      // runs
+	calls []string // the test command of each
 }
 
 // Get finds no file.
@@ -45,6 +46,7 @@ func (p *player) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, err
 		p.t.Errorf("a run of the tests too many: %d", p.made)
 		p.made = len(p.plays)
 	}
+	p.calls = append(p.calls, c.Shell)
 	play := p.plays[p.made-1]
 	if play == "hang" {
 		return sandbox.Result{ExitCode: -1, TimedOut: true}, nil

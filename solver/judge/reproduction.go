@@ -54,7 +54,10 @@ func (j *judging) reproduce(ctx context.Context) error {
 		j.reproduced(first)
 		return err
 	}
-	command, _ := selected(j.Test, j.testFiles(), red)
+	command := ""
+	if len(compare(j.Base, first).broken) == 0 { // else all run again: they may have failed by chance
+		command, _ = selected(j.Test, j.testFiles(), red)
+	}
 	second, command, err := j.repeatOnly(ctx, reproductionRun, command, red)
 	if command != "" {
 		all := maps.Clone(first.Tests)

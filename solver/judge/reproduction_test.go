@@ -43,7 +43,8 @@ func TestReproduce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, made := reproduced(t, c.changes, c.base, c.runs)
+			v, calls := reproduced(t, "t", c.changes, c.base, c.runs)
+			made := len(calls)
 			if !slices.Equal(v.ProofTests, c.red) || v.Proofs != len(c.red) || (v.Outcome == solve.Passed) != (c.red != nil) ||
 				!strings.Contains(v.Reason, c.reason) || made != c.made {
 				t.Errorf("%s, %q: %d tests %q, in %d runs", v.Outcome, v.Reason, v.Proofs, v.ProofTests, made)
@@ -52,9 +53,23 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
-func reproduced(t *testing.T, changes, base, runs []string) (v solve.Verdict, made int) {
+// TestReproduceRepeatsAllAfterAnAccident: a test of the base that failed by chance beside the new ones decides nothing.
+func TestReproduceRepeatsAllAfterAnAccident(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ runs, calls []string }{
+		"an accident": {[]string{"a- b+ n-", "a+ b+ n-"}, []string{"pytest", "pytest"}},
+		"none":        {[]string{"a+ b+ n-", "n-"}, []string{"pytest", "pytest test_new.py"}},
+	} {
+		v, calls := reproduced(t, "pytest", []string{"test_new.py"}, []string{"a+ b+"}, c.runs)
+		if v.Outcome != solve.Passed || !slices.Equal(v.ProofTests, []string{"n"}) || !slices.Equal(calls, c.calls) {
+			t.Errorf("%s: %+v in %q", name, v, calls)
+		}
+	}
+}
+
+func reproduced(t *testing.T, command string, changes, base, runs []string) (v solve.Verdict, calls []string) {
 	t.Helper()
-	how := judge.Trial{Test: solve.TestCommand{Command: "t", Format: "junit", Report: "r.xml"}, Tries: 2}
+	how := judge.Trial{Test: solve.TestCommand{Command: command, Format: "junit", Report: "r.xml"}, Tries: 2}
 	rep, _, err := judge.RunBase(t.Context(), &player{t: t, plays: base}, how)
 	must(t, err)
 	c := &copies{candidate: &player{t: t, plays: runs}}
@@ -67,5 +82,5 @@ func reproduced(t *testing.T, changes, base, runs []string) (v solve.Verdict, ma
 	if c.open != 0 || c.most > 1 {
 		t.Errorf("%d copies are open at the end, and the tests ran %d times in one", c.open, c.most)
 	}
-	return res.Verdict, c.candidate.made
+	return res.Verdict, c.candidate.calls
 }
