@@ -26,7 +26,7 @@ import (
 type player struct {
 	sandbox.Sandbox
 	t     *testing.T
-	plays []string // "a+ b- c~": passes, fails, skipped; "!3" the exit code, "hang" the timeout
+	plays []string // "a+ b- c~": passes, fails, skipped; "%" is a space; "!3" the exit code, "hang" the timeout
 	made  int      // runs
 	calls []string // the test command of each
 }
@@ -71,7 +71,7 @@ func results(play string) string {
 	b.WriteString("<testsuite>")
 	for word := range strings.FieldsSeq(play) {
 		name, inner := word[:len(word)-1], map[byte]string{'-': "<failure/>", '~': "<skipped/>"}[word[len(word)-1]]
-		if !strings.HasPrefix(word, "!") {
+		if name = strings.ReplaceAll(name, "%", " "); !strings.HasPrefix(word, "!") {
 			fmt.Fprintf(&b, "<testcase name=%q>%s</testcase>", name, inner)
 		}
 	}

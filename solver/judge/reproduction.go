@@ -107,6 +107,7 @@ func (j *judging) reproduced(now Report) {
 	d, red := compare(j.Base.without(unsteady), now), j.red(now)
 	d.fill(&j.verdict)
 	j.verdict.Counts = now.Counts
+	unloaded := slices.ContainsFunc(d.newFail, func(name string) bool { return strings.HasSuffix(name, markCollect) })
 	switch n := len(red); {
 	case now.NoVerdict != "":
 		j.conclude(solve.NoVerdict, "with the reproducer's tests, "+now.NoVerdict)
@@ -115,7 +116,7 @@ func (j *judging) reproduced(now Report) {
 	case len(d.broken) > 0:
 		j.conclude(solve.Failed, "with the reproducer's tests, "+count(len(d.broken), "test fails or is gone", "tests fail or are gone")+
 			" that passed on the base")
-	case n == 0 && len(d.newFail) > 0:
+	case unloaded || n == 0 && len(d.newFail) > 0:
 		j.conclude(solve.Failed, "the reproducer's tests cannot be loaded on the base, so they do not show the issue")
 	case n == 0:
 		j.conclude(solve.Failed, "no new test fails on the base each time, so none shows the issue")

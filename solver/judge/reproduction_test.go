@@ -32,6 +32,7 @@ func TestReproduce(t *testing.T) {
 		"red by chance":            {one, base, []string{"a+ b+ n-", "a+ b+ n+"}, nil, "no new test fails on the base each time", twice},
 		"green":                    {one, base, []string{"a+ b+ n+"}, nil, "no new test fails on the base each time", once},
 		"its file does not load":   {one, base, []string{"a+ b+ new_test.py-"}, nil, "cannot be loaded on the base", once},
+		"another of its files not": {one, base, []string{"a+ b+ n- o%[collect]-", "a+ b+ n- o%[collect]-"}, nil, "cannot be loaded on the base", twice},
 		"its package does not":     {one, base, []string{"[build]-", "[build]-"}, nil, "2 tests fail or are gone", twice},
 		"it breaks what was there": {one, base, []string{"a- b+ n-", "a- b+ n-"}, nil, "1 test fails or is gone that passed", twice},
 		"it hangs":                 {one, base, []string{"hang"}, nil, "with the reproducer's tests, ", once},
