@@ -25,7 +25,7 @@ func (j *judging) prove(ctx context.Context, now, own Report) error {
 	without := own // where the patch changes nothing else, this is the run on the base's code
 	if len(j.source()) > 0 {
 		var err error
-		if without, err = j.withoutSource(ctx, own); err != nil {
+		if without, err = j.withoutSource(ctx, own, turned); err != nil {
 			return err
 		}
 		j.without = &without
@@ -76,10 +76,11 @@ func (j *judging) testFiles() []string {
 }
 
 // withoutSource runs the candidate's tests on the base's code. Where nothing but tests that the
-// runner can be asked for belongs to them, these run alone, if all that are new are in the report.
-func (j *judging) withoutSource(ctx context.Context, own Report) (Report, error) {
+// runner can be asked for belongs to them, these run alone, if all that are new are in the report. Not where they
+// turned others: a test can load the file of another one.
+func (j *judging) withoutSource(ctx context.Context, own Report, turned []string) (Report, error) {
 	k := withoutRun
-	if command, all := selected(j.Test, j.testFiles(), nil); all {
+	if command, all := selected(j.Test, j.testFiles(), nil); all && len(turned) == 0 {
 		k.command = command
 		r, err := j.runFresh(ctx, k)
 		if err != nil || j.hasNew(own, r) {

@@ -3,6 +3,9 @@ package judge_test
 import (
 	"slices"
 	"testing"
+
+	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
 )
 
 // TestProofs: which tests of its own speak for a candidate. The runs are the regression, its own
@@ -58,5 +61,19 @@ func TestProofs(t *testing.T) {
 				t.Errorf("%d runs with the candidate, want %d", made[1], len(c.runs))
 			}
 		})
+	}
+}
+
+// TestLoosenedByAnotherFile: a helper that the runner can be asked for as if it were a test turns the test of
+// another file green. That file is not in its run, so all run.
+func TestLoosenedByAnotherFile(t *testing.T) {
+	t.Parallel()
+	how := judge.Trial{Test: solve.TestCommand{Command: "pytest", Format: "junit", Report: "r.xml"}, Tries: 2}
+	rep, _, err := judge.RunBase(t.Context(), &player{t: t, plays: []string{"a- b+", "a- b+"}}, how)
+	must(t, err)
+	c := &copies{candidate: &player{t: t, plays: []string{"a- b+", "a+ b+", "a+ b+"}}}
+	v := judged(t, c, judge.Input{Trial: how, Base: rep}, "src.py", "b_test.py").Verdict
+	if calls := c.candidate.calls; !slices.Equal(v.Weakens, []string{"b_test.py"}) || !slices.Equal(calls, []string{"pytest", "pytest", "pytest"}) {
+		t.Errorf("%+v by %q", v, calls)
 	}
 }
