@@ -37,10 +37,11 @@ func (j *judging) byExit(ctx context.Context, now Report) error {
 	case j.Base.Counts.Flaky > 0:
 		j.conclude(solve.Passed, "the tests pass; on the base they fail at random")
 	case j.Base.Counts.Exit != 0:
-		j.verdict.Fixed = 1
-		if err := j.knockOut(ctx, []string{""}); err != nil {
+		fixed, err := j.knockOut(ctx, []string{""})
+		if err != nil {
 			return err
 		}
+		j.verdict.Fixed = len(fixed)
 		j.conclude(solve.Passed, "the tests, which failed on the base, pass")
 	default:
 		if err := j.proveByExit(ctx); err != nil {

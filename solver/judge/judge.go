@@ -167,9 +167,10 @@ func (j *judging) byTest(ctx context.Context, now Report) error {
 			return err
 		}
 	}
-	if err := j.knockOut(ctx, d.fixed); err != nil {
+	if d.fixed, err = j.knockOut(ctx, d.fixed); err != nil {
 		return err
 	}
+	j.verdict.Fixed, j.verdict.FixedTests = len(d.fixed), first(d.fixed)
 	for _, t := range j.inside {
 		j.verdict.Weakens = sorted(append(j.verdict.Weakens, t.file))
 	}

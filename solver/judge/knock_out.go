@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -9,14 +10,16 @@ import (
 
 // knockOut undoes the candidate's source and keeps everything else of it. The fixed tests must
 // fail again. If all of them pass, each time, it is not the source that makes them pass; of
-// those that pass while others fail, the candidate has weakened the files.
+// those that pass while others fail, the candidate has weakened the files. It returns what the
+// candidate has fixed: nothing that passes on the base by now.
 //
-// A candidate of which nothing would be kept, or nothing undone, needs no run: it is the base,
-// or the run that there was. A fixed test named "" is the command.
-func (j *judging) knockOut(ctx context.Context, fixed []string) error {
+// A candidate of which nothing would be kept, or nothing but documents undone, needs no run: it is
+// the base, or the run that there was. A fixed test named "" is the command.
+func (j *judging) knockOut(ctx context.Context, fixed []string) ([]string, error) {
 	undone := j.undone(knockOutRun)
-	if len(fixed) == 0 || len(undone) == 0 || len(undone) == len(touched(j.Changes, anyFile)) {
-		return nil
+	source := slices.ContainsFunc(undone, func(p string) bool { return !isDocument(p) })
+	if len(fixed) == 0 || !source || len(undone) == len(touched(j.Changes, anyFile)) {
+		return fixed, nil
 	}
 	passing := fixed
 	if j.without != nil && len(undone) == len(j.undone(withoutRun)) {
@@ -25,17 +28,20 @@ func (j *judging) knockOut(ctx context.Context, fixed []string) error {
 	for n := 0; n < max(j.Tries, 1) && len(passing) > 0; n++ {
 		r, err := j.runFresh(ctx, knockOutRun)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		passing = r.passingOf(passing)
 	}
-	switch {
-	case len(passing) < len(fixed):
+	if len(passing) < len(fixed) {
 		j.weakenedBy(passing)
-	case j.lied == "":
-		j.lied = "what it fixes passes without its change of the source, too"
+		return fixed, nil
 	}
-	return nil
+	r, err := j.runFresh(ctx, controlRun)
+	if err != nil || len(r.passingOf(fixed)) == len(fixed) {
+		return nil, err
+	}
+	j.lied = cmp.Or(j.lied, "what it fixes passes without its change of the source, too")
+	return fixed, nil
 }
 
 // passingOf lists those of the tests that pass in r.

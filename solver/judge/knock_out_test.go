@@ -22,12 +22,14 @@ func TestKnockOut(t *testing.T) {
 		"nothing but source":                 {changes: []string{"src.py"}, base: []string{"a-"}, runs: []string{"a+"}},
 		"nothing but tests":                  {changes: []string{"a_test.py"}, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+"}},
 		"red again":                          {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a- b+"}},
-		"green":                              {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+", "a+ b+"}, tampering: lied},
+		"green":                              {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+", "a+ b+", "a- b+"}, tampering: lied},
+		"green, as the base is by now":       {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+", "a+ b+", "a+ b+"}},
+		"a file in the root, and a document": {changes: []string{"README.md", "pytest.ini"}, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+"}},
 		"green by chance":                    {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+", "a- b+"}},
 		"skipped is not green":               {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a~ b+"}},
 		"one of two":                         {changes: both, base: []string{"a- b-"}, runs: []string{"a+ b+", "a+ b+", "a+ b-", "a+ b-", "a+ b-"}, weakens: []string{"a_test.py"}},
 		"the run hangs":                      {changes: both, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "hang"}},
-		"by what configures its tests":       {changes: []string{"src.py", "pytest.ini"}, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+"}, tampering: lied},
+		"by what configures its tests":       {changes: []string{"src.py", "pytest.ini"}, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a+ b+", "a+ b+", "a- b+"}, tampering: lied},
 		"a candidate that fixes nothing":     {changes: both, base: []string{"a- b+"}, runs: []string{"a- b+", "a- b+", "a- b+"}},
 		"a fix that its configuration needs": {changes: []string{"src.py", "pytest.ini"}, base: []string{"a- b+"}, runs: []string{"a+ b+", "a+ b+", "a- b+"}},
 	} {
@@ -45,7 +47,8 @@ func TestKnockOut(t *testing.T) {
 		tampering string
 	}{
 		"red again": {[]string{"!0", "!0", "!1"}, ""},
-		"green":     {[]string{"!0", "!0", "!0", "!0"}, lied},
+		"green":     {[]string{"!0", "!0", "!0", "!0", "!1"}, lied},
+		"by now":    {[]string{"!0", "!0", "!0", "!0", "!0"}, ""},
 	} {
 		_, v, made := trial(t, "exit", 2, []string{"src.py", "a_test.py"}, []string{"!1", "!1"}, c.runs)
 		if v.Tampering != c.tampering || made[1] != len(c.runs) {
