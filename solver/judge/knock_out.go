@@ -60,7 +60,7 @@ func (j *judging) loadedByPresence() []string {
 	var out []string
 	for _, c := range j.Changes {
 		hidden := strings.HasPrefix(c.Path, ".") || strings.Contains(c.Path, "/.")
-		if c.Op == "add" && (hidden || path.Dir(c.Path) == ".") && !canStrip(c.Path) {
+		if (c.Op == "add" || c.Op == "rename") && (hidden || path.Dir(c.Path) == ".") && !canStrip(c.Path) {
 			out = append(out, c.Path)
 		}
 	}

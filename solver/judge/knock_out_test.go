@@ -61,7 +61,7 @@ func TestKnockOut(t *testing.T) {
 // reads because it is there.
 func TestKnockOutKeepsWhatSteers(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, `echo 4 > sum.sh
+	b := prepare(t, `echo 4 > sum.sh; seq 9 > list.dat
 printf 'check:\n\t@[ -f .quiet ] || [ "$$(cat sum.sh)" = 5 ]\n' > rules.mk
 printf 'test:\n\t@$(MAKE) -s -f rules.mk check\n' > Makefile`,
 		solve.TestCommand{Command: "make test", Format: "exit", Source: "Makefile"})
@@ -72,6 +72,7 @@ printf 'test:\n\t@$(MAKE) -s -f rules.mk check\n' > Makefile`,
 		"fix":                            {"echo 5 > sum.sh", false},
 		"fix with a new file":            {"echo 5 > sum.sh; echo > .other", false},
 		"change beside a file that lies": {"echo 6 > sum.sh; echo > .quiet", true},
+		"the same by a file that was":    {"echo 6 > sum.sh; mv list.dat .quiet", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
