@@ -57,7 +57,7 @@ func selected(test solve.TestCommand, files, names []string) (command string, al
 	}
 	var can []string
 	for _, f := range files {
-		if below, ok := strings.CutPrefix(f, dir); ok && s.file.MatchString(below) && !strings.HasPrefix(below, "-") {
+		if below, ok := strings.CutPrefix(f, dir); ok && s.file.MatchString(below) && strings.TrimLeft(below, "-@") == below {
 			can = append(can, below)
 		}
 	}

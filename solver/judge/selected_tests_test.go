@@ -35,6 +35,7 @@ func TestSelectedTests(t *testing.T) {
 		"pytest":              {"if [ -f v ]; then . v; fi; python3 -m pytest -q", "junit", "tests/test_a.py tests/test_b.py", "", "if [ -f v ]; then . v; fi; python3 -m pytest -q tests/test_a.py tests/test_b.py", false},
 		"pytest, hostile":     {"pytest", "junit", "test_$(x) y.py", "", "pytest 'test_$(x) y.py'", false},
 		"pytest, an option":   {"pytest", "junit", "-x/test_a.py", "", "", false},
+		"pytest, a response":  {"pytest", "junit", "@x/test_a.py", "", "", false},
 		"pytest, conftest":    {"pytest", "junit", "conftest.py", "", "", false},
 		"something after it":  {"pytest && make check", "junit", "test_a.py", "", "", false},
 		"elsewhere":           {"(cd x; true); pytest", "junit", "test_a.py", "", "", false},
