@@ -44,6 +44,9 @@ func rules() []rule {
 	}
 }
 
+// maxName is the most of one name in a flag, in characters: a longer one would push the rest out of the pull request.
+const maxName = 200
+
 // flagsOf lists what people should look at, one entry for each kind.
 func flagsOf(d Difference) ([]string, error) {
 	if _, err := parseDiff(d.Text); err != nil {
@@ -56,6 +59,9 @@ func flagsOf(d Difference) ([]string, error) {
 			find = changed(func(c solve.FileChange) bool { return slices.ContainsFunc(pathsOf(c), r.path) })
 		}
 		if names := find(d); len(names) > 0 {
+			for i, name := range names {
+				names[i] = solve.Clip(solve.OneLine(name), maxName)
+			}
 			out = append(out, r.words+" "+solve.ListWords(names, 3))
 		}
 	}

@@ -98,6 +98,21 @@ func TestFlagsOfContents(t *testing.T) {
 	}
 }
 
+// TestFlagsAreShort: a name that a candidate chose neither fills the pull request nor breaks its line.
+func TestFlagsAreShort(t *testing.T) {
+	t.Parallel()
+	d := whole(t, "package.json", `{}`, `{"dependencies":{"a\n\nb\u202e`+strings.Repeat("x", 100_000)+`":"1"}}`)
+	flags, refused := patch.Check(d, solve.PatchRules{})
+	if refused != "" || len(flags) == 0 {
+		t.Fatalf("flags %q, refused %q", flags, refused)
+	}
+	for _, f := range flags {
+		if len(f) > 300 || strings.ContainsAny(f, "\n\u202e") {
+			t.Errorf("%d bytes: %.60q", len(f), f)
+		}
+	}
+}
+
 func TestFlagsOfCaseAndInvisibleCharacters(t *testing.T) {
 	t.Parallel()
 	d := whole(t, "ReadMe.md", "", "x")
