@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
@@ -31,8 +30,8 @@ func looksSecret(line string) bool { return secretShapes.MatchString(line) }
 // hasInvisible says whether a line holds characters without a shape, or some that turn the
 // direction of text: people would read something else than the compiler. The mark that only chooses an emoji's look is none.
 func hasInvisible(line string) bool {
-	line = strings.ReplaceAll(line, "\uFE0F", "")
-	return utf8.ValidString(line) && solve.Visible(line) != line
+	line = strings.ToValidUTF8(strings.ReplaceAll(line, "\uFE0F", ""), "\uFFFD")
+	return solve.Visible(line) != line
 }
 
 // filesThatAdd lists the files to which a patch adds a line that is of a kind.

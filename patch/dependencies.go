@@ -110,7 +110,8 @@ func inTOML(data []byte) set {
 		case []any:
 			for _, e := range v {
 				if text, ok := e.(string); ok && inside {
-					out[strings.TrimSpace(text[:len(text)-len(strings.TrimLeftFunc(text, isNameRune))])] = true
+					text = strings.TrimSpace(text)
+					out[text[:len(text)-len(strings.TrimLeftFunc(text, isNameRune))]] = true
 				}
 			}
 		}
@@ -143,10 +144,11 @@ func changesInstallScripts(p string, before, after []byte) []string {
 	if strings.ToLower(path.Base(p)) != "package.json" {
 		return nil
 	}
-	scripts := func(data []byte) map[string]string {
-		var file struct{ Scripts map[string]string }
+	scripts := func(data []byte) (all map[string]string) {
+		var file map[string]json.RawMessage // unlike a struct, it knows a name in its own case only
 		_ = json.Unmarshal(data, &file)
-		return file.Scripts
+		_ = json.Unmarshal(file["scripts"], &all)
+		return all
 	}
 	was, is := scripts(before), scripts(after)
 	var out []string
