@@ -2,6 +2,7 @@ package patch
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -81,13 +82,13 @@ func changed(is func(solve.FileChange) bool) func(Difference) []string {
 	}
 }
 
-// each asks every file of the resulting tree, with what it held before and what it holds.
+// each asks every file of the resulting tree, with what it held before, where it was then, and what it holds.
 func each(names func(p string, before, after []byte) []string) func(Difference) []string {
 	return func(d Difference) []string {
 		var out []string
-		for _, f := range d.Files {
-			if !f.Delete && f.Mode != modeLink {
-				out = append(out, names(f.Path, d.Before[f.Path], f.Data)...)
+		for _, c := range d.Changes {
+			if c.Op != "delete" && c.Mode != modeLink {
+				out = append(out, names(c.Path, d.Before[cmp.Or(c.OldPath, c.Path)], d.file(c.Path).Data)...)
 			}
 		}
 		return out

@@ -100,6 +100,18 @@ func TestFlagsOfContents(t *testing.T) {
 	}
 }
 
+// TestMovedManifestAddsNothing: what a file named where it was is not new where it is.
+func TestMovedManifestAddsNothing(t *testing.T) {
+	t.Parallel()
+	d := whole(t, "web/package.json", "", `{"dependencies":{"a":"1"},"scripts":{"postinstall":"x"}}`)
+	d.Before = map[string][]byte{"package.json": d.Files[0].Data}
+	d.Files = append(d.Files, solve.CommitFile{Path: "package.json", Delete: true})
+	d.Changes[0].Op, d.Changes[0].OldPath = "rename", "package.json"
+	if flags, refused := patch.Check(d, solve.PatchRules{}); refused != "" || !slices.Equal(flags, []string{"build configuration: web/package.json"}) {
+		t.Errorf("flags %q, refused %q", flags, refused)
+	}
+}
+
 // TestFlagsAreShort: a name that a candidate chose neither fills the pull request nor breaks its line.
 func TestFlagsAreShort(t *testing.T) {
 	t.Parallel()
