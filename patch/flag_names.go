@@ -83,13 +83,10 @@ func autoRunFiles() names {
 
 func registryFiles() names {
 	return names{
+		dirs: []string{".cargo", ".mvn", ".bundle", ".yarn"},
 		files: []string{
 			".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml", "pip.conf", "pip.ini", ".pypirc", "uv.toml", "nuget.config",
-			".gemrc", "auth.json", "init.gradle", "init.gradle.kts", "gradle-wrapper.properties", "maven-wrapper.properties",
-		},
-		wholes: []string{
-			".cargo/config", ".cargo/config.toml", "*/.cargo/config", "*/.cargo/config.toml", ".bundle/config", ".mvn/*", "*/.mvn/*",
-			"*/.bundle/config",
+			".gemrc", "auth.json", "init.gradle", "init.gradle.kts", "gradle-wrapper.properties", "gradlew*", "mvnw*",
 		},
 	}
 }

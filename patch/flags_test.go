@@ -34,7 +34,7 @@ func TestFlagsOfPaths(t *testing.T) {
 		"touches .github:":                                         ".github/dependabot.yml .github/actions/x/action.yml",
 		"touches what CI runs:":                                    ".gitlab-ci.yml .circleci/config.yml Jenkinsfile azure-pipelines.yml",
 		"touches what editors, shells or hooks run by themselves:": ".husky/pre-commit .vscode/tasks.json x/.vscode/settings.json .devcontainer/devcontainer.json .devcontainer.json .envrc lefthook.yml lefthook-local.yml .pre-commit-config.yaml .idea/runConfigurations/a.xml",
-		"changes where packages come from:":                        ".npmrc web/.npmrc .yarnrc.yml pip.conf .cargo/config.toml x/.cargo/config nuget.config .mvn/settings.xml gradle/wrapper/gradle-wrapper.properties",
+		"changes where packages come from:":                        ".npmrc web/.npmrc .yarnrc.yml pip.conf .cargo/config.toml x/.cargo/config a/b/.cargo/config.toml a/b/.mvn/wrapper/x.xml .yarn/releases/yarn.cjs mvnw gradlew.bat nuget.config .mvn/settings.xml gradle/wrapper/gradle-wrapper.properties",
 		"changes how git treats files:":                            ".gitattributes x/.gitattributes",
 		"generated or vendored code:":                              "vendor/x/a.go node_modules/a/b.js api/x.pb.go web/app.min.js third_party/z.c",
 		"test configuration:":                                      "jest.config.js pytest.ini",
