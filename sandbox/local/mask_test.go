@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,7 @@ import (
 func TestTokenPlacesAreHidden(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, p := range []string{"local/etc/npmrc", "etc/npmrc", "local/cargo/credentials.toml", "bin/tool"} {
+	for _, p := range []string{"local/etc/npmrc", "etc/npmrc", "local/cargo/credentials.toml", "lib64/pip.conf", "bin/tool"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, p)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -25,13 +26,18 @@ func TestTokenPlacesAreHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	elsewhere := t.TempDir() // is not shown
+	if err := errors.Join(os.WriteFile(filepath.Join(elsewhere, "pip.conf"), nil, 0o644),
+		os.Symlink(elsewhere, filepath.Join(dir, "local/lib")), os.Symlink("lib64", filepath.Join(dir, "lib")), os.Symlink("etc/npmrc", filepath.Join(dir, "local/.npmrc"))); err != nil {
+		t.Fatal(err)
+	}
 	args := local.MaskArgs(dir, "/opt/x")
-	for _, want := range []string{"/opt/x/local/etc", "/opt/x/etc", "/opt/x/local/cargo/credentials.toml"} {
+	for _, want := range []string{"/opt/x/local/etc", "/opt/x/etc", "/opt/x/local/cargo/credentials.toml", "/opt/x/lib64/pip.conf"} {
 		if !slices.Contains(args, want) {
 			t.Errorf("%s is not hidden: %q", want, args)
 		}
 	}
-	if text := strings.Join(args, " "); strings.Contains(text, "/opt/x/bin") || strings.Contains(text, dir) {
+	if text := strings.Join(args, " "); strings.Contains(text, "/opt/x/bin") || strings.Contains(text, "local/lib") || strings.Contains(text, "etc/npmrc") || strings.Contains(text, dir) {
 		t.Errorf("hidden: %q", args)
 	}
 }

@@ -101,12 +101,24 @@ func tokenPlaces() []string {
 }
 
 // maskArgs are the arguments that hide these places below dir of this machine, which is shown
-// as another. Links are left alone: they lead to what is not shown, or to what is hidden itself.
+// as another: what links lead to, unless that is not shown. Where /usr/local is a link out of
+// /usr, nothing below it is there to be hidden, and bubblewrap would not start.
 func maskArgs(dir, inside string) []string {
-	var args []string
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	var args, hidden []string
 	for _, p := range tokenPlaces() {
-		at := inside + "/" + p
-		switch st, err := os.Lstat(dir + "/" + p); {
+		target, err := filepath.EvalSymlinks(dir + "/" + p)
+		rest, shown := strings.CutPrefix(target, top+"/")
+		at := inside + "/" + rest
+		within := func(h string) bool { return strings.HasPrefix(at+"/", h+"/") }
+		if err != nil || !shown || slices.ContainsFunc(hidden, within) {
+			continue
+		}
+		hidden = append(hidden, at)
+		switch st, err := os.Stat(target); {
 		case err != nil || !st.IsDir() && !st.Mode().IsRegular():
 		case st.IsDir():
 			args = append(args, "--tmpfs", at, "--remount-ro", at)
