@@ -80,7 +80,7 @@ func attacks() map[string]string {
 		"a kept directory that is the work tree":    "mv /workspace/keep /tmp/kept; ln -s /workspace/repo /workspace/keep; cp -r /tmp/kept/base.git /workspace/repo/; echo '*base.git' > /workspace/repo/.git/info/exclude; rm -rf /workspace/keep; mv /tmp/kept /workspace/keep; rm -rf /workspace/repo/base.git",
 		"another work tree in the kept settings":    keptConfig + "mkdir /tmp/w; echo pwned > /tmp/w/pwned; git config core.worktree /tmp/w; git config core.bare true",
 		"replaced objects and grafts":               keptConfig + "B=$(echo pwned | git hash-object -w --stdin); git replace -f HEAD:src/a.txt $B; mkdir -p $GIT_DIR/info; git rev-parse HEAD > $GIT_DIR/info/grafts",
-		"an index of ours that hides":               keptConfig + "GIT_WORK_TREE=/workspace/repo GIT_INDEX_FILE=/workspace/keep/index git update-index --skip-worktree src/a.txt; ln -sf /dev/zero /workspace/keep/harvest",
+		"an index of ours that hides":               keptConfig + "GIT_WORK_TREE=/workspace/repo GIT_INDEX_FILE=/workspace/keep/index git update-index --skip-worktree src/a.txt; ln -sf /dev/zero /workspace/keep/harvest; mkdir -p /workspace/keep/index.lock/x",
 		"a repository whose settings run a program": writeForged + "cd /workspace/repo; git config core.fsmonitor /tmp/up.sh; git config core.sshCommand /tmp/up.sh; git config extensions.partialClone origin; git config core.alternateRefsCommand /tmp/up.sh",
 	}
 }

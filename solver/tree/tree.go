@@ -76,7 +76,7 @@ printf '%s\n' "$BASE" > "$GIT_DIR/HEAD"
 git rev-parse --verify --quiet "HEAD^{tree}" >/dev/null 2>&1 || exit 3
 mkdir -p "$REPO"
 cd "$REPO"
-rm -f "$GIT_INDEX_FILE.lock"
+rm -rf "$GIT_INDEX_FILE.lock"
 test -f "$GIT_INDEX_FILE" -a ! -L "$GIT_INDEX_FILE" || rm -rf "$GIT_INDEX_FILE"
 `
 
