@@ -221,6 +221,20 @@ func TestChampionWithoutFilesEndsThePull(t *testing.T) {
 	})
 }
 
+// TestAnotherTreeIsNotPublished: the files must come to the tree that was judged.
+func TestAnotherTreeIsNotPublished(t *testing.T) {
+	t.Parallel()
+	inWorld(t, githubsim.Options{}, func(t *testing.T, w *world) {
+		s := w.publishing()
+		w.content.commit.Tree = strings.Repeat("0", 40)
+		w.runUntilSettled()
+		e := w.store.given(id1, solve.EffectPull, 0)
+		if e.State != solve.EffectDead || !strings.Contains(e.Error, "which was judged") || len(w.pulls(s)) != 0 {
+			t.Errorf("effect is %s: %s", e.State, e.Error)
+		}
+	})
+}
+
 func TestPullRefusalsAreUnderstood(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

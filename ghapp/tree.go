@@ -15,9 +15,13 @@ import (
 // blob of its own.
 const maxInline = 512 << 10
 
-// championTree is the champion's tree.
+// championTree is the champion's tree: the one that was judged, or none.
 func (t *writeTry) championTree(ctx context.Context) (string, error) {
-	return t.treeOf(ctx, "tree", t.commit.Files)
+	tree, err := t.treeOf(ctx, "tree", t.commit.Files)
+	if err == nil && t.commit.Tree != "" && tree != t.commit.Tree {
+		err = permanent("GitHub made the tree %s of the champion's files, not %s, which was judged", tree, t.commit.Tree)
+	}
+	return tree, err
 }
 
 // treeOf makes the base's tree with these files through the Git Data API: it keeps file
