@@ -3,6 +3,7 @@ package ghapp
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/google/go-github/v66/github"
 )
@@ -85,7 +86,7 @@ func (t *writeTry) championCommit(ctx context.Context, tree, parent string) (str
 		if err != nil {
 			return "", err
 		}
-		if parent, err = t.publishedCommit(ctx, tests.Message, only, parent); err != nil {
+		if parent, err = t.publishedCommit(ctx, strings.TrimRight(tests.Message, "\n"), only, parent); err != nil {
 			return "", err
 		}
 	}
