@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -70,7 +71,7 @@ func (a *Attempt) candidate(ctx context.Context, diff []byte, err error) (*solve
 		return nil, err
 	}
 	made, err := a.with.Bases.Result(ctx, a.solve, diff)
-	if errors.Is(err, tree.ErrPatch) {
+	if errors.Is(err, git.ErrPatch) || errors.Is(err, git.ErrTooLarge) {
 		return &solve.Candidate{Refused: err.Error()}, nil
 	}
 	if err != nil || len(made.Files) == 0 {

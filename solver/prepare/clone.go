@@ -12,7 +12,6 @@ import (
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
-	"github.com/yudai-dev/yudai/solver/tree"
 )
 
 // Mirror is the one that the base was made from; it is asked for anew only if it is gone.
@@ -23,17 +22,13 @@ func (p *Preparer) Mirror(ctx context.Context, s solve.Solve) (*git.Mirror, erro
 	return p.clone(ctx, s)
 }
 
-// Result is what a patch makes of the base, by this host's own git. [tree.ErrPatch] says that it makes nothing.
+// Result is what a patch makes of the base, by this host's own git.
 func (p *Preparer) Result(ctx context.Context, s solve.Solve, patch []byte) (git.Result, error) {
 	m, err := p.Mirror(ctx, s)
 	if err != nil {
 		return git.Result{}, err
 	}
-	r, err := m.Result(ctx, s.Base.SHA, patch)
-	if errors.Is(err, git.ErrPatch) || errors.Is(err, git.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w", tree.ErrPatch, err)
-	}
-	return r, err
+	return m.Result(ctx, s.Base.SHA, patch)
 }
 
 // clone brings the mirror on this host up to the base commit. The token that reads the
