@@ -47,6 +47,8 @@ func manifest(base string) func([]byte) set {
 		}
 	case is("*requirements*.txt"), is("constraints*.txt"), is("*requirements*.in"):
 		return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@,#]|$)`, `(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`)
+	case base == "pipfile":
+		return all(`(?m)^\s*["']?([A-Za-z0-9][\w.-]*)["']?\s*=`)
 	case base == "pyproject.toml", base == "cargo.toml":
 		return inTOML
 	case base == "pom.xml":
@@ -74,15 +76,18 @@ func all(expressions ...string) func([]byte) set {
 	}
 }
 
-// inJSON are the keys of some objects of a JSON file.
+// inJSON are the keys of some objects of a JSON file, with what names another place or package than the key.
 func inJSON(data []byte, objects ...string) set {
 	var file map[string]json.RawMessage
 	_ = json.Unmarshal(data, &file) // what no program reads installs nothing
 	out := set{}
 	for _, o := range objects {
-		var entries map[string]json.RawMessage
+		var entries map[string]any
 		_ = json.Unmarshal(file[o], &entries)
-		for name := range entries {
+		for name, from := range entries {
+			if text, ok := from.(string); ok && strings.ContainsAny(text, ":/") {
+				name += "@" + text
+			}
 			out[name] = true
 		}
 	}

@@ -101,7 +101,7 @@ func buildFiles() names {
 			"go.mod", "go.work", "composer.json", "gemfile", "*.gemspec", "*.csproj", "*.fsproj", "*.sln", "directory.build.*", "tsconfig*.json",
 			"webpack.config.*", "vite.config.*", "rollup.config.*", "esbuild.config.*", "babel.config.*", ".babelrc*", "next.config.*",
 			"turbo.json", "nx.json", "gulpfile.*", "gruntfile.*", "dockerfile*", "*.dockerfile", "docker-compose*.y*ml", "compose.y*ml",
-			"justfile", "taskfile.y*ml", "rakefile", "deno.json*", "flake.nix", "default.nix", "shell.nix",
+			"pipfile", "justfile", "taskfile.y*ml", "rakefile", "deno.json*", "flake.nix", "default.nix", "shell.nix",
 		},
 	}
 }
