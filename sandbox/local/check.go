@@ -43,7 +43,8 @@ func findBubblewrap() bubblewrap {
 // and their versions are, and none of yudai's secrets.
 func askingEnv(more ...string) []string {
 	for _, name := range []string{
-		"PATH", "HOME", "LANG", "GOROOT", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR",
+		"PATH", "HOME", "LANG", "GOROOT", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME",
+		"ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "LD_LIBRARY_PATH",
 	} {
 		if value, ok := os.LookupEnv(name); ok {
 			more = append(more, name+"="+value)

@@ -29,6 +29,7 @@ func TestToolchainsOfThePerson(t *testing.T) {
 	program("bin/node", "echo "+home+"/elsewhere/bin/wrapper") // no bin/node beside it
 	t.Setenv("PATH", filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
 	t.Setenv("OPENAI_API_KEY", "secret")
+	t.Setenv("RUSTUP_TOOLCHAIN", "chosen")
 	for name, c := range map[string]struct {
 		toolchains []string
 		want       string
@@ -46,7 +47,8 @@ func TestToolchainsOfThePerson(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, out, err, c.want)
 		}
 	}
-	if asked, err := os.ReadFile(filepath.Join(home, "asked")); err != nil || strings.Contains(string(asked), "secret") {
+	if asked, err := os.ReadFile(filepath.Join(home, "asked")); err != nil || strings.Contains(string(asked), "secret") ||
+		!strings.Contains(string(asked), "RUSTUP_TOOLCHAIN=chosen") {
 		t.Errorf("a program that is asked where it is gets yudai's environment: %s, %v", asked, err)
 	}
 }
