@@ -186,7 +186,7 @@ type Launcher interface {
 // started it and however it hides, and goes on with the same files.
 type Restarter interface {
 	// Restart returns when nothing of what ran is left and commands can run again. After
-	// an error the sandbox must not be used any more.
+	// an error it may be asked once more; else the sandbox must not be used any more.
 	Restart(ctx context.Context) error
 }
 

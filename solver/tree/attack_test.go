@@ -115,6 +115,30 @@ func TestAttacksOnTheHarvest(t *testing.T) {
 	}
 }
 
+// refusesOnce is a sandbox whose inside does not begin at the first try.
+type refusesOnce struct {
+	*box
+	asked bool
+}
+
+func (r *refusesOnce) Restart(ctx context.Context) error {
+	if !r.asked {
+		r.asked = true
+		return sandbox.ErrUnavailable
+	}
+	return r.box.Restart(ctx)
+}
+
+// TestABusyMachineLosesNoPatch: a restart that fails is tried again.
+func TestABusyMachineLosesNoPatch(t *testing.T) {
+	t.Parallel()
+	b, _ := attacked(t)
+	b.repo("echo two > src/a.txt")
+	if got, err := tree.CollectPatch(t.Context(), &refusesOnce{box: b}, b.base, 1<<20); err != nil || !bytes.Contains(got, []byte("+two")) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // attacked is a sandbox with the victim laid out, and its mirror on this host.
 func attacked(t *testing.T) (*box, *git.Mirror) {
 	t.Helper()

@@ -62,7 +62,11 @@ git diff-index --cached -p --binary --full-index $renames --no-ext-diff --no-tex
 // that runs in it ends first: nobody else can have written the patch. It is hostile text all the same.
 func CollectPatch(ctx context.Context, sb sandbox.Sandbox, base string, maxBytes int64) ([]byte, error) {
 	if r, ok := sandbox.As[sandbox.Restarter](sb); ok {
-		if err := r.Restart(ctx); err != nil {
+		err := r.Restart(ctx)
+		if err != nil && ctx.Err() == nil {
+			err = r.Restart(ctx) // else a machine that is busy for a moment loses what the agent made
+		}
+		if err != nil {
 			return nil, fmt.Errorf("collect the patch: %w", err)
 		}
 	}
