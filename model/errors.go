@@ -73,7 +73,7 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 	switch {
 	case ok:
 		return known
-	case errors.Is(context.Cause(ctx), errAttempt), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(context.Cause(ctx), errAttempt): // not every deadline: a connection that is never made has one, too
 		e := c.fail(agent.StatusTimeout, true, "the provider did not answer within %s", c.entry.Timeout)
 		e.gaveUp = true
 		return e

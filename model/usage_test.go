@@ -3,6 +3,8 @@ package model_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -65,5 +67,37 @@ func TestRefusalsCostNothing(t *testing.T) {
 		if err == nil || reply.Usage != (solve.Usage{}) {
 			t.Errorf("%d: %+v, %v", a.status, reply.Usage, err)
 		}
+	}
+}
+
+// TestConnectionThatTimesOutCostsNothing: a provider to which no connection came about in time
+// did no work, for neither the agent's own model nor the gateway, and the text says what is wrong.
+func TestConnectionThatTimesOutCostsNothing(t *testing.T) {
+	t.Parallel()
+	dial := &http.Transport{DialContext: (&net.Dialer{Timeout: time.Nanosecond}).DialContext}
+	e := model.Entry{Name: "m", Provider: model.OpenAI, BaseURL: "http://127.0.0.1:1/v1", Timeout: time.Minute}
+	priced(&e)
+	s, err := model.NewSet(config(e), env, model.WithTransport(dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Open("m", solve.Experiment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := m.Query(t.Context(), history())
+	wantError(t, err, agent.StatusConnection, "cannot be reached")
+	if reply.Usage != (solve.Usage{}) {
+		t.Errorf("%+v", reply.Usage)
+	}
+	up, err := s.Upstream("m", solve.Experiment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	_, err = up.Send(t.Context(), model.Request{API: agent.APIChat, Body: []byte("{}"), Lost: func() { lost++ }})
+	wantError(t, err, agent.StatusConnection, "cannot be reached")
+	if lost != 0 {
+		t.Errorf("%d tries are booked", lost)
 	}
 }
