@@ -18,6 +18,8 @@ const (
 	overhead = 4096
 	// longestToken is how many bytes a token may have: white space, in vocabularies known to us.
 	longestToken = 128
+	// envelope is how many bytes of an answer's JSON may stand around what the model wrote.
+	envelope = 1024
 	// hourFactor is what writing to a cache that keeps for an hour costs beyond the usual one.
 	hourFactor = 0.6
 )
@@ -147,7 +149,7 @@ func (m *Meter) believed(u usage) told {
 	t := u.told(m.API)
 	in := t.input()
 	t.goodInput = t.goodInput && (in > 0 || m.Bytes == 0) && in <= m.Bytes+overhead
-	t.goodReply = t.goodReply && t.Output <= m.reply() && t.Output*longestToken >= m.replyBytes
+	t.goodReply = t.goodReply && t.Output <= m.reply() && t.Output*longestToken+min(t.Output, 1)*envelope >= m.replyBytes
 	return t
 }
 

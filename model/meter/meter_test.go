@@ -19,7 +19,7 @@ func call(api string) meter.Call {
 // else is estimated at four bytes a token and marked.
 func TestUsageThatCannotBeTrue(t *testing.T) {
 	t.Parallel()
-	words := strings.Repeat("word", 100) // the reply has 448 bytes or so
+	words := strings.Repeat("word", 300) // the reply has 1248 bytes or so
 	for _, c := range []struct {
 		name, usage string
 		input       int64
@@ -53,6 +53,40 @@ func TestUsageThatCannotBeTrue(t *testing.T) {
 		b := m.Bill()
 		if b.Input != c.input || b.Marked != c.marked || b.Output < 80 || b.Calls != 1 || b.Cost > m.Bound() || b.Unbooked != 0 {
 			t.Errorf("%s: %+v", c.name, b)
+		}
+	}
+}
+
+// TestShortReplyIsBelieved: the JSON around a reply of one token is many times as long, where a
+// provider writes it over many lines or tells what it filtered.
+func TestShortReplyIsBelieved(t *testing.T) {
+	t.Parallel()
+	for api, answer := range map[string]string{
+		agent.APIChat: `{"choices": [
+    {
+      "content_filter_results": {"hate": {"filtered": false, "severity": "safe"}, "self_harm": {"filtered": false, "severity": "safe"}},
+      "finish_reason": "stop",
+      "index": 0,
+      "logprobs": null,
+      "message": {"annotations": [], "content": "Yes", "refusal": null, "role": "assistant"}
+    }
+  ], "usage": {"prompt_tokens": 90, "completion_tokens": 1, "total_tokens": 91}}`,
+		agent.APIResponses: `{"status": "completed", "output": [
+    {
+      "id": "msg_67ccd3acc8d48190a77525dc6de64b4104becb25c45c1d41",
+      "type": "message",
+      "status": "completed",
+      "role": "assistant",
+      "content": [{"type": "output_text", "text": "Yes", "annotations": [], "logprobs": []}]
+    }
+  ], "usage": {"input_tokens": 90, "output_tokens": 1, "total_tokens": 91}}`,
+	} {
+		m := meter.Meter{Call: call(api)}
+		if !m.Whole([]byte(answer)) {
+			t.Fatal(api)
+		}
+		if b := m.Bill(); b.Marked || b.Input != 90 || b.Output != 1 || b.Cost != 100 {
+			t.Errorf("%s: %+v", api, b)
 		}
 	}
 }
