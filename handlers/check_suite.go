@@ -16,7 +16,9 @@ func checkSuiteIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	if p.Action != "rerequested" || id == "" || !o.ours(p.CheckSuite.App) || p.fromBot(o.Bot) {
 		return solve.Intent{}
 	}
-	return solve.Intent{Command: p.button(d, solve.CommandRetry, id)}
+	cmd := p.button(d, solve.CommandRetry, id)
+	cmd.SHA = p.CheckSuite.HeadSHA
+	return solve.Intent{Command: cmd}
 }
 
 // solveOf is the solve that a branch names, "" if it names none. The template of

@@ -36,7 +36,7 @@ func button(identifier, external string) map[string]any {
 }
 
 func suite(branch any) map[string]any {
-	return map[string]any{"check_suite.head_branch": branch, "check_suite.app.id": 29310}
+	return map[string]any{"check_suite.head_branch": branch, "check_suite.head_sha": "d00d", "check_suite.app.id": 29310}
 }
 
 func review(state, body string) map[string]any {
@@ -74,6 +74,8 @@ func TestEventsBecomeAsks(t *testing.T) {
 	press := func(kind solve.CommandKind, n int) solve.Command {
 		return solve.Command{Kind: kind, Repo: repo, Solve: solveID, Button: true, N: n}
 	}
+	again := press(solve.CommandRetry, 0)
+	again.SHA = "d00d"
 	stop := func(s solve.StopEvent, label string) solve.Command {
 		return solve.Command{Kind: solve.CommandStop, Repo: repo, Issue: 3, Stop: s, Label: label}
 	}
@@ -100,9 +102,9 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"pick at the scorecard":   {"check_run", event(t, "requested_action", button("pick", "yudai:"+solveID+"/head")), press(solve.CommandPick, 0)},
 		"cancel at a run":         {"check_run", event(t, "requested_action", button("cancel", "yudai:"+solveID+"/2")), press(solve.CommandCancel, 0)},
 		"re-run":                  {"check_run", event(t, "rerequested", check("yudai:"+solveID+"/2")), press(solve.CommandRetry, 0)},
-		"re-run of a commit":      {"check_suite", event(t, "rerequested", suite("ai/fix-3-"+solveID)), press(solve.CommandRetry, 0)},
-		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), press(solve.CommandRetry, 0)},
-		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), press(solve.CommandRetry, 0)},
+		"re-run of a commit":      {"check_suite", event(t, "rerequested", suite("ai/fix-3-"+solveID)), again},
+		"branch with a number":    {"check_suite", event(t, "rerequested", suite("yudai/12"+solveID+"-x")), again},
+		"branch with two":         {"check_suite", event(t, "rerequested", suite("internationalisation/"+solveID)), again},
 		"review":                  {"pull_request_review", event(t, "submitted", review("changes_requested", "Please\n\n<!-- x -->rename it. \n")), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: "Please\n\nrename it."}},
 		"long review":             {"pull_request_review", event(t, "submitted", review("CHANGES_REQUESTED", long)), solve.Command{Kind: solve.CommandRevise, Repo: repo, Issue: 8, Review: true, Text: report.CutMarkdown(strings.TrimSpace(long), 4096, "(The rest of the review is left out.)")}},
 		"merged":                  {"pull_request", event(t, "closed", pull(true)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},

@@ -51,6 +51,7 @@ type payload struct {
 	} `json:"requested_action"`
 	CheckSuite struct {
 		HeadBranch string `json:"head_branch"`
+		HeadSHA    string `json:"head_sha"`
 		App        app    `json:"app"`
 	} `json:"check_suite"`
 	PullRequest struct {

@@ -70,6 +70,8 @@ type Command struct {
 	Solve ID `json:"solve,omitempty"`
 	// Button: it came from a check run, where no reaction can be left.
 	Button bool `json:"button,omitempty"`
+	// SHA is the commit whose check runs are all to run again: its branch names the first solve of several.
+	SHA string `json:"sha,omitempty"`
 	// N is the run of a CommandPick; 0 is the runner-up.
 	N int `json:"n,omitempty"`
 	// Text is the reply of a CommandUnknown, and what a CommandRevise should change.

@@ -278,6 +278,24 @@ func TestEndPullWaitsForGitHub(t *testing.T) {
 	}
 }
 
+// TestRunAllAgainAfterARevision: the branch names the first solve. Its head is the newest one's
+// champion, and a press there is no press of an earlier one; at an older commit it is.
+func TestRunAllAgainAfterARevision(t *testing.T) {
+	t.Parallel()
+	for sha, want := range map[string]int{"head": 1, "older": 0} {
+		w := newWorld(solve.StateSolved)
+		w.solve.Branch, w.solve.Pull = "ai/fix-5-s0", &solve.Pull{Number: 8, Commit: "head"}
+		w.pull = &solve.PullNow{Open: true, Branch: w.solve.Branch, SHA: "head"}
+		w.runs = []solve.Run{{Solve: "s1", N: 1, State: solve.RunFailed}}
+		w.earlier = map[solve.ID]solve.Solve{"s0": {ID: "s0", Repo: repo, Issue: w.solve.Issue, Branch: w.solve.Branch, State: solve.StateSolved, Pull: w.solve.Pull}}
+		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandRetry, Repo: repo, Solve: "s0", SHA: sha, Button: true, Actor: "ann", At: time.Now()}}
+		commands.New(w, w).Answer(t.Context())
+		if len(w.created) != want || len(w.effects) != 1-want {
+			t.Errorf("%s: created %+v, effects %+v", sha, w.created, w.effects)
+		}
+	}
+}
+
 // TestButtonOfAnEarlierSolve: a copy of the press that made a newer solve makes none.
 func TestButtonOfAnEarlierSolve(t *testing.T) {
 	t.Parallel()
