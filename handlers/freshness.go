@@ -33,10 +33,11 @@ func (p payload) about(w solve.Intent) string {
 	return ""
 }
 
-// happened is when the event happened, zero where the payload does not say.
+// happened is when the event happened, zero where the payload does not say: that of a deletion
+// tells when what is gone was made.
 func (p payload) happened() time.Time {
 	at, err := time.Parse(time.RFC3339, cmp.Or(p.Comment.Created, p.Review.Submitted, p.Issue.Updated))
-	if err != nil {
+	if err != nil || p.Action == "deleted" {
 		return time.Time{}
 	}
 	return at

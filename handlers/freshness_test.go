@@ -2,9 +2,29 @@ package handlers_test
 
 import (
 	"testing"
+	"time"
+
+	"github.com/palantir/go-githubapp/githubapp"
 
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/solve"
 )
+
+// TestDeletionIsNotAsOldAsWhatIsGone: our comment of a month ago that somebody deletes now is
+// written again.
+func TestDeletionIsNotAsOldAsWhatIsGone(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	i := &intake{handlers: map[string]githubapp.EventHandler{}}
+	for _, h := range handlers.New(handlers.Options{Accepter: i, Bot: "yudai[bot]", Now: noon, Keep: 14 * day}) {
+		i.handlers[h.Handles()[0]] = h
+	}
+	ours := deleted("yudai[bot]", solve.Marker("cnv8q5k6n88s73a1e0h0", string(solve.EffectNotice)))
+	ours["comment.created_at"] = noon().Add(-30 * day).Format(time.RFC3339)
+	if err := i.handle("issue_comment", event(t, "deleted", ours)); err != nil || len(i.intents) != 1 || i.intents[0].Command.Late {
+		t.Errorf("%v, %+v", err, i.intents)
+	}
+}
 
 // TestDeliveryID: GitHub's GUIDs stay, in small letters; any other id becomes one that looks
 // like a GUID, always the same.
