@@ -18,7 +18,7 @@ var (
 	fenceOpen = regexp.MustCompile("^(?:[ \t]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])*(`{3,}[^`]*|~{3,}.*)$")
 	// foldTag begins or ends what is shown as it stands, or only to who opens it.
 	foldTag  = regexp.MustCompile(`(?i)<(/?)(?:pre|details)(?:\s[^>]*)?>`)
-	codeSpan = regexp.MustCompile("`[^`]*`")
+	codeSpan = regexp.MustCompile("`+[^`]*`+")
 )
 
 // found is a command line of a comment.

@@ -55,6 +55,7 @@ func TestParseCommentFindsCommands(t *testing.T) {
 		"after a quote":               {"> what about it?\n\n/yudai status", solve.CommandStatus},
 		"after details":               {"<details>\nlog\n</details>\n/yudai status", solve.CommandStatus},
 		"details in code":             {"the `<details>` tag\n/yudai status", solve.CommandStatus},
+		"details in longer code":      {"the ``<details>`` tag\n/yudai status", solve.CommandStatus},
 		"tags in a fence":             {fence + "\n<pre>\n" + fence + "\n/yudai status", solve.CommandStatus},
 		"a word like a tag":           {"<prefix>\n/yudai status", solve.CommandStatus},
 		"after a fence":               {fence + "\nlog\n" + fence + "\n/yudai status", solve.CommandStatus},
