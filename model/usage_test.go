@@ -44,7 +44,7 @@ func TestTriesThatTimedOutArePaid(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{model.OpenAI, model.Anthropic} {
 		u := serve(t, answer{hang: true})
-		m := open(t, provider, u, func(e *model.Entry) { priced(e); e.Timeout = 200 * time.Millisecond }, solve.Experiment{})
+		m := open(t, provider, u, func(e *model.Entry) { priced(e); e.Timeout = 500 * time.Millisecond }, solve.Experiment{})
 		reply, err := m.Query(t.Context(), history())
 		sent := int64(len(u.bodies[0])+3) / 4
 		if got := reply.Usage; err == nil || u.calls() != 3 || got.Calls != 0 || got.Estimated != 1 || got.Input != 3*sent || got.Cost == 0 {
