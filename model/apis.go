@@ -35,5 +35,7 @@ func (e Entry) apis() []string {
 	return []string{agent.APIChat}
 }
 
-// own says that the model is at its provider's own server.
-func (e Entry) own() bool { return e.BaseURL == "" && e.Provider != Scripted }
+// own says that the model is at its provider's own server, which a base_url may name, too.
+func (e Entry) own() bool {
+	return slices.Contains([]string{openAIURL, anthropicURL + "/v1"}, e.root())
+}

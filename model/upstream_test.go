@@ -19,6 +19,7 @@ func TestAPIs(t *testing.T) {
 	t.Parallel()
 	s, err := model.NewSet(config(
 		model.Entry{Name: "own", Provider: model.OpenAI}, model.Entry{Name: "server", Provider: model.OpenAI, BaseURL: "http://h/v1"},
+		model.Entry{Name: "named", Provider: model.OpenAI, BaseURL: "https://api.openai.com/v1/"},
 		model.Entry{Name: "more", Provider: model.OpenAI, BaseURL: "http://h/v1", APIs: []string{"messages", "chat"}},
 		model.Entry{Name: "claude", Provider: model.Anthropic}, model.Entry{Name: "wheel", Provider: model.Roulette, Members: []string{"own", "claude"}},
 		played(t, "play", "plays: [{steps: [{run: ls}]}]"),
@@ -27,7 +28,7 @@ func TestAPIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]string{
-		"own": {"chat", "responses"}, "server": {"chat"}, "more": {"messages", "chat"}, "claude": {"messages"}, "play": {"chat", "responses", "messages"}, "wheel": nil, "nobody": nil,
+		"own": {"chat", "responses"}, "server": {"chat"}, "named": {"chat", "responses"}, "more": {"messages", "chat"}, "claude": {"messages"}, "play": {"chat", "responses", "messages"}, "wheel": nil, "nobody": nil,
 	} {
 		if got := s.APIs(name); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
