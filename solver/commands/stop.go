@@ -84,7 +84,7 @@ func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 	case a.Stop == solve.StopOnClosed:
 		return issue.Open, nil
 	case a.Stop == solve.StopOnUnlabelled:
-		return slices.ContainsFunc(issue.Labels, func(l string) bool { return strings.EqualFold(l, a.Label) }), nil
+		return issue.Labelled(a.Label), nil
 	}
 	return true, nil
 }
