@@ -247,9 +247,7 @@ func (m *metrics) written(kind solve.EffectKind, outcome string) {
 // queried counts a model call of the agent mini.
 func (m *metrics) queried(name string, used solve.Usage, err error) {
 	m.modelCalls.WithLabelValues(name, result("answered", err)).Inc()
-	if err == nil {
-		m.used(name, used)
-	}
+	m.used(name, used) // tries that were given up are paid for
 }
 
 // relayed counts a call of an agent through the gateway.

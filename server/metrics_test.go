@@ -328,6 +328,8 @@ func TestModelsAreCounted(t *testing.T) {
 		`model_calls_total{model="good",result="answered"}`: "2", `model_calls_total{model="dumb",result="failed"}`: "1",
 		`model_tokens_total{kind="input",model="good"}`: "200", `model_tokens_total{kind="cached",model="good"}`: "60",
 		`model_tokens_total{kind="output",model="good"}`: "14", `model_cost_dollars_total{model="good"}`: "0.5",
+		`model_tokens_total{kind="input",model="dumb"}`: "100", `model_tokens_total{kind="cached",model="dumb"}`: "30",
+		`model_tokens_total{kind="output",model="dumb"}`: "7", `model_cost_dollars_total{model="dumb"}`: "0.25",
 	}
 	if diff := cmp.Diff(want, scrape(t, m)); diff != "" {
 		t.Error(diff)
