@@ -48,6 +48,9 @@ func (p *Pages) each(r *http.Request, s stream, tell func() (frame string, err e
 	defer idle.Stop()
 	for {
 		frame, err := tell()
+		if !p.sessions.has(r) { // signed out while it was read, or twelve hours are over
+			return
+		}
 		if frame != "" && s.send(frame) != nil || err != nil { // the browser comes again
 			return
 		}
@@ -67,9 +70,6 @@ func (p *Pages) each(r *http.Request, s stream, tell func() (frame string, err e
 			if s.send(": still here\n\n") != nil {
 				return
 			}
-		}
-		if !p.sessions.has(r) { // signed out, or twelve hours are over
-			return
 		}
 	}
 }
