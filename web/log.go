@@ -163,13 +163,13 @@ func (s source) part(n, at int, from string) (first, last int) {
 	first = max(1, n-maxShown+1, s.log.at(len(s.log.data)-maxBytes))
 	first += (blockLines - (first-1)%blockLines) % blockLines
 	if line, err := strconv.Atoi(from); err == nil {
-		first = line
+		first, at = line, 0
 	} else if at > 0 && at < first {
-		first = at - maxShown/2
+		first = max(at-maxShown/2, s.log.at(s.log.starts[at-1]-maxBytes/2))
 	}
 	first = max(1, min(first, n))
 	first -= (first - 1) % blockLines
-	return first, max(first, min(n, first+maxShown+blockLines-1, s.log.at(s.log.starts[first-1]+maxBytes)))
+	return first, max(first, min(n, at), min(n, first+maxShown+blockLines-1, s.log.at(s.log.starts[first-1]+maxBytes)))
 }
 
 // block renders lines; those from from to to are marked.

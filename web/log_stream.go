@@ -60,7 +60,7 @@ func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
 // events are the lines behind one, and how many there are now. A reader too far behind is told to read the page again.
 func (s source) events(after int) (text string, now int, err error) {
 	now = s.whole()
-	if now-after > maxShown {
+	if now-after > maxShown || now > after && len(s.log.data)-s.log.starts[after] > maxBytes {
 		return "event: reset\ndata: \n\n", after, errStreamEnd
 	}
 	var b strings.Builder

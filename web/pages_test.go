@@ -282,6 +282,24 @@ func TestLargeAndEmptyLogs(t *testing.T) {
 	if len(page) > 20<<20 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
+	wants(t, w.get(path+"?at=L2000"), `<a id="L2000"></a><mark>`)
+}
+
+// TestFarBehindIsReadAgain: a reader who lacks more than a page holds is told so, and does not get all of it in one frame.
+func TestFarBehindIsReadAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.say(turn(20, "", "cat large", strings.Repeat(strings.Repeat("x", 9_999)+"\n", 2_000), 0)...)
+	wants(t, w.streamed(w.serve(), "/solves/"+atWork+"/logs/run-1.log/stream", "1.1", "event: reset"), "event: reset")
+}
+
+// TestOutputOfNothing: a program that printed an empty text first has an empty log.
+func TestOutputOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.store.files[atWork+"/transcript-1"] = ""
+	w.store.say(agent.Message{Role: agent.RoleOutput})
+	wants(t, w.get("/solves/"+atWork+"/logs/run-1.log"), "Nothing was printed yet.")
 }
 
 // BenchmarkSearch looks for a text that every line has, in 50 MB.

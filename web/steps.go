@@ -43,9 +43,8 @@ func readTrajectory(transcript []byte) *trajectory {
 			s.turn(m)
 		case m.Role == agent.RoleOutput:
 			last := i == len(messages)-1
-			open := !strings.HasSuffix(m.Content, "\n") && (last || messages[i+1].Role == agent.RoleOutput)
-			s.open = open && last
-			s.print(m, m.Content, open)
+			s.print(m, m.Content, !strings.HasSuffix(m.Content, "\n") && (last || messages[i+1].Role == agent.RoleOutput))
+			s.open = last && len(s.log.data) > 0 && !bytes.HasSuffix(s.log.data, []byte("\n"))
 		case observed:
 			s.print(m, raw, false)
 		case m.Role == agent.RoleTool:
