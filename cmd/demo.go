@@ -96,8 +96,8 @@ func (d *demo) run(ctx context.Context, r *rig, cfg server.Config) error {
 	}
 	d.report(v)
 	if d.keep {
-		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at http://%s.\n"+
-			"Comment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.Addr())
+		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at %s (the link opens once).\n"+
+			"Comment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.PageURL("/"))
 		<-ctx.Done()
 	}
 	return d.expected(v)

@@ -114,7 +114,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string) error {
 
 // configure has yudai keep everything in the rig's directory and talk to the emulator.
 func (r *rig) configure(cfg server.Config) server.Config {
-	cfg.Server.Address, cfg.Server.PublicURL = "127.0.0.1:0", ""
+	cfg.Server.Address, cfg.Server.PublicURL, cfg.Server.MetricsAddress = "127.0.0.1:0", "", "" // a server's own may be taken
 	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = r.url, r.url, r.url+"/graphql"
 	// The emulator has no secondary limits, and people watch: no need to go slowly.
 	w := &cfg.GitHub.Write
