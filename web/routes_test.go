@@ -71,7 +71,8 @@ func TestWithoutATokenThereIsNoForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.pages.Token = ""
-	if got := w.ask(http.MethodGet, "/", ""); got.Code != http.StatusNotFound {
+	got := w.ask(http.MethodGet, "/", "")
+	if wants(t, got.Body.String(), "the link that yudai printed"); got.Code != http.StatusNotFound {
 		t.Errorf("without a token: %d", got.Code)
 	}
 	if got := w.ask(http.MethodPost, "/login", "", form("token=")); got.Code != http.StatusNotFound {

@@ -105,7 +105,9 @@ func (p *Pages) guard(next http.Handler) http.Handler {
 		switch {
 		case p.sessions.has(r):
 			next.ServeHTTP(w, r)
-		case p.Token == "" || r.Method != http.MethodGet:
+		case p.Token == "":
+			http.Error(w, "The pages need an API token (server.api_token_env) or, on one machine, the link that yudai printed.", http.StatusNotFound)
+		case r.Method != http.MethodGet:
 			http.NotFound(w, r)
 		default:
 			p.askToken(w, r, r.URL.RequestURI(), "")
