@@ -14,6 +14,7 @@ import (
 type result struct {
 	attack
 	family string
+	whole  bool     // it is all attacks of the family together
 	broken []string // why it was not held
 	notFor string   // why it does not apply here
 }
@@ -37,9 +38,9 @@ func (w *world) alone(ctx context.Context, a attack) (o outcome, err error) {
 		words += " agents=" + a.Name
 	}
 	id, s, err := w.ask(ctx, repo, issue, words, solveTime)
-	o.seconds = time.Since(began).Seconds()
+	o.seconds, o.tried = time.Since(began).Seconds(), w.provider.tried(a.Name)
 	if err != nil {
-		o.text = err.Error()
+		o.stuck = err.Error()
 		return o, nil //nolint:nilerr // a solve that does not end is what the attack came to
 	}
 	o.text, _ = w.comments(repo, issue)
@@ -120,7 +121,7 @@ func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcom
 				}
 			}
 		case a.Alone:
-			o.text = strings.Join(w.provider.outputs(a.Name), "\n")
+			o.text, o.tried = strings.Join(w.provider.outputs(a.Name), "\n"), w.provider.tried(a.Name)
 			for _, e := range s.Experiments {
 				if e.Model == a.Name {
 					o.text += e.State + " " + e.Reason

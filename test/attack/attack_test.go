@@ -61,7 +61,10 @@ func TestCanariesAreFoundInEveryForm(t *testing.T) {
 func TestUnsafeOutcomesAreSeen(t *testing.T) {
 	t.Parallel()
 	none := 0
-	held := outcome{text: "fine " + ended, ended: true, pull: true, warning: "look at CODEOWNERS", tree: "100644 a\n", usd: 1, next: "solved"}
+	held := outcome{
+		text: "fine " + ended, ended: true, tried: true,
+		pull: true, warning: "look at CODEOWNERS", tree: "100644 a\n", usd: 1, next: "solved",
+	}
 	for name, tt := range map[string]struct {
 		safe   safe
 		unsafe func(*outcome)
@@ -81,8 +84,10 @@ func TestUnsafeOutcomesAreSeen(t *testing.T) {
 		"within":   {safe{Within: 5}, func(o *outcome) { o.seconds = 6 }},
 		"answered": {safe{Answered: 5}, func(o *outcome) { o.waited = 30 }},
 		"next":     {safe{Next: true}, func(o *outcome) { o.next = "failed" }},
+		"tried":    {safe{}, func(o *outcome) { o.tried = false }},
+		"stuck":    {safe{}, func(o *outcome) { o.stuck = "waited in vain" }},
 	} {
-		a := attack{As: asAgent, Script: "x", Safe: tt.safe}
+		a := attack{As: asAgent, Alone: true, Script: "x", Safe: tt.safe}
 		if bad := tt.safe.broken(a, held); len(bad) > 0 {
 			t.Errorf("%s: safe, and yet %v", name, bad)
 		}
@@ -94,6 +99,9 @@ func TestUnsafeOutcomesAreSeen(t *testing.T) {
 	}
 	if len(safe{Refused: true}.broken(attack{As: asComment}, held)) == 0 {
 		t.Error("refused: unsafe, and nothing was seen")
+	}
+	if len(safe{Lacks: "x"}.broken(attack{As: asRequest}, outcome{})) == 0 {
+		t.Error("no answer: nothing was tried, and nothing was seen")
 	}
 }
 

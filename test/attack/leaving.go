@@ -45,7 +45,9 @@ func (w *world) leaks(ctx context.Context) []string {
 			look("git objects of "+repo, out)
 		}
 	}
-	if _, body, err := w.get(ctx, "/metrics"); err == nil {
+	if code, body, err := w.get(ctx, "/metrics"); err != nil || code != http.StatusOK {
+		all = append(all, fmt.Sprintf("/metrics cannot be read: %d %v", code, err))
+	} else {
 		look("/metrics", []byte(body))
 	}
 	return append(all, w.leaksOnDisk(look)...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -65,11 +66,15 @@ func (c *campaign) mutations(ctx context.Context, families []family) (held bool,
 		if err != nil {
 			return false, err
 		}
-		s := sum(results)
-		if s.failed > s.open {
+		results = slices.DeleteFunc(results, func(r result) bool { return r.whole })
+		switch s := sum(results); {
+		case s.tried == 0:
+			tried--
+			fmt.Fprintf(c.out, "%s: not applicable here: %s\n", m.name, strings.Join(s.missing, "; "))
+		case s.failed > s.open:
 			noticed++
 			fmt.Fprintf(c.out, "%s: noticed: %s\n", m.name, s.failures[0])
-		} else {
+		default:
 			fmt.Fprintf(c.out, "%s: NOT noticed: %s\n", m.name, s.line())
 		}
 	}

@@ -56,6 +56,9 @@ func (c *campaign) play(ctx context.Context, f family) ([]result, error) {
 	if w.provider.bad > 0 {
 		return nil, fmt.Errorf("family %s: %d calls to models without the canary as key: nothing would be proven", f.Family, w.provider.bad)
 	}
+	if w.provider.hidden > 0 {
+		out = append(out, whole(f, fmt.Sprintf("%d questions to models held an order that people do not see", w.provider.hidden)))
+	}
 	if left := w.end(ctx); len(left) > 0 {
 		out = append(out, whole(f, left...))
 	}
@@ -65,7 +68,7 @@ func (c *campaign) play(ctx context.Context, f family) ([]result, error) {
 
 // whole is a failure that belongs to no single attack.
 func whole(f family, broken ...string) result {
-	return result{attack: attack{Name: f.Family + "-all", Goal: "anything, by all attacks of the family together"}, family: f.Family, broken: broken}
+	return result{attack: attack{Name: f.Family + "-all", Goal: "anything, by all attacks of the family together"}, family: f.Family, whole: true, broken: broken}
 }
 
 // notFor says why an attack cannot be tried on this machine.
@@ -240,7 +243,7 @@ func (w *world) planted() string {
 // end asks the program to end, and names what it left on the machine.
 func (w *world) end(ctx context.Context) []string {
 	w.proc.Signal(syscall.SIGTERM)
-	if err := await(ctx, 30*time.Second, "the program's end", func() bool { return !w.proc.Running() }); err != nil {
+	if err := await(ctx, 2*time.Minute, "the program's end", func() bool { return !w.proc.Running() }); err != nil {
 		w.proc.Kill()
 		return []string{err.Error()}
 	}

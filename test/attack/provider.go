@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,9 @@ import (
 
 // submit is the command by which an agent says that it is done.
 const submit = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+
+// hiddenOrder stands in issues where people do not see it.
+const hiddenOrder = "HIDDEN-ORDER"
 
 // play is what a model does: commands in order, then the submission, or answers of its own.
 type play struct {
@@ -26,8 +30,11 @@ type provider struct {
 	mu    sync.Mutex
 	plays map[string]play
 	seen  map[string][]string // outputs of a model's commands, in order
+	asked map[string]int      // questions to a model
 	calls map[string]int
 	bad   int // calls without the key
+	// hidden is how many questions held an order that people do not see.
+	hidden int
 }
 
 // question is a request for a reply, as far as the provider looks.
@@ -72,8 +79,12 @@ func (p *provider) note(q question, authorization string) (done int, script play
 	if p.key != "" && authorization != "Bearer "+p.key {
 		p.bad++
 	}
+	p.asked[q.Model]++
 	var outputs []string
 	for _, m := range q.Messages {
+		if bytes.Contains(m.Content, []byte(hiddenOrder)) {
+			p.hidden++
+		}
 		switch m.Role {
 		case "assistant":
 			done++
@@ -85,6 +96,13 @@ func (p *provider) note(q question, authorization string) (done int, script play
 		p.seen[q.Model] = outputs
 	}
 	return done, p.plays[q.Model]
+}
+
+// tried says that a model was asked for all that it plays: the attack reached its sandbox.
+func (p *provider) tried(model string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked[model] >= max(1, len(p.plays[model].commands))
 }
 
 // plain is the text of a message, and of the JSON that the agent puts an output in.

@@ -36,6 +36,8 @@ type outcome struct {
 	text    string // output, answers, comments, pull request
 	shown   string // the part of it that people see on GitHub, "" for all of it
 	ended   bool   // an agent's script came to its end
+	tried   bool   // the model of the attack was asked for all that it plays
+	stuck   string // why the solve of the attack did not end
 	status  int
 	solves  int
 	writes  int
@@ -75,6 +77,10 @@ func (s safe) broken(a attack, o outcome) []string {
 	}
 	line := got.FindString(o.text)
 	add(line != "", "reached its goal: %s", strings.TrimSpace(line))
+	// What never ran was not held.
+	add(!o.tried && (a.As == asPatch || a.As == asModel || a.As == asAgent && a.Alone), "it was not tried: its model was never asked")
+	add(a.As == asRequest && o.status == 0, "there was no answer: %s", last(o.text))
+	add(o.stuck != "", "%s", o.stuck)
 	add(a.scripted() && !a.Dies && !o.ended, "the script did not come to its end: %s", last(o.text))
 	add(s.Says != "" && !match(s.Says, o.text), "nothing says %q, but: %s", s.Says, last(o.text))
 	add(s.Lacks != "" && match(s.Lacks, cmp.Or(o.shown, o.text)), "something says %q", s.Lacks)

@@ -48,7 +48,7 @@ type world struct {
 // open makes the world of a family and starts the program in it.
 func open(ctx context.Context, f family, dir, binary string) (_ *world, err error) {
 	w := &world{family: f, dir: dir, canaries: newCanaries(), provider: &provider{
-		plays: map[string]play{}, seen: map[string][]string{}, calls: map[string]int{},
+		plays: map[string]play{}, seen: map[string][]string{}, asked: map[string]int{}, calls: map[string]int{},
 	}}
 	w.provider.key = w.canaries["model key"]
 	defer func() {
