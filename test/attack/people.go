@@ -198,7 +198,7 @@ func (w *world) anybody(ctx context.Context, a attack) (o outcome, err error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	body := strings.ReplaceAll(a.Body, "TOKEN", w.canaries["API token"])
+	body := strings.NewReplacer("TOKEN", w.canaries["API token"], "PADDING", strings.Repeat("x", 200_000)).Replace(a.Body)
 	o.status, o.text, err = w.request(ctx, method, a.Path, a.Header, body)
 	return o, err
 }
