@@ -12,6 +12,8 @@ const (
 	axisWidth = 1000
 	// maxNotched is up to how many runs the lanes of ended ones show their steps: each takes reading a transcript.
 	maxNotched = 32
+	// maxRaced is up to how much output of a run a lane shows steps: all lanes together fit into what is kept at hand.
+	maxRaced = maxCached / maxNotched
 )
 
 // race has one lane for each run, all on one axis of time.

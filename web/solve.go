@@ -77,7 +77,7 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 
 // raceTrajectory is what a run did, as far as its lane shows it.
 func (p *Pages) raceTrajectory(r *http.Request, v report.View, run solve.Run) *trajectory {
-	if run.Attempt == 0 || len(v.Runs) > maxNotched && !run.State.Active() {
+	if run.Attempt == 0 || run.Progress.Output > maxRaced || len(v.Runs) > maxNotched && !run.State.Active() {
 		return nil
 	}
 	s, err := p.trajectory(r.Context(), run)
