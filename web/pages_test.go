@@ -75,6 +75,8 @@ func TestRunPage(t *testing.T) {
 	wants(t, w.get("/solves/"+decided), `<span class="num">2 runs</span>`)
 	w.store.runs[atWork][0].Attempt = 0
 	wants(t, w.get("/solves/"+atWork+"/runs/1"), "The run has not started yet.")
+	w.store.runs[decided][0].Verdict.Fixed = 36
+	wants(t, w.get("/solves/"+decided+"/runs/1"), `<span class="num">1, and 35 more</span>`)
 }
 
 func TestLog(t *testing.T) {
