@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -176,7 +178,7 @@ func (w *world) one(ctx context.Context, a attack, binary string) (o outcome, la
 	return o, later, err
 }
 
-// quiet waits until nothing has happened on GitHub for a while.
+// quiet waits until nothing has happened on GitHub for a while: a short one if no solve is live.
 func (w *world) quiet(ctx context.Context) error {
 	if err := w.hub.AwaitIdle(ctx); err != nil {
 		return err
@@ -186,8 +188,17 @@ func (w *world) quiet(ctx context.Context) error {
 		if n := len(w.hub.History()); n != seen {
 			seen, since = n, time.Now()
 		}
-		return time.Since(since) > 2500*time.Millisecond
+		still := time.Since(since)
+		return still > 2500*time.Millisecond && w.idle(ctx) || still > 30*time.Second
 	})
+}
+
+var liveSolves = regexp.MustCompile(`(?m)^yudai_solves\{[^}]*\} [1-9]`)
+
+// idle says that the program has no live solve.
+func (w *world) idle(ctx context.Context) bool {
+	status, text, err := w.get(ctx, "/metrics")
+	return err == nil && status == http.StatusOK && !liveSolves.MatchString(text)
 }
 
 // installing plays all attacks of the family that run while dependencies are installed: one
