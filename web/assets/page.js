@@ -12,7 +12,8 @@ function open(url, handlers) {
     source.onerror = () => {
       connection.textContent = "connecting …";
       if (source.readyState !== EventSource.CLOSED) return;
-      source = null; // an error that browsers do not try again after
+      source = null; // an error that browsers do not try again after: the session ended, or a proxy has no server
+      fetch(location.href).then((answer) => { if (answer.status === 401) location.reload(); }, () => {});
       setTimeout(start, 3000);
     };
     for (const [name, handle] of Object.entries(handlers)) source.addEventListener(name, (e) => handle(e, stop));
