@@ -115,8 +115,7 @@ func inTOML(data []byte) set {
 		case []any:
 			for _, e := range v {
 				if text, ok := e.(string); ok && inside {
-					text = strings.TrimSpace(text)
-					out[text[:len(text)-len(strings.TrimLeftFunc(text, isNameRune))]] = true
+					out[packageName.FindString(strings.TrimSpace(text))] = true
 				}
 			}
 		}
@@ -125,10 +124,8 @@ func inTOML(data []byte) set {
 	return out
 }
 
-// isNameRune says whether a name of a Python package may have the character.
-func isNameRune(r rune) bool {
-	return r == '-' || r == '_' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-}
+// packageName is the name at the beginning of what pip calls a requirement.
+var packageName = regexp.MustCompile(`^[\w.-]*`)
 
 // newHosts are the hosts that a lock file or a manifest names and did not name before.
 func newHosts(p string, before, after []byte) []string {
