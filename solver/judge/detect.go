@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -152,13 +153,13 @@ func (r *repository) detect() (Setup, string, error) {
 
 func (r *repository) has(name string) bool { return slices.Contains(r.paths, name) }
 
-// read returns the file's text, "" if there is none. It keeps the first error.
+// read returns the file's text, "" if there is none or it is a link to none. It keeps the first other error.
 func (r *repository) read(name string) string {
 	if !r.has(name) {
 		return ""
 	}
 	data, err := r.content(path.Join(r.dir, name))
-	if err != nil && r.err == nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && r.err == nil {
 		r.err = fmt.Errorf("read %s: %w", name, err)
 	}
 	return string(data)

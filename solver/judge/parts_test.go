@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/solver/judge"
 )
 
 // TestHalvesAreTestedOrNamed: Go's modules are tested together; what has another runner is named.
@@ -47,6 +49,22 @@ func TestHalvesAreTestedOrNamed(t *testing.T) {
 		}
 		if !strings.Contains(s.Untested, c.untested) || (s.Untested == "") != (c.untested == "") {
 			t.Errorf("%s: %q, want %q", name, s.Untested, c.untested)
+		}
+	}
+}
+
+// TestALinkIsNoManifest: a name in the list of files that leads to no file of the repository.
+func TestALinkIsNoManifest(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{fs.ErrNotExist: true, os.ErrDeadlineExceeded: false} {
+		s, got := judge.Detect([]string{"a_test.go", "go.mod", "web/Makefile"}, func(p string) ([]byte, error) {
+			if p == "web/Makefile" {
+				return nil, err
+			}
+			return nil, nil
+		})
+		if (got == nil) != want || want && s.Test.Command != "go test ./..." {
+			t.Errorf("%v: %q, %v", err, s.Test.Command, got)
 		}
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/judge"
@@ -81,6 +83,27 @@ func TestNotesAreWhatTheInstallPrinted(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v, %s", log, err, diff)
 		}
+	}
+}
+
+// TestALinkedManifestIsNone: a link below the root does not keep the root's tests from being found.
+func TestALinkedManifestIsNone(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	made := exec.CommandContext(t.Context(), "bash", "-ec", `git init -q -b main; echo 'module m' > go.mod; touch a_test.go; mkdir web; ln -s ../rules web/Makefile
+git add -A; git -c user.name=a -c user.email=a@example.com commit -qm base; git rev-parse HEAD`)
+	made.Dir, made.Env = work, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	sha, err := made.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := git.New(t.TempDir()).Mirror(t.Context(), "1", work, git.Auth{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup, err := (&Preparer{}).setup(t.Context(), m, solve.Solve{Base: solve.Base{SHA: strings.TrimSpace(string(sha))}})
+	if err != nil || setup.Test.Command != "go test ./..." {
+		t.Errorf("%q, %v", setup.Test.Command, err)
 	}
 }
 

@@ -5,7 +5,9 @@ package prepare
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -136,7 +138,11 @@ func (p *Preparer) setup(ctx context.Context, m *git.Mirror, s solve.Solve) (jud
 		return judge.Setup{}, err
 	}
 	setup, err := SetUp(settings, HostsIn(p.options.InstallEnv), paths, func(path string) ([]byte, error) {
-		return m.ReadFile(ctx, s.Base.SHA, path)
+		data, err := m.ReadFile(ctx, s.Base.SHA, path)
+		if errors.Is(err, git.ErrMissing) { // a link is in the list, too
+			err = fs.ErrNotExist
+		}
+		return data, err
 	})
 	if err != nil {
 		return setup, fault.Refuse(err.Error() + p.ownKey("test.command"))
