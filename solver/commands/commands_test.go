@@ -257,7 +257,7 @@ func TestEndPullWaitsForTheSolve(t *testing.T) {
 				t.Errorf("%s: %d wait, %v", name, len(w.waiting), w.fates)
 			}
 			w.solve = solve.Solve{ID: "s2", Repo: repo, State: solve.StateSolved, Pull: first.Pull}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			c.Answer(t.Context())
 			if len(w.waiting) != 0 || w.fates["s2"] != solve.PullMerged || len(w.fates) != 1 {
 				t.Errorf("%s: %d wait, %v", name, len(w.waiting), w.fates)
