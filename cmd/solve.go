@@ -46,7 +46,8 @@ func newSolve(s streams) *cobra.Command {
 	f.StringVar(&l.budget, "budget", "", "money and time of the whole solve, for example $2 or 20m or both: $2,20m")
 	f.StringVar(&l.req.Base, "base", "", "base branch (default: the one you are on)")
 	f.StringVar(&l.baseURL, "base-url", "", "an OpenAI-compatible server that has the models, for example http://127.0.0.1:11434/v1")
-	f.StringVar((*string)(&l.req.Reproduce), "reproduce", "", "when a run writes tests from the issue: off, auto or always (default: solver.reproduce)")
+	f.StringVar((*string)(&l.req.Reproduce), "reproduce", "",
+		"when a run writes tests from the issue: off, auto or always (default: solver.reproduce)")
 	f.StringVar(&l.script, "script", "", "play this file as the models it names, instead of real ones")
 	f.StringVar(&l.test, "test", "", "test command (default: detected)")
 	f.StringVar(&l.install, "install", "", "install command (default: detected)")

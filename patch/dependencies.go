@@ -46,7 +46,8 @@ func manifest(base string) func([]byte) set {
 			return inJSON(data, "dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "overrides", "resolutions")
 		}
 	case is("*requirements*.txt"), is("constraints*.txt"), is("*requirements*.in"):
-		return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@,#]|$)`, `(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`)
+		return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@,#]|$)`,
+			`(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`)
 	case base == "pipfile":
 		return all(`(?m)^\s*["']?([A-Za-z0-9][\w.-]*)["']?\s*=`)
 	case base == "pyproject.toml", base == "cargo.toml":
@@ -154,7 +155,9 @@ func changesInstallScripts(p string, before, after []byte) []string {
 	}
 	was, is := scripts(before), scripts(after)
 	var out []string
-	for _, name := range []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "dependencies"} {
+	for _, name := range []string{
+		"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "dependencies",
+	} {
 		if is[name] != "" && is[name] != was[name] {
 			out = append(out, fmt.Sprintf("%s (%s)", name, p))
 		}

@@ -81,7 +81,8 @@ func (s *Server) routes(
 	return NewHandler(s.log, all, api.API{
 		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Bundle: s.bundles.Export, Backup: s.store.Backup,
 		Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
-		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(), ReadsConfig: s.cfg.Solver.Repository.Read, UsesRecords: s.cfg.Solver.Record,
+		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(),
+		ReadsConfig: s.cfg.Solver.Repository.Read, UsesRecords: s.cfg.Solver.Record,
 		WebURL: s.cfg.GitHub.WebURL, PublicURL: s.cfg.Server.PublicURL,
 		Now: time.Now, NewID: func() solve.ID { return solve.ID(xid.New().String()) },
 	})

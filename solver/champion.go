@@ -32,7 +32,8 @@ func (e *Engine) reduce(ctx context.Context, s solve.Solve) (solve.Solve, error)
 	d.SandboxUses = crossed.SandboxUses
 	c := solve.Change{Solve: s.ID, Token: s.Lease.Token, Event: solve.ChampionChosen{Decision: d}}
 	if d.Champion == 0 {
-		c.Event, c.Reason = solve.NoChampion{Decision: d}, fmt.Sprintf("None of the %d experiments passed the tests.", len(solve.Candidates(runs)))
+		c.Event = solve.NoChampion{Decision: d}
+		c.Reason = fmt.Sprintf("None of the %d experiments passed the tests.", len(solve.Candidates(runs)))
 		if d.Withheld != 0 {
 			c.Reason = "A candidate that is unproven is only told (solver.unproven is comment)."
 		} else if !s.Deadline.IsZero() && !time.Now().Before(s.Deadline) {

@@ -82,7 +82,8 @@ func (c *call) book(ctx context.Context, status int, failure error) error {
 	}
 	c.report(outcome, bill.Usage, bill.Marked)
 	if bill.Unbooked > 0 {
-		c.g.log.Warn().Str(logkey.Run, c.session.run).Stringer(logkey.Cost, bill.Unbooked).Msg("call cost more than its bound; the rest is not booked")
+		c.g.log.Warn().Str(logkey.Run, c.session.run).Stringer(logkey.Cost, bill.Unbooked).
+			Msg("call cost more than its bound; the rest is not booked")
 	}
 	c.log(outcome, failure)
 	return err

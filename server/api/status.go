@@ -168,7 +168,8 @@ func experimentOf(r solve.Run) experimentStatus {
 	x := r.Experiment
 	out := experimentStatus{
 		Run: r.N, Agent: x.Agent, Model: x.Model, Temperature: x.Temperature, MaxEdits: x.MaxEdits, Strategy: x.Strategy,
-		Repeat: x.Repeat, Wave: x.Wave, Purpose: string(x.Purpose), NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason, Attempt: r.Attempt, Exit: r.Exit,
+		Repeat: x.Repeat, Wave: x.Wave, Purpose: string(x.Purpose), NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason,
+		Attempt: r.Attempt, Exit: r.Exit,
 		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(),
 		CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}

@@ -16,7 +16,8 @@ func printing(note string) string { return "echo " + shellescape.Quote(note) }
 // pythonTool calls a program that the machine may lack. It is installed outside of the tests'
 // environment, which keeps what it needs.
 func pythonTool(name, arguments string) string {
-	return fmt.Sprintf(`{ { command -v %[1]s >/dev/null || { python3 -m venv "$HOME/%[1]s" && "$HOME/%[1]s/bin/pip" install -q %[1]s; }; } && `+
+	return fmt.Sprintf(`{ { command -v %[1]s >/dev/null || { python3 -m venv "$HOME/%[1]s" && `+
+		`"$HOME/%[1]s/bin/pip" install -q %[1]s; }; } && `+
 		`PATH="$PATH:$HOME/%[1]s/bin" %[1]s %[2]s; }`, name, arguments)
 }
 

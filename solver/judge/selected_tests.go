@@ -89,7 +89,8 @@ func selectGo(call string, files, names []string) string {
 	if len(words) > 0 {
 		words = []string{"-run", shellescape.Quote("^(" + strings.Join(sorted(words), "|") + ")$")}
 	}
-	return strings.Replace(call, "./...", strings.Join(append(words, quoted(files, func(f string) string { return "./" + path.Dir(f) })...), " "), 1)
+	words = append(words, quoted(files, func(f string) string { return "./" + path.Dir(f) })...)
+	return strings.Replace(call, "./...", strings.Join(words, " "), 1)
 }
 
 // withFiles appends the files, after an option.
@@ -100,8 +101,8 @@ func withFiles(option string) func(call string, files, names []string) string {
 }
 
 // takesValue are the options of runners for Node that stand before a value.
-var takesValue = regexp.MustCompile(`^(?:-[rCtRgOu]|--(?:require|import|loader|experimental-loader|conditions|timeout|grep|reporter(?:-options?)?|ui|` +
-	`file|extension|config|package|spec|env-file|tsconfig|test-name-pattern))$`)
+var takesValue = regexp.MustCompile(`^(?:-[rCtRgOu]|--(?:require|import|loader|experimental-loader|conditions|timeout|grep|` +
+	`reporter(?:-options?)?|ui|file|extension|config|package|spec|env-file|tsconfig|test-name-pattern))$`)
 
 // selectNode puts the files in the place of the patterns.
 func selectNode(call string, files, _ []string) string {

@@ -53,7 +53,8 @@ func (t *tx) write(all *solve.Transition) error {
 	}
 	for _, e := range all.Entries {
 		k := key(nil).text(string(e.Solve)).num(e.Seq)
-		if err := t.putRecord(events, k, fmt.Sprintf("event %d of solve %s", e.Seq, e.Solve), entryRecord{V: recordVersion, Entry: e}); err != nil {
+		name := fmt.Sprintf("event %d of solve %s", e.Seq, e.Solve)
+		if err := t.putRecord(events, k, name, entryRecord{V: recordVersion, Entry: e}); err != nil {
 			return err
 		}
 	}
