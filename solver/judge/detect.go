@@ -26,7 +26,7 @@ type Setup struct {
 	Hosts []string
 	// Why says in one line what was recognised.
 	Why string
-	// Unlocked are sentences that Install prints as a line of its own where it does not obey a lock file.
+	// Unlocked are sentences that Install prints as a line of its own where it goes on without something, such as a lock file.
 	Unlocked []string
 	// Untested says which tests of the repository Test does not run; "" if none are known.
 	Untested string

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -74,7 +75,12 @@ func goModules(modules []part) Setup {
 	each += " | xargs -0 -I DIR env -C DIR "
 	s.Test.Command, s.Why = each+"go test -json ./...", s.Why+", in several modules"
 	if install {
-		s.Install, s.Hosts = each+"go mod download", goRegistries
+		command := each + "go mod download"
+		if modules[0].dir == "." { // the root can be tested without the others
+			s.Unlocked = []string{"not all modules below the root could be downloaded, so some of their tests may not be built"}
+			command = cmp.Or(s.Install, "true") + " && { " + command + " || " + printing(s.Unlocked[0]) + "; }"
+		}
+		s.Install, s.Hosts = command, goRegistries
 	}
 	return s
 }

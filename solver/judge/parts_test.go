@@ -69,6 +69,23 @@ func TestALinkIsNoManifest(t *testing.T) {
 	}
 }
 
+// TestAModuleThatCannotBeDownloaded below the root refuses nothing; the root must be.
+func TestAModuleThatCannotBeDownloaded(t *testing.T) {
+	t.Parallel()
+	s, err := detect(map[string]string{"go.mod": "require x v1\n", "a_test.go": "", "sub/go.mod": "require y v1\n", "sub/b_test.go": ""})
+	must(t, err)
+	for bad, want := range map[string]string{"sub": s.Unlocked[0] + "\n", "root": "", "none": ""} {
+		// The shell writes the program: a test that forks meanwhile would keep it open for writing.
+		run := exec.CommandContext(t.Context(), "bash", "-c", `mkdir -p bin root/sub && printf '#!/bin/sh\ntest "${PWD##*/}" != `+bad+
+			`' > bin/go && chmod +x bin/go && PATH=$PWD/bin:$PATH && cd root && `+s.Install)
+		run.Dir = t.TempDir()
+		out, err := run.Output()
+		if string(out) != want || (err != nil) != (bad == "root") {
+			t.Errorf("%s: %q, %v", bad, out, err)
+		}
+	}
+}
+
 // TestModulesAreTestedTogether runs the command of two modules.
 func TestModulesAreTestedTogether(t *testing.T) {
 	t.Parallel()
