@@ -77,8 +77,8 @@ func (a *Attempt) verdict(ctx context.Context) (solve.Verdict, error) {
 		return none, err
 	}
 	results, err := res.Results.Encode()
-	if err != nil {
-		return none, err
+	if err != nil || results == nil {
+		return v, err
 	}
 	v.Results = fmt.Sprintf("run-%d-results.json", a.run.N)
 	return v, a.with.Store.PutArtifact(ctx, a.run.Solve, v.Results, results)

@@ -1,6 +1,8 @@
 package judge_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,5 +24,17 @@ func TestDifferencesLeaveFlakyTestsOut(t *testing.T) {
 	}
 	if got := judge.Differences(nil, nil); got != nil {
 		t.Errorf("two reports without tests differ: %v", got)
+	}
+}
+
+// TestResultsAreBounded: a candidate's tests choose their names and their number.
+func TestResultsAreBounded(t *testing.T) {
+	t.Parallel()
+	many := map[string]judge.Status{}
+	for n := range 40_000 {
+		many[strings.Repeat("x", 1000)+strconv.Itoa(n)] = judge.Pass
+	}
+	if data, err := (judge.Results{Own: many}).Encode(); data != nil || err != nil {
+		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
