@@ -51,16 +51,16 @@ func open(ctx context.Context, f family, dir, binary string) (_ *world, err erro
 		plays: map[string]play{}, seen: map[string][]string{}, asked: map[string]int{}, calls: map[string]int{},
 	}}
 	w.provider.key = w.canaries["model key"]
-	defer func() {
-		if err != nil {
-			w.close()
-		}
-	}()
 	for _, sub := range []string{"github", "store", "scripts"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("make directory: %w", err)
 		}
 	}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
 	if err := w.serve(ctx); err != nil {
 		return nil, err
 	}
