@@ -54,7 +54,7 @@ type replaying struct {
 func (w World) Judge(ctx context.Context, from Solve) ([]Outcome, error) {
 	candidates := from.Candidates()
 	if len(candidates) == 0 || from.Champion() != 0 && from.Champion() != candidates[0].N {
-		return nil, errors.New("it does not hold the results of the champion's tests: nobody was judged, they were too many, or an older version of yudai made it")
+		return nil, errors.New("it does not hold the results of the champion's tests: nobody was judged, they are too many, or it is old")
 	}
 	r := &replaying{World: w, from: from, store: files{}, used: sandboxes.NewRecorder(nil)}
 	r.plan()
