@@ -134,17 +134,20 @@ func (d Decision) reproduced(runs []Run, n int) bool {
 }
 
 // PublishesTests is the number of the reproducer whose tests go into the pull request as a commit
-// of their own, 0 if there is none: they are offered, and the champion brings no test itself.
+// of their own, 0 if there is none: they are offered, they take no line away from the tests that
+// are there, and the champion brings no test itself.
 func (s Solve) PublishesTests(runs []Run) int {
 	if s.Decision == nil || s.Plan.Settings == nil || !s.Plan.Settings.PublishTests {
 		return 0
 	}
-	brings := slices.ContainsFunc(runs, func(r Run) bool {
-		return r.N == s.Decision.Champion && r.Candidate != nil &&
+	offered := s.Decision.Offered(runs)
+	bad := slices.ContainsFunc(runs, func(r Run) bool {
+		brings := r.N == s.Decision.Champion && r.Candidate != nil &&
 			slices.ContainsFunc(r.Candidate.Files, func(f FileChange) bool { return f.Test })
+		return brings || r.N == offered && r.Candidate.Deleted > 0
 	})
-	if brings {
+	if bad {
 		return 0
 	}
-	return s.Decision.Offered(runs)
+	return offered
 }

@@ -114,6 +114,11 @@ func TestPublishedTests(t *testing.T) {
 		t.Errorf("the champion has tests: %d", got)
 	}
 	runs[0].Candidate.Files = nil
+	runs[3].Candidate.Deleted = 1
+	if got := s.PublishesTests(runs); got != 0 {
+		t.Errorf("it changes tests that are there: %d", got)
+	}
+	runs[3].Candidate.Deleted = 0
 	for name, other := range map[string]solve.Solve{
 		"turned off":   {Decision: &d, Plan: solve.Plan{Settings: &solve.Settings{}}},
 		"an old plan":  {Decision: &d},
