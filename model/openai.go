@@ -40,7 +40,7 @@ func newOpenAI(c client, h *http.Client) *client {
 
 func openAIParams(c *client, history []agent.Message) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: c.entry.model(), Messages: openAIMessages(history)}
-	own := c.entry.BaseURL == ""
+	own := c.entry.own()
 	if c.temperature != nil {
 		p.Temperature = param.NewOpt(*c.temperature)
 	}

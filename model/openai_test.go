@@ -134,6 +134,7 @@ func TestProvidersOwnServers(t *testing.T) {
 		host, path, effort, size string
 	}{
 		{model.Entry{Provider: "openai", Model: "gpt-5"}, agent.ModeTools, "https://api.openai.com", "/v1/chat/completions", "", "max_completion_tokens"},
+		{model.Entry{Provider: "openai", Model: "gpt-5", BaseURL: "https://api.openai.com/v1"}, agent.ModeTools, "https://api.openai.com", "/v1/chat/completions", "", "max_completion_tokens"},
 		{model.Entry{Provider: "openai", Model: "gpt-5.4"}, agent.ModeTools, "https://api.openai.com", "/v1/chat/completions", "none", "max_completion_tokens"},
 		{model.Entry{Provider: "openai", Model: "gpt-6-sol", ReasoningEffort: "low"}, agent.ModeTools, "https://api.openai.com", "/v1/chat/completions", "low", "max_completion_tokens"},
 		{model.Entry{Provider: "openai", Model: "gpt-6-sol"}, agent.ModeText, "https://api.openai.com", "/v1/chat/completions", "", "max_completion_tokens"},
