@@ -128,22 +128,23 @@ projects-sample: deps build ## the same for one project of each language, withou
 judgement: deps build ## measure how well the right candidate is chosen, on a published set and on repositories of ours (needs package registries); writes docs/evidence/judgement.md
 	$(GO) run ./test/judgement -yudai bin/yudai -docs docs/evidence/judgement.md $(ARGS)
 
-# What check runs under the race detector, to stay under half an hour on two cores: the
-# packages with goroutines of ours, every other commit the one half and the other, without tests
+# What check runs under the race detector: the packages with goroutines of ours, without tests
 # that compare many cases one after the other. `make race` has all; the rest waits for engines,
 # agents and test runners, or is pure.
-RACE_0 = ./agent ./ghapp ./internal/unixsock ./model/... ./solver ./solver/budget ./solver/prepare ./solver/rights ./store/bolt
-RACE_1 = ./handlers ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/guest ./sandbox/local ./sandbox/prime ./sandbox/cloud ./server/... ./setup ./web
-RACE = $(RACE_$(shell echo $$(($(TURN) % 2))))
+RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/guest ./sandbox/local ./sandbox/prime \
+  ./sandbox/cloud ./server/... ./setup ./solver ./solver/budget ./solver/prepare ./solver/rights ./store/bolt ./web
 LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted|Browser
 .PHONY: race-short
 race-short: deps
 	@scripts/deps gcc npm python3-venv
 	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
-	$(if $(filter ./solver,$(RACE)),$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn')
+	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
+# To stay under half an hour on two cores, every other commit has the long tests, and the others have the
+# daily ones and the race detector.
+TESTS = $(if $(filter 0,$(shell echo $$(($(TURN) % 2)))),test-long,test race-short)
 .PHONY: check
-check: ## what CI runs: lint, test, race (not all packages), demo, kills, attacks, a project of each language, a short fuzz
-	@for part in lint test-long race-short demo kill kill-mutations attack-sample attack-mutations projects-sample fuzz; do \
+check: ## what CI runs: lint, tests (long ones or the race detector, by the commit), demo, kills, attacks, a project of each language, a short fuzz
+	@for part in lint $(TESTS) demo kill kill-mutations attack-sample attack-mutations projects-sample fuzz; do \
 	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s FUZZTARGETS=4 MUTATION=$(TURN) N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done
