@@ -45,7 +45,12 @@ func newBrowser(t *testing.T, base string) *browser {
 	if program == "" {
 		require.Need(t, "browser", errors.New("no chromium here"))
 	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir())}
+	profile, err := os.MkdirTemp("", "yudai-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // processes of the browser may write a little longer
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(program), chromedp.UserDataDir(profile)}
 	for _, name := range []string{
 		"headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update",
 		"disable-sync", "hide-scrollbars", "disable-dev-shm-usage",
