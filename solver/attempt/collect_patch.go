@@ -20,7 +20,7 @@ import (
 // How long the last duties of a run may take.
 const (
 	collectTime          = time.Minute     // after an ordinary end
-	collectTimeCancelled = 2 * time.Second // a cancelled solve is over within five seconds
+	collectTimeCancelled = 3 * time.Second // a cancelled solve is over within five seconds
 )
 
 // collectPatch takes the patch out, whatever the agent's end was. The sandbox is
