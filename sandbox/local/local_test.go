@@ -53,7 +53,7 @@ func TestForgottenReaderHoldsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sb.Put(t.Context(), "/tmp/f", bytes.NewReader(make([]byte, 1<<20)), 0o644); err != nil {
+	if err := sb.Put(t.Context(), "/tmp/f", bytes.NewReader(make([]byte, 32<<20)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
