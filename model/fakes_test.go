@@ -71,6 +71,16 @@ func serve(t *testing.T, answers ...answer) *upstream {
 	return u
 }
 
+// body is the body of the first request, "" if there was none.
+func (u *upstream) body() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.bodies) == 0 {
+		return ""
+	}
+	return u.bodies[0]
+}
+
 func (u *upstream) calls() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

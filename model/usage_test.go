@@ -31,7 +31,7 @@ func TestUsageThatTheProviderDoesNotTell(t *testing.T) {
 			u := serve(t, answer{body: body})
 			reply, err := open(t, provider, u, priced, solve.Experiment{}).Query(t.Context(), history())
 			got := reply.Usage
-			if err != nil || got.Calls != 1 || got.Estimated != 1 || got.Input < int64(len(u.bodies[0]))/4 || got.Output < 6 || got.Cost < 500 || got.Cost > 10_000 {
+			if err != nil || got.Calls != 1 || got.Estimated != 1 || got.Input < int64(len(u.body()))/4 || got.Output < 6 || got.Cost < 500 || got.Cost > 10_000 {
 				t.Errorf("%s with %s: %+v, %v", provider, usage, got, err)
 			}
 		}
@@ -46,7 +46,7 @@ func TestTriesThatTimedOutArePaid(t *testing.T) {
 		u := serve(t, answer{hang: true})
 		m := open(t, provider, u, func(e *model.Entry) { priced(e); e.Timeout = 500 * time.Millisecond }, solve.Experiment{})
 		reply, err := m.Query(t.Context(), history())
-		sent := int64(len(u.bodies[0])+3) / 4
+		sent := int64(len(u.body())+3) / 4
 		if got := reply.Usage; err == nil || u.calls() != 3 || got.Calls != 0 || got.Estimated != 1 || got.Input != 3*sent || got.Cost == 0 {
 			t.Errorf("%s: %+v after %d tries of %d tokens, %v", provider, got, u.calls(), sent, err)
 		}
