@@ -70,13 +70,18 @@ func getUser(c *call) reply {
 	if err != nil {
 		return notFound()
 	}
-	out := c.hub.userJSON(u)
+	return ok(c.hub.publicUser(u))
+}
+
+// publicUser is somebody as everybody sees them.
+func (h *Hub) publicUser(u *user) obj {
+	out := h.userJSON(u)
 	merge(out, obj{
 		"name": nil, "company": nil, "blog": "", "location": nil, "email": nil, "hireable": nil, "bio": nil,
 		"public_repos": 0, "public_gists": 0, "followers": 0, "following": 0,
 		"created_at": stamp(u.created), "updated_at": stamp(u.created),
 	})
-	return ok(out)
+	return out
 }
 
 func getRepo(c *call) reply { return ok(c.hub.repoJSON(c.repo)) }

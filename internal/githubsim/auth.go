@@ -42,6 +42,10 @@ func refuse(status int, message string) *reply {
 }
 
 func (h *Hub) checkToken(c *call, text string) *reply {
+	if p := h.persons[text]; p != nil && h.now().Before(p.expires) {
+		c.person = p.who
+		return nil
+	}
 	t := h.tokens[text]
 	if t == nil || !h.now().Before(t.expires) {
 		return refuse(http.StatusUnauthorized, "Bad credentials")
@@ -107,6 +111,10 @@ func (h *Hub) admit(c *call, to *route) *reply {
 		}
 	case byToken:
 		if c.token == nil {
+			return refuse(http.StatusForbidden, "Resource not accessible by integration")
+		}
+	case byPerson:
+		if c.person == nil {
 			return refuse(http.StatusForbidden, "Resource not accessible by integration")
 		}
 	}

@@ -20,15 +20,16 @@ const docs = "https://docs.github.com/rest"
 
 // call is one API request being answered; the hub's lock is held.
 type call struct {
-	hub   *Hub
-	req   *http.Request
-	body  []byte
-	args  map[string]string // from the path
-	app   *app              // who calls: an app by its JWT,
-	token *token            // or an installation by its token
-	raw   string            // the token's text
-	repo  *repo
-	issue *issue
+	hub    *Hub
+	req    *http.Request
+	body   []byte
+	args   map[string]string // from the path
+	app    *app              // who calls: an app by its JWT,
+	token  *token            // or an installation by its token
+	raw    string            // the token's text
+	person *user             // or somebody by theirs
+	repo   *repo
+	issue  *issue
 }
 
 // me is the user behind an installation token.

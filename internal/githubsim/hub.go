@@ -92,6 +92,8 @@ type Hub struct {
 	codes    map[string]*conversion // of Apps whose secrets have not been fetched
 	installs map[int64]*installation
 	tokens   map[string]*token
+	grants   map[string]*grant       // of people who sign in, by code
+	persons  map[string]*personToken // by the token
 	minted   int
 	repos    map[string]*repo
 	budgets  map[string]*budget
@@ -129,6 +131,8 @@ func New(opts Options) *Hub {
 		codes:    map[string]*conversion{},
 		installs: map[int64]*installation{},
 		tokens:   map[string]*token{},
+		grants:   map[string]*grant{},
+		persons:  map[string]*personToken{},
 		repos:    map[string]*repo{},
 		budgets:  map[string]*budget{},
 		fresh:    map[string]bool{},
@@ -296,7 +300,7 @@ func (h *Hub) isAPI(path string) bool {
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "repos", "app", "app-manifests", "users", "installation", "rate_limit":
+	case "repos", "app", "app-manifests", "user", "users", "installation", "rate_limit":
 		return true
 	}
 	return false

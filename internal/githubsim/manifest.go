@@ -40,9 +40,8 @@ type manifestHook struct {
 // conversion is an App that was registered from a manifest and whose secrets
 // have not been fetched yet.
 type conversion struct {
-	app                        App
-	clientID, clientSecret, by string
-	expires                    time.Time
+	app     App
+	expires time.Time
 }
 
 // readManifest parses a manifest and lists what GitHub refuses it for. local
@@ -57,6 +56,9 @@ func readManifest(text string, local bool) (m manifest, flaws []string) {
 	}
 	if !absolute(m.RedirectURL) {
 		bad("redirect_url is not a valid URL")
+	}
+	if slices.ContainsFunc(m.CallbackURLs, func(u string) bool { return !absolute(u) }) {
+		bad("callback_urls must be valid URLs")
 	}
 	if m.Hook != nil {
 		switch {
@@ -111,7 +113,7 @@ func (h *Hub) registerFrom(m manifest, owner string) (code string, err error) {
 	if len(m.Name) > 34 {
 		return "", errors.New("Name is too long (maximum is 34 characters)") //nolint:staticcheck // GitHub's words
 	}
-	spec := AppSpec{Name: m.Name, Owner: owner, Permissions: m.Permissions, Events: m.Events, Key: h.opts.AppKey}
+	spec := AppSpec{Name: m.Name, Owner: owner, Permissions: m.Permissions, Events: m.Events, Key: h.opts.AppKey, CallbackURLs: m.CallbackURLs}
 	if m.Hook != nil {
 		spec.WebhookURL = m.Hook.URL
 	}
@@ -130,9 +132,7 @@ func (h *Hub) registerFrom(m manifest, owner string) (code string, err error) {
 	if h.opts.NoWebhookSecret {
 		h.apps[made.ID].secret, made.WebhookSecret = "", ""
 	}
-	h.codes[code] = &conversion{
-		app: made, by: owner, clientID: "Iv1." + randomHex(8), clientSecret: randomHex(20), expires: h.now().Add(keepCode),
-	}
+	h.codes[code] = &conversion{app: made, expires: h.now().Add(keepCode)}
 	h.mu.Unlock()
 	if spec.WebhookURL == "" {
 		return code, nil
@@ -149,7 +149,7 @@ func convert(c *call) reply {
 	}
 	delete(h.codes, c.args["code"])
 	out, _ := h.appJSON(h.apps[found.app.ID]).(obj)
-	out["client_id"], out["client_secret"] = found.clientID, found.clientSecret
+	out["client_id"], out["client_secret"] = found.app.ClientID, found.app.ClientSecret
 	out["webhook_secret"] = orNull(found.app.WebhookSecret)
 	out["pem"] = string(found.app.PrivateKeyPEM)
 	return created(fmt.Sprintf("app %d", found.app.ID), out)

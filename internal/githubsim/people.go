@@ -30,6 +30,8 @@ type App struct {
 	Slug, Name    string
 	PrivateKeyPEM []byte // PKCS#1, as GitHub issues keys
 	WebhookSecret string
+	// ClientID and ClientSecret are what it signs people in with.
+	ClientID, ClientSecret string
 }
 
 // AppSpec describes an app to register; only Name is needed.
@@ -49,6 +51,8 @@ type AppSpec struct {
 	Events []string
 	// WebhookURL is where events go; see Hub.SetWebhookURL.
 	WebhookURL string
+	// CallbackURLs are where people who sign in may be sent back to.
+	CallbackURLs []string
 }
 
 // CreateApp registers an app with the usual permissions and events.
@@ -90,12 +94,16 @@ func (h *Hub) RegisterApp(spec AppSpec) (App, error) {
 		bot: h.makeUser(slug+"[bot]", "Bot"), key: &spec.Key.PublicKey, secret: spec.Secret,
 		hookURL: spec.WebhookURL, hookID: h.id(), perms: clonePerms(spec.Permissions),
 		events: slices.Clone(spec.Events), created: h.now(),
+		clientID: "Iv1." + randomHex(8), clientSecret: randomHex(20), callbacks: slices.Clone(spec.CallbackURLs),
 	}
 	a.perms["metadata"] = "read"
 	h.apps[a.id] = a
 	h.signal()
 	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(spec.Key)}
-	return App{ID: a.id, Slug: a.slug, Name: a.name, PrivateKeyPEM: pem.EncodeToMemory(block), WebhookSecret: a.secret}, nil
+	return App{
+		ID: a.id, Slug: a.slug, Name: a.name, PrivateKeyPEM: pem.EncodeToMemory(block), WebhookSecret: a.secret,
+		ClientID: a.clientID, ClientSecret: a.clientSecret,
+	}, nil
 }
 
 // AppBySlug finds an app that was registered on the pages. Its secrets are not told:

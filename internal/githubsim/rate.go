@@ -22,6 +22,9 @@ func (c *call) spender() string {
 	case c.app != nil:
 		return "app " + strconv.FormatInt(c.app.id, 10)
 	}
+	if c.person != nil {
+		return "user " + c.person.login
+	}
 	return "nobody"
 }
 

@@ -14,6 +14,7 @@ const (
 	byApp                   // an app with its JWT
 	byToken                 // an installation with its token
 	byNobody                // no credentials at all
+	byPerson                // somebody with a token of their own
 )
 
 // route is one endpoint. In its path, {x} is a segment and a final {x...} the
@@ -98,6 +99,7 @@ func apiRoutes() []route {
 	add(del, "/installation/token", byToken, revoke)
 	add(get, "/rate_limit", byAnybody, getRateLimit)
 	add(get, "/users/{login}", byAnybody, getUser)
+	add(get, "/user", byPerson, getMe)
 
 	in(get, "", getRepo, "metadata:read")
 	in(get, "/collaborators/{login}/permission", getPermission, "metadata:read")

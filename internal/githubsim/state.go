@@ -32,6 +32,9 @@ type app struct {
 	events     []string
 	created    time.Time
 
+	clientID, clientSecret string
+	callbacks              []string // where people who sign in are sent back to
+
 	queue      []*delivery // waiting to be sent, in order
 	sending    bool        // a sender is at work on the queue
 	deliveries []*delivery // the log, oldest first

@@ -26,6 +26,10 @@ func (h *Hub) serveAppPage(w http.ResponseWriter, r *http.Request) bool {
 		h.serveInstall(w, r, parts[1])
 	case at("settings/installations/{id}") && r.Method == http.MethodGet:
 		h.serveInstalled(w, r, parts[2])
+	case at("login/oauth/authorize"):
+		h.serveAuthorize(w, r)
+	case at("login/oauth/access_token") && r.Method == http.MethodPost:
+		h.serveExchange(w, r)
 	default:
 		return false
 	}

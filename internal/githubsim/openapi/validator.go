@@ -87,7 +87,8 @@ type transport struct {
 
 // RoundTrip checks req, sends it, and checks the answer.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !strings.HasPrefix(req.URL.Path, t.v.prefix+"/") || strings.Contains(req.URL.Path, ".git/") {
+	page := strings.HasPrefix(req.URL.Path, "/login/oauth/")
+	if !strings.HasPrefix(req.URL.Path, t.v.prefix+"/") || page || strings.Contains(req.URL.Path, ".git/") {
 		return t.base.RoundTrip(req)
 	}
 	body, err := drain(req.Body)

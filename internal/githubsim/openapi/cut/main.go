@@ -28,6 +28,7 @@ func keep() map[string][]string {
 		"/installation/repositories":                         {"get"},
 		"/installation/token":                                {"delete"},
 		"/rate_limit":                                        {"get"},
+		"/user":                                              {"get"},
 		"/users/{username}":                                  {"get"},
 		repo:                                                 {"get"},
 		repo + "/installation":                               {"get"},
