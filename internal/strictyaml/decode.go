@@ -27,7 +27,7 @@ const maxDepth = 100
 // which keys may have text of several lines. Decode never panics.
 func Decode(data []byte, into any, several func(path string) bool) *Problems {
 	d := decoder{&Problems{at: map[string]Place{}}, several}
-	d.document(data, reflect.ValueOf(into).Elem())
+	d.document("", data, reflect.ValueOf(into).Elem())
 	return d.Problems
 }
 
@@ -36,32 +36,34 @@ type decoder struct {
 	several func(path string) bool
 }
 
-// document decodes the one document of a file.
-func (d decoder) document(data []byte, into reflect.Value) {
+// document decodes the one document of a file, which is the value of the key path. It tells whether there is one.
+func (d decoder) document(path string, data []byte, into reflect.Value) (found bool) {
 	if at, deep := tooDeep(data); deep {
-		d.Add(at, "", fmt.Sprintf("more than %d brackets are open here", maxDepth))
-		return
+		d.Add(at, path, fmt.Sprintf("more than %d brackets are open here", maxDepth))
+		return true
 	}
 	file, err := parse(data)
 	if err != nil {
 		var at yaml.Error
 		if errors.As(err, &at) {
-			d.Add(placeOf(at.GetToken()), "", "not YAML: "+at.GetMessage())
-			return
+			d.Add(placeOf(at.GetToken()), path, "not YAML: "+at.GetMessage())
+			return true
 		}
-		d.Add(Place{}, "", "not YAML: "+err.Error())
-		return
+		d.Add(Place{}, path, "not YAML: "+err.Error())
+		return true
 	}
 	for i, doc := range file.Docs {
 		if doc.Body == nil {
 			continue
 		}
 		if i > 0 {
-			d.Add(placeOf(doc.Body.GetToken()), "", "a second document: write everything in one")
-			return
+			d.Add(placeOf(doc.Body.GetToken()), path, "a second document: write everything in one")
+			return true
 		}
-		d.value("", doc.Body, into)
+		found = doc.Body.Type() != ast.CommentType
+		d.value(path, doc.Body, into)
 	}
+	return found
 }
 
 // parse turns a panic of the parser into an error: foreign bytes have caused some.
@@ -127,11 +129,15 @@ func (d decoder) value(path string, node ast.Node, v reflect.Value) {
 			return
 		}
 		if v.Kind() == reflect.String {
-			if problem := badText(v.String(), d.several(path)); problem != "" {
-				d.Add(at, path, problem)
-				v.SetString("")
-			}
+			d.checkText(at, path, v)
 		}
+	}
+}
+
+func (d decoder) checkText(at Place, path string, v reflect.Value) {
+	if problem := badText(v.String(), d.several(path)); problem != "" {
+		d.Add(at, path, problem)
+		v.SetString("")
 	}
 }
 
