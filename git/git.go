@@ -62,11 +62,15 @@ type call struct {
 	stdin   io.Reader
 	max     int64 // bytes of output; 0 is maxOutput
 	network bool
+	person  bool // with the environment and configuration of who runs yudai; only to read who that is
 }
 
 // environment is all that git sees of this process: the search path and, for the
 // network, the proxy and certificate settings that Go's own client also uses.
 func (c call) environment() []string {
+	if c.person {
+		return os.Environ()
+	}
 	env := []string{"PATH=" + os.Getenv("PATH")}
 	for k, v := range gitenv.Variables(c.conf...) {
 		env = append(env, k+"="+v)

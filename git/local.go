@@ -17,6 +17,8 @@ type Work struct {
 	// Default is the branch that the remote "origin" calls its default, "" if
 	// that is not known here.
 	Default string
+	// Name and Email are of whom git would name as the committer here; "" if git has not been told.
+	Name, Email string
 }
 
 // Local looks at the repository around path and changes nothing. ErrNotRepository
@@ -58,6 +60,11 @@ func Local(ctx context.Context, path string) (Work, error) {
 	}
 	if ref, err := ask("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"); err == nil {
 		w.Default = strings.TrimPrefix(ref, "refs/remotes/origin/")
+	}
+	who := call{dir: root, args: []string{"-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"}, person: true}
+	if out, err := who.run(ctx); err == nil { // NAME <EMAIL> SECONDS ZONE
+		name, rest, _ := strings.Cut(string(out), " <")
+		w.Name, w.Email = name, rest[:max(0, strings.LastIndexByte(rest, '>'))]
 	}
 	return w, nil
 }

@@ -26,9 +26,11 @@ func TestLocal(t *testing.T) {
 	o.git("fetch", "-q", "origin")
 	o.git("remote", "set-head", "origin", "main")
 	o.git("checkout", "-q", "-b", "feature/x")
+	o.git("config", "user.name", "Mine Own")
+	o.git("config", "user.email", "mine@example.com")
 	root, err := filepath.EvalSymlinks(o.work)
 	must(t, err)
-	want := git.Work{Root: root, Branch: "feature/x", SHA: sha, Default: "main"}
+	want := git.Work{Root: root, Branch: "feature/x", SHA: sha, Default: "main", Name: "Mine Own", Email: "mine@example.com"}
 	got, err := git.Local(ctx, filepath.Join(o.work, "dir"))
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
