@@ -34,6 +34,8 @@ var (
 	ErrAuth = errors.New("git server refused the credentials")
 	// ErrPatch says that a patch does not apply to the commit.
 	ErrPatch = errors.New("patch does not apply")
+	// ErrDirty says that a work tree has changes that are not committed.
+	ErrDirty = errors.New("has changes that are not committed")
 	// ErrTooLarge says that something is larger than this package reads.
 	ErrTooLarge = errors.New("too large")
 	// ErrNotRepository says that a path is not a usable git work tree.

@@ -1,12 +1,15 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // Work is what is known of a person's own repository.
@@ -80,6 +83,24 @@ func Files(ctx context.Context, root string) ([]string, error) {
 		return nil, nil
 	}
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+}
+
+// Apply makes the changes of a patch in the work tree at root and in its index, or none of them, and commits nothing. ErrDirty says
+// that files which git knows differ from the commit, ErrPatch that the patch does not fit.
+func Apply(ctx context.Context, root string, patch []byte) error {
+	_, _ = call{dir: root, args: []string{"update-index", "-q", "--refresh"}}.run(ctx) // it fails where the next one tells more
+	out, err := call{dir: root, args: []string{"diff-index", "--name-only", "-z", "HEAD", "--"}}.run(ctx)
+	if err != nil {
+		return fmt.Errorf("look for changes in %s: %w", root, err)
+	}
+	if names := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); names[0] != "" {
+		return fmt.Errorf("%s %w (%s): commit or stash them first", root, ErrDirty, solve.ListWords(names, 3))
+	}
+	args := []string{"apply", "--index", "--binary", "--whitespace=nowarn", "-p1", "-"}
+	if _, err = (call{dir: root, args: args, stdin: bytes.NewReader(patch)}).run(ctx); refused(err) {
+		return fmt.Errorf("%w: %w", ErrPatch, err)
+	}
+	return err
 }
 
 // FetchInto brings a branch of the repository at from (an absolute path, or an

@@ -123,3 +123,28 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	}))
 	return out
 }
+
+// TestApply: a patch changes the work tree and the index, or nothing.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	o := newOrigin(t)
+	o.write("a.txt", "one\n")
+	o.commit("first")
+	patch := []byte("diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n" +
+		"diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n")
+	o.write("new.txt", "mine\n")
+	if err := git.Apply(ctx, o.work, patch); !errors.Is(err, git.ErrPatch) || !strings.Contains(err.Error(), "new.txt") {
+		t.Errorf("over a file of the person's: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(o.work, "new.txt")))
+	o.write("a.txt", "mine\n")
+	if err := git.Apply(ctx, o.work, patch); !errors.Is(err, git.ErrDirty) || !strings.Contains(err.Error(), "(a.txt)") {
+		t.Errorf("over a change: %v", err)
+	}
+	o.write("a.txt", "one\n") // as it was, but younger than the index
+	must(t, git.Apply(ctx, o.work, patch))
+	if got := o.git("diff", "--cached", "--name-only"); got != "a.txt\nnew.txt" {
+		t.Errorf("staged: %q", got)
+	}
+}
