@@ -213,6 +213,48 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// TestMerged: what a pull request brought, by whichever of GitHub's three ways it was merged, and without what came to its base meanwhile.
+func TestMerged(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	o := newOrigin(t)
+	o.write("a.txt", "a\n")
+	base := o.commit("base")
+	o.git("checkout", "-q", "-b", "work")
+	o.write("b.txt", "b\n")
+	o.commit("one")
+	o.write("c.txt", "c\n")
+	head := o.commit("two")
+	o.git("checkout", "-q", "main")
+	o.write("a.txt", "meanwhile\n")
+	meanwhile := o.commit("meanwhile")
+	ways := map[string]string{}
+	for way, command := range map[string][]string{
+		"merge": {"merge", "-q", "--no-ff", "-m", "merge", head}, "squash": {"merge", "-q", "--squash", head}, "rebase": {"cherry-pick", base + ".." + head},
+	} {
+		o.git("checkout", "-q", "-b", way, meanwhile)
+		o.git(command...)
+		if way == "squash" {
+			o.commit("squash")
+		}
+		o.git("push", "-q", "--force", "--all", o.bare)
+		ways[way] = o.git("rev-parse", "HEAD")
+	}
+	m := o.mirror()
+	for way, commit := range ways {
+		diff, err := m.Merged(ctx, commit, head)
+		must(t, err)
+		r, err := m.Result(ctx, base, diff)
+		must(t, err)
+		if len(r.Files) != 2 || r.Files[0].Path != "b.txt" || r.Files[1].Path != "c.txt" {
+			t.Errorf("%s: %s", way, diff)
+		}
+	}
+	if _, err := m.Merged(ctx, ways["merge"], strings.Repeat("0", 40)); !errors.Is(err, git.ErrMissing) {
+		t.Errorf("missing head: %v", err)
+	}
+}
+
 func TestResultRefuses(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

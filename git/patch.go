@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -65,14 +66,27 @@ func (m *Mirror) Result(ctx context.Context, baseSHA string, patch []byte) (Resu
 		return r, fmt.Errorf("list the files of %s: %w", r.Tree, err)
 	}
 	r.Paths = strings.FieldsFunc(string(paths), func(c rune) bool { return c == 0 })
-	r.Diff, err = s.git(ctx, call{args: []string{
-		"diff-tree", "-r", "-p", "--binary", "--full-index", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/",
-		"--dst-prefix=b/", "-U3", "--diff-algorithm=myers", "--submodule=short", "--ignore-submodules=none", baseSHA, r.Tree,
-	}, env: []string{"GIT_ATTR_SOURCE=" + emptyTree}})
+	r.Diff, err = s.git(ctx, difference(baseSHA, r.Tree))
 	if err != nil {
 		return r, fmt.Errorf("difference of %s: %w", r.Tree, err)
 	}
 	return r, nil
+}
+
+// difference is the call that writes one as a patch.
+func difference(of ...string) call {
+	return call{args: append([]string{
+		"diff-tree", "-r", "-p", "--binary", "--full-index", "-M", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/",
+		"--dst-prefix=b/", "-U3", "--diff-algorithm=myers", "--submodule=short", "--ignore-submodules=none",
+	}, of...), env: []string{"GIT_ATTR_SOURCE=" + emptyTree}}
+}
+
+// Merged is the patch that a pull request with this head brought when the commit merged it, in whatever way.
+func (m *Mirror) Merged(ctx context.Context, commit, head string) ([]byte, error) {
+	if err := errors.Join(m.need(ctx, commit), m.need(ctx, head)); err != nil {
+		return nil, err
+	}
+	return m.git(ctx, difference("--merge-base", commit+"^", head))
 }
 
 // emptyTree is the object name of a tree without files: no attribute of the repository's
