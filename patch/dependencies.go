@@ -28,7 +28,7 @@ func newIn(p string, before, after set) []string {
 
 // newDependencies are those that a manifest names and did not name before.
 func newDependencies(p string, before, after []byte) []string {
-	read := manifest(strings.ToLower(path.Base(p)))
+	read := manifest(p, after)
 	if read == nil {
 		return nil
 	}
@@ -36,7 +36,8 @@ func newDependencies(p string, before, after []byte) []string {
 }
 
 // manifest is the reader of a file that names dependencies, nil for other files.
-func manifest(base string) func([]byte) set {
+func manifest(p string, data []byte) func([]byte) set {
+	base := strings.ToLower(path.Base(p))
 	is := func(pattern string) bool { ok, _ := path.Match(pattern, base); return ok }
 	switch {
 	case base == "go.mod":
@@ -45,13 +46,18 @@ func manifest(base string) func([]byte) set {
 		return func(data []byte) set {
 			return inJSON(data, "dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "overrides", "resolutions")
 		}
-	case is("*requirements*.txt"), is("constraints*.txt"), is("*requirements*.in"):
+	case isRequirements(p, data):
 		return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@,#]|$)`,
-			`(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`)
+			`(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`,
+			`(?m)^\s*(?:-[rc]|--requirement|--constraint)[ \t=]*(\S+)`)
+	case base == "setup.cfg":
+		return inSetupCfg
 	case base == "pipfile":
 		return all(`(?m)^\s*["']?([A-Za-z0-9][\w.-]*)["']?\s*=`)
-	case base == "pyproject.toml", base == "cargo.toml":
+	case base == "pyproject.toml":
 		return inTOML
+	case base == "cargo.toml":
+		return inCargo
 	case base == "pom.xml":
 		return all(`(?s)<groupId>\s*([^<]+?)\s*</groupId>\s*<artifactId>\s*([^<]+?)\s*</artifactId>`)
 	case is("*.gradle"), is("*.gradle.kts"), is("*.versions.toml"):
@@ -125,6 +131,91 @@ func inTOML(data []byte) set {
 	return out
 }
 
+// inCargo are the dependencies of a Cargo.toml, and those that it takes from another place than they say. Patches
+// and replacements name dependencies that are there already.
+func inCargo(data []byte) set {
+	var file struct {
+		Patch   map[string]map[string]any
+		Replace map[string]any
+	}
+	_ = toml.Unmarshal(data, &file)
+	out := inTOML(data)
+	for _, patched := range file.Patch {
+		for name := range patched {
+			out["patch of "+name] = true
+		}
+	}
+	for name := range file.Replace {
+		out["replacement of "+name] = true
+	}
+	return out
+}
+
+// isRequirements says whether pip reads a file: by its name or directory, or because each of its lines is a requirement
+// and one says a version or an address. Such a file may have any name where another one includes it.
+func isRequirements(p string, data []byte) bool {
+	p = strings.ToLower(p)
+	if ext := path.Ext(p); ext != ".txt" && ext != ".in" && ext != ".pip" {
+		return false
+	}
+	if named(names{
+		dirs: []string{"requirements", "reqs"},
+		files: []string{
+			"*requirements*.txt", "*reqs*.txt", "req.txt", "req[-_.]*.txt", "*[-_.]req.txt", "*requirements*.in", "*constraints*", "*.pip",
+		},
+	})(p) {
+		return true
+	}
+	sure := false
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); !requirement.MatchString(line) {
+			return false
+		}
+		sure = sure || certainRequirement.MatchString(line)
+	}
+	return sure
+}
+
+var (
+	// requirement is a line of pip's: a comment, an option, an address, or a name with what restricts it.
+	requirement = regexp.MustCompile(`^(?:#.*|-.*|(?:git\+|https?:|file:|\.).*|[A-Za-z0-9][\w.-]*\s*(?:[\[<>=!~;@#\\].*)?)?$`)
+	// certainRequirement is one that nothing else is: with a version, an address or another file.
+	certainRequirement = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]*\s*(?:\[[^]]*\])?\s*(?:[<>=!~]=|@\s*\w+(?:\+\w+)?:)` +
+		`|(?:-[rce]|--index-url)[ =])`)
+)
+
+// inSetupCfg are the requirements in the options of a setup.cfg: on the line of a key, and on those indented below it.
+func inSetupCfg(data []byte) set {
+	out, section, inside, level := set{}, "", false, -1 // how far the key is indented; -1 is none
+	for line := range strings.Lines(string(data)) {
+		text := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		switch {
+		case text == "" || text[0] == '#' || text[0] == ';':
+			continue
+		case level >= 0 && indent > level: // the value goes on
+		case text[0] == '[':
+			section, _, _ = strings.Cut(text[1:], "]")
+			inside, level = false, -1
+			continue
+		default:
+			key := text
+			if at := strings.IndexAny(text, "=:"); at >= 0 {
+				key, text = text[:at], text[at+1:]
+			}
+			key = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(key)), "-", "_")
+			inside, level = section == "options.extras_require" ||
+				slices.Contains([]string{"install_requires", "setup_requires", "tests_require", "requires_dist"}, key), indent
+		}
+		for part := range strings.SplitSeq(text, ",") { // of a version, too: that has no name
+			if name := packageName.FindString(strings.TrimSpace(part)); inside && name != "" {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
+
 // packageName is the name at the beginning of what pip calls a requirement.
 var packageName = regexp.MustCompile(`^[\w.-]*`)
 
@@ -135,7 +226,7 @@ func newHosts(p string, before, after []byte) []string {
 		suffixes: []string{".lock", ".lockfile", "-lock.json", "-lock.yaml", ".resolved"},
 		files:    []string{"npm-shrinkwrap.json", "bun.lockb", "go.sum", "gemfile", "deno.lock", "packages.lock.json"},
 	})(base)
-	if !lock && manifest(base) == nil {
+	if !lock && manifest(p, after) == nil {
 		return nil
 	}
 	hosts := all(`(?i)\b(?:https?|ssh|git|sparse\+https|registry\+https)://(?:[^/\s"'<>@]*@)?([^/\s"'<>:,;)\]]+)`, `\bgit@([\w.-]+):`)

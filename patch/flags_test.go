@@ -78,6 +78,17 @@ func TestFlagsOfContents(t *testing.T) {
 		"pyproject extra":  {"pyproject.toml", "[project]\nname = \"p\"\n", "[project]\nname = \"p\"\n[project.optional-dependencies]\ndev = [\"evil\"]\n", deps + "evil (pyproject.toml)"},
 		"poetry":           {"pyproject.toml", "[tool.poetry.dependencies]\npython = \"^3\"\n", "[tool.poetry.dependencies]\npython = \"^3\"\n[tool.poetry.group.dev.dependencies]\nevil = {version = \"1\"}\n", deps + "evil (pyproject.toml)"},
 		"cargo":            {"Cargo.toml", "[dependencies]\na = \"1\"\n", "[dependencies]\na = \"1\"\n[target.'cfg(unix)'.dependencies.evil]\nversion = \"1\"\n", deps + "evil (Cargo.toml)"},
+		"cargo patch":      {"Cargo.toml", "[dependencies]\na = \"1\"\n", "[dependencies]\na = \"1\"\n[patch.crates-io]\na = { path = \"evil\" }\n", deps + "patch of a (Cargo.toml)"},
+		"cargo replaced":   {"Cargo.toml", "[dependencies]\na = \"1\"\n", "[dependencies]\na = \"1\"\n[replace]\n\"a:1.0.0\" = { path = \"evil\" }\n", deps + "replacement of a:1.0.0 (Cargo.toml)"},
+		"setup.cfg":        {"setup.cfg", "[options]\ninstall_requires =\n    a>=1,<2\n", "[options]\ninstall_requires =\n    a>=1,<2\n    # more\n    evil[x]>=1; python_version > '3'\n", deps + "evil (setup.cfg)"},
+		"setup.cfg extra":  {"setup.cfg", "[metadata]\nname = p\n", "[metadata]\nname = p\n[options.extras_require]\ndev = evil\n", deps + "evil (setup.cfg)"},
+		"setup.cfg colon":  {"setup.cfg", "[options]\n", "[options]\ninstall_requires:\n    evil>=1\n", deps + "evil (setup.cfg)"},
+		"setup.cfg indent": {"setup.cfg", "[options]\n", "[options]\n  zip_safe = true\n  install_requires = evil\n", deps + "evil (setup.cfg)"},
+		"setup.cfg header": {"setup.cfg", "[metadata]\n", "[metadata]\n[options.extras_require] # more\ndev =\n    evil\n", deps + "evil (setup.cfg)"},
+		"pip, directory":   {"requirements/base.txt", "a\n", "a\nevil\n", deps + "evil (requirements/base.txt)"},
+		"pip, any name":    {"deps/linux.txt", "# ours\na==1\n", "# ours\na==1\nevil\n", deps + "evil (deps/linux.txt)"},
+		"pip, host":        {"deps/linux.txt", "a==1\n", "--index-url https://evil.example/simple\na==1\n", hosts + "evil.example (deps/linux.txt)"},
+		"pip, included":    {"requirements.txt", "a\n", "a\n-r more/evil.list\n", deps + "more/evil.list (requirements.txt)"},
 		"maven":            {"pom.xml", "<dependency><groupId>g</groupId><artifactId>a</artifactId></dependency>", "<dependency><groupId>g</groupId>\n <artifactId>a</artifactId></dependency><dependency><groupId>org.evil</groupId>\n<artifactId>b</artifactId></dependency>", deps + "org.evil:b (pom.xml)"},
 		"gradle":           {"app/build.gradle.kts", `implementation("g:a:1")`, `implementation("g:a:2"); testImplementation("org.evil:b:1")`, deps + "org.evil:b (app/build.gradle.kts)"},
 		"lock file":        {"package-lock.json", `"resolved": "https://registry.npmjs.org/a.tgz"`, `"resolved": "https://registry.evil.example/a.tgz"`, hosts + "registry.evil.example (package-lock.json)"},
@@ -98,6 +109,21 @@ func TestFlagsOfContents(t *testing.T) {
 		same, _ := patch.Check(whole(t, c.path, c.after, c.after), solve.PatchRules{})
 		if slices.Contains(same, c.want) && !strings.HasPrefix(c.want, "generated") {
 			t.Errorf("%s: %q where nothing changed", name, same)
+		}
+	}
+}
+
+// TestTextIsNoRequirement: prose, word lists and settings that have nothing to do with packages add none.
+func TestTextIsNoRequirement(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"notes.txt": "We want a==b here.\nAnd more words.\n", "words.txt": "apple\nbanana\n", "frequencies.txt": "apple\nbanana\n", "robots.txt": "User-agent: *\nDisallow: /\n",
+		"setup.cfg": "[metadata]\nname = p\n[options]\npackages = find:\npython_requires = >=3.9\n[flake8]\nignore =\n    E501\n",
+		"a.py":      "a==1\n",
+	} {
+		flags, refused := patch.Check(whole(t, name, "", text), solve.PatchRules{})
+		if refused != "" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "depend") }) {
+			t.Errorf("%s: flags %q, refused %q", name, flags, refused)
 		}
 	}
 }
