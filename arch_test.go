@@ -88,7 +88,7 @@ var mayImport = map[string][]string{
 	"sandbox/output":         {},
 	"sandbox/records":        {"internal/durable"},
 
-	"store/bolt":      {"solve", "internal/durable", "internal/failpoint"},
+	"store/bolt":      {"solve", "internal/durable", "internal/failpoint", "internal/watch", "internal/setting"},
 	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
 	"ghapp":           {"solve", "report", "internal/failpoint", "internal/clock"},
@@ -102,6 +102,7 @@ var mayImport = map[string][]string{
 	"internal/durable":               {},
 	"internal/gitenv":                {},
 	"internal/unixsock":              {},
+	"internal/watch":                 {},
 	"internal/logkey":                {},
 	"internal/failpoint":             {},
 	"test/kill":                      {"agent", "test/checker", "test/program", "internal/failpoint", "internal/githubsim", "server", "solve"},

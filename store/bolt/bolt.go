@@ -14,6 +14,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,8 @@ import (
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
+
+	"github.com/yudai-dev/yudai/internal/watch"
 
 	"github.com/yudai-dev/yudai/internal/durable"
 )
@@ -39,7 +42,7 @@ type Store struct {
 	db  *bbolt.DB
 
 	writer   writer
-	watchers watchers
+	watchers watch.Watchers
 	steps    namedLocks // one writer at a time per transcript
 
 	closing  sync.Once
@@ -204,3 +207,6 @@ func (s *Store) Close() error {
 	})
 	return s.closeErr
 }
+
+// Watch returns a channel that gets a value after committed changes.
+func (s *Store) Watch(ctx context.Context) <-chan struct{} { return s.watchers.Watch(ctx) }

@@ -200,7 +200,7 @@ func (s *Store) attempt(batch []*job) (bad int, err error) {
 	}
 	s.writer.commits.Add(1)
 	hit(batch, "after")
-	s.watchers.signal()
+	s.watchers.Signal()
 	return -1, nil
 }
 
