@@ -102,6 +102,7 @@ var mayImport = map[string][]string{
 	"internal/durable":               {},
 	"internal/gitenv":                {},
 	"internal/unixsock":              {},
+	"internal/stream":                {},
 	"internal/watch":                 {},
 	"internal/logkey":                {},
 	"internal/failpoint":             {},
