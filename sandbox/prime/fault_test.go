@@ -224,8 +224,8 @@ func TestCutAtEveryFrame(t *testing.T) {
 func TestStalledStream(t *testing.T) {
 	t.Parallel()
 	s, d := setup(t, primesim.Options{KeepAlive: time.Hour})
-	d.Silence(300 * time.Millisecond)
 	sb := open(t, d, sandbox.Spec{})
+	d.Silence(2 * time.Second) // a busy machine is silent for some time, too
 	in := s.Inject(primesim.Fault{Kind: primesim.FaultStall, On: primesim.CallStart, Frames: 1})
 	out, res, err := sandbox.Output(t.Context(), sb, sandbox.Command{Shell: "echo x; exit 4"})
 	if err != nil || res.ExitCode != 4 || out != "x\n" || in.Hits() != 1 {
