@@ -101,7 +101,7 @@ func TestCollectedToTheEnd(t *testing.T) {
 func TestMaxEdits(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	res := w.run(script(`for i in 1 2 3 4 5 6; do call; echo $i >>work.txt; sleep 0.6; done; `+endless), func(j *agent.Job) { j.MaxEdits = 2 })
+	res := w.run(script(`for i in 1 2; do echo $i >>work.txt; call; seen; done; `+endless), func(j *agent.Job) { j.MaxEdits = 2 })
 	w.want(res, agent.ExitEdits)
 	if res.Progress.Edits != 2 || res.Err != nil {
 		t.Errorf("%+v", res)

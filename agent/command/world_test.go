@@ -25,13 +25,16 @@ import (
 
 const token = agenttest.Token
 
-// a script is a program of bash. "call" in it is a call to the model.
+// a script is a program of bash. "call" in it is a call to the model, "seen" waits
+// until yudai has looked at everything that happened before.
 func script(text string) command.Program {
 	return command.Program{
 		Name: "script", APIs: []string{agent.APIResponses, agent.APIChat},
 		Prepare: func(t command.Task) (command.Start, error) {
 			return command.Start{
 				Files: []agent.File{{Path: "/workspace/agent/script", Data: []byte(`call() { echo >>/workspace/agent/calls; }
+looks() { wc -l </workspace/agent/looks 2>/dev/null || echo 0; }
+seen() { local n=$(($(looks) + 2)); until [ "$(looks)" -ge $n ]; do sleep 0.02; done; }
 echo >>/workspace/agent/starts
 ` + text)}},
 				Argv: []string{"bash", "/workspace/agent/script"},
@@ -66,7 +69,12 @@ func (w *world) lines(path string) int {
 	return bytes.Count(data, []byte("\n"))
 }
 
+// usage counts the calls. It also notes that it was asked: each look at a program begins with that.
 func (w *world) usage() solve.Usage {
+	if f, err := os.OpenFile(w.machine.Host("/workspace/agent/looks"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err == nil {
+		_, _ = f.WriteString("\n")
+		_ = f.Close()
+	}
 	n := w.lines("/workspace/agent/calls")
 	return solve.Usage{Calls: n, Input: int64(100 * n), Cost: solve.Money(n)}
 }
