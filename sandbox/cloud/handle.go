@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -46,7 +47,7 @@ func (d *Driver) newHandle(in *guest.Handle, m guest.Remote, n Note) *handle {
 
 // keepAlive tells the service now and then that the sandbox is wanted.
 func (h *handle) keepAlive(ctx context.Context, n Note, every time.Duration) {
-	for guest.Pause(ctx, every) == nil {
+	for clock.Sleep(ctx, every) == nil {
 		err := h.driver.provider.KeepAlive(ctx, n, h.box)
 		if errors.Is(err, sandbox.ErrGone) || ctx.Err() != nil {
 			return

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/yudai-dev/yudai/sandbox/guest"
+	"github.com/yudai-dev/yudai/internal/clock"
 )
 
 // Backoff says how often something is repeated, and after which pauses.
@@ -46,7 +46,7 @@ func Retry(ctx context.Context, do func() error, which func(error) *Backoff) err
 		}
 		d := b.pause(tried[b], err)
 		tried[b]++
-		if b.Tries > 0 && tried[b] >= b.Tries || b.Total > 0 && time.Since(began)+d > b.Total || guest.Pause(ctx, d) != nil {
+		if b.Tries > 0 && tried[b] >= b.Tries || b.Total > 0 && time.Since(began)+d > b.Total || clock.Sleep(ctx, d) != nil {
 			return err
 		}
 	}

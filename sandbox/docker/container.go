@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -172,7 +173,7 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 	if errdefs.IsConflict(err) && strings.Contains(err.Error(), "in progress") {
 		for err = nil; err == nil; { // another call removes it
 			if _, err = d.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); err == nil {
-				err = guest.Pause(ctx, 50*time.Millisecond)
+				err = clock.Sleep(ctx, 50*time.Millisecond)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
@@ -112,7 +113,7 @@ func (m *machine) prepare(ctx context.Context, argv []string, in bool) (string, 
 		case !unreachable(err) || time.Now().After(deadline):
 			return "", m.driver.explain(err)
 		}
-		if err := guest.Pause(ctx, 100*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return "", err
 		}
 	}
@@ -161,7 +162,7 @@ func (m *machine) code(ctx context.Context, exec string) (int, error) {
 		case wait > time.Second: // it runs, and nobody sees what it prints
 			return 0, m.broken(ctx, errors.New("the output of a running program ended"))
 		}
-		if err := guest.Pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return 0, err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // buildTime is how long the build of a template may take.
@@ -174,7 +174,7 @@ func (b *builder) watch(ctx context.Context, at building) error {
 		if over {
 			continue
 		}
-		if err := guest.Pause(ctx, b.every); err != nil {
+		if err := clock.Sleep(ctx, b.every); err != nil {
 			return fmt.Errorf("the build was not seen to its end: %w", err)
 		}
 	}

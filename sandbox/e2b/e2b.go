@@ -23,6 +23,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
@@ -198,7 +199,7 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 			failed = errors.Join(failed, e)
 		}
 		cancel()
-		if failed != nil || guest.Pause(ctx, p.control.Retry.Broken.First) != nil {
+		if failed != nil || clock.Sleep(ctx, p.control.Retry.Broken.First) != nil {
 			return m, cloud.Doubt(errors.Join(err, failed))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/e2b/envd"
@@ -80,7 +81,7 @@ func TestSilence(t *testing.T) {
 			in, out := io.Pipe()
 			go func() {
 				for range c.alive {
-					if guest.Pause(t.Context(), 20*time.Second) != nil {
+					if clock.Sleep(t.Context(), 20*time.Second) != nil {
 						return
 					}
 					_, _ = io.WriteString(out, frame(0, `{"event":{"keepalive":{}}}`))

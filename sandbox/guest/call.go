@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
@@ -97,7 +98,7 @@ func (h *Handle) call(ctx context.Context, c call) (protocol.Answer, error) {
 		if !errors.Is(err, ErrCut) || try == tries || ctx.Err() != nil || c.command != nil && !lostConnection(err) {
 			return a, err
 		}
-		if err := Pause(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
 			return a, err
 		}
 	}
@@ -107,18 +108,6 @@ func (h *Handle) call(ctx context.Context, c call) (protocol.Answer, error) {
 func lostConnection(err error) bool {
 	var early *endedEarly
 	return !errors.As(err, &early)
-}
-
-// Pause waits, or returns the cause for which ctx ended.
-func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // errLost says that nobody inside will say how a command ended.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 	"github.com/yudai-dev/yudai/sandbox/output"
@@ -198,7 +199,7 @@ func (m *running) toEnd(ctx context.Context) (sandbox.Result, error) {
 			return sandbox.Result{}, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)
 		}
 		tries++
-		if err := Pause(ctx, min(time.Duration(1<<min(tries, 6))*50*time.Millisecond, 3*time.Second)); err != nil {
+		if err := clock.Sleep(ctx, min(time.Duration(1<<min(tries, 6))*50*time.Millisecond, 3*time.Second)); err != nil {
 			return sandbox.Result{}, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/guest/protocol"
 )
@@ -175,7 +176,7 @@ func (h *Handle) exceeded(err error) {
 
 // measure looks at the disk until the context ends, or the limit is exceeded.
 func (h *Handle) measure(ctx context.Context, cancel context.CancelCauseFunc) {
-	for h.options.Disk != nil && Pause(ctx, cmp.Or(h.options.DiskEvery, measureEvery)) == nil {
+	for h.options.Disk != nil && clock.Sleep(ctx, cmp.Or(h.options.DiskEvery, measureEvery)) == nil {
 		if full := h.CheckDisk(ctx); full != nil {
 			cancel(full)
 			return

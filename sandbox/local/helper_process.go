@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
@@ -216,7 +217,7 @@ func (p *helperProcess) standIn(ctx context.Context) {
 	}
 	defer h.End(nil)
 	for {
-		if runs, err := h.Launched(ctx); err != nil || !runs || guest.Pause(ctx, standInterval) != nil {
+		if runs, err := h.Launched(ctx); err != nil || !runs || clock.Sleep(ctx, standInterval) != nil {
 			return
 		}
 		if _, err := os.Lstat(private + "/" + boxName + "/" + recordFile); errors.Is(err, fs.ErrNotExist) {

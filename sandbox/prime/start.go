@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
-	"github.com/yudai-dev/yudai/sandbox/guest"
 )
 
 // errSlow says that a budget of waiting is used up.
@@ -109,7 +109,7 @@ func poll(ctx context.Context, first, most time.Duration, ask func() (done bool,
 		if done, err := ask(); done || err != nil {
 			return err
 		}
-		if err := guest.Pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
