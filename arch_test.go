@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"agent/miniswe":      {"solve", "agent", "agent/command", "sandbox"},
 	"agent/presets":      {"solve", "agent", "agent/command", "sandbox"},
 	"agent/swerex":       {"agent", "sandbox"},
-	"agent/sweagent":     {"solve", "agent", "agent/swerex"},
+	"agent/sweagent":     {"solve", "agent", "agent/swerex", "internal/setting", "sandbox/output"},
 	"model":              {"solve", "agent", "model/fakeprovider", "model/meter", "model/scripted"},
 	"model/meter":        {"solve", "agent"},
 	"model/scripted":     {"solve", "agent", "internal/clock"},

@@ -4,9 +4,10 @@ import (
 	"context"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/yudai-dev/yudai/sandbox/output"
 )
 
 // keptOutput is how much of what the program printed last is kept.
@@ -17,13 +18,13 @@ type process struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it has ended
 	err    error         // after done: how; nil is exit status 0
-	tail   tail
+	tail   output.Tail
 }
 
 // startProcess starts the program, in a process group of its own, which dies with us.
 func startProcess(argv, env []string, dir string) *process {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{cancel: cancel, done: make(chan struct{})}
+	p := &process{cancel: cancel, done: make(chan struct{}), tail: output.Tail{Most: keptOutput}}
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the operator's command
 	c.Env, c.Dir, c.Stdout, c.Stderr = env, dir, &p.tail, &p.tail
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -45,26 +46,4 @@ func startProcess(argv, env []string, dir string) *process {
 func (p *process) stop() {
 	p.cancel()
 	<-p.done
-}
-
-// tail keeps the last part of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, b...)
-	if over := len(t.data) - keptOutput; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data)
 }

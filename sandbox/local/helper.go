@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yudai-dev/yudai/sandbox/output"
 )
 
 // errHelper says that the helper process of a sandbox ended unexpectedly.
@@ -23,7 +25,7 @@ var errHelper = errors.New("sandbox helper ended")
 type helper struct {
 	conn    *net.UnixConn
 	left    chan struct{} // closed when the process is gone, or is another owner's
-	stderr  *tail
+	stderr  *output.Tail
 	answers chan answer
 	disk    *diskMeter // of the sandbox whose inside it keeps
 
@@ -33,7 +35,7 @@ type helper struct {
 
 // newHelper returns our side of a connection.
 func newHelper(conn *net.UnixConn) *helper {
-	h := &helper{conn: conn, left: make(chan struct{}), stderr: &tail{}, answers: make(chan answer, 8)}
+	h := &helper{conn: conn, left: make(chan struct{}), stderr: &output.Tail{Most: tailSize}, answers: make(chan answer, 8)}
 	go h.receive()
 	return h
 }
@@ -162,31 +164,8 @@ func (h *helper) gone() error {
 // close leaves the process to itself: it ends, unless something that was launched runs.
 func (h *helper) close() { _ = h.conn.Close() }
 
-// tail keeps the last bytes written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
+// tailSize is how much is kept of what a helper wrote to its standard error.
 const tailSize = 2048
-
-// Write keeps the end of p.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - tailSize; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-// String returns what was kept.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.buf)
-}
 
 // hostSource opens a place of the host for a helper. As root it becomes a
 // detached mount, so that the helper's unprivileged uid need not be able to walk

@@ -21,6 +21,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/sandbox/guest"
+	"github.com/yudai-dev/yudai/sandbox/output"
 )
 
 // helperArg is argv[0] of a helper process. The rest of argv is the marker, by which later
@@ -103,7 +104,7 @@ func (p *helperProcess) start(files []*os.File) error {
 		return fmt.Errorf("make status pipe: %w", err)
 	}
 	defer func() { _ = status.Close() }()
-	c, said := p.setup.Start, &tail{}
+	c, said := p.setup.Start, &output.Tail{Most: tailSize}
 	cmd := &exec.Cmd{
 		Path: c.Bwrap, Args: append([]string{p.setup.Marker, "--args", fmt.Sprint(argsFD), "--"}, c.Argv...), Env: []string{}, Dir: "/",
 		Stderr: said, ExtraFiles: append(files[:len(files):len(files)], status),
