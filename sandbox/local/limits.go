@@ -51,12 +51,31 @@ func newGroup(name string, l sandbox.Limits) (group, error) {
 	}
 }
 
-// group1 is a control group of version 1, one directory per controller.
-type group1 struct {
-	cgroup cgroup1.Cgroup
-	events string
+// cgroup is a control group of either version.
+type cgroup struct {
+	enter   func(pid uint64) error
+	destroy func() error
+	gone    error  // of destroy, where there is nothing to remove
+	events  string // the file that counts what the memory limit killed
 }
 
+func (g *cgroup) add(pid int) error {
+	if err := g.enter(uint64(pid)); err != nil { //nolint:gosec // pids are positive
+		return fmt.Errorf("enter control group: %w", err)
+	}
+	return nil
+}
+
+func (g *cgroup) ooms() int64 { return counter(g.events, "oom_kill") }
+
+func (g *cgroup) remove() error {
+	if err := g.destroy(); err != nil && !errors.Is(err, g.gone) {
+		return fmt.Errorf("remove control group: %w", err)
+	}
+	return nil
+}
+
+// newGroup1 makes a control group of version 1, one directory per controller.
 func newGroup1(name string, l sandbox.Limits) (group, error) {
 	own, err := cgroup1.ParseCgroupFile("/proc/self/cgroup")
 	if err != nil {
@@ -82,29 +101,10 @@ func newGroup1(name string, l sandbox.Limits) (group, error) {
 		return nil, fmt.Errorf("make control group: %w", err)
 	}
 	path, _ := at(cgroup1.Memory)
-	return &group1{cgroup: g, events: filepath.Join(cgroupRoot, "memory", path, "memory.oom_control")}, nil
-}
-
-func (g *group1) add(pid int) error {
-	if err := g.cgroup.AddProc(uint64(pid)); err != nil { //nolint:gosec // pids are positive
-		return fmt.Errorf("enter control group: %w", err)
-	}
-	return nil
-}
-
-func (g *group1) ooms() int64 { return counter(g.events, "oom_kill") }
-
-func (g *group1) remove() error {
-	if err := g.cgroup.Delete(); err != nil && !errors.Is(err, cgroup1.ErrCgroupDeleted) {
-		return fmt.Errorf("remove control group: %w", err)
-	}
-	return nil
-}
-
-// group2 is a control group of version 2.
-type group2 struct {
-	manager *cgroup2.Manager
-	events  string
+	return &cgroup{
+		enter: func(pid uint64) error { return g.AddProc(pid) }, destroy: g.Delete, gone: cgroup1.ErrCgroupDeleted,
+		events: filepath.Join(cgroupRoot, "memory", path, "memory.oom_control"),
+	}, nil
 }
 
 func newGroup2(name string, l sandbox.Limits) (group, error) {
@@ -122,7 +122,7 @@ func newGroup2(name string, l sandbox.Limits) (group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make control group: %w", err)
 	}
-	return &group2{manager: m, events: filepath.Join(cgroupRoot, at, "memory.events")}, nil
+	return &cgroup{enter: m.AddProc, destroy: m.Delete, gone: os.ErrNotExist, events: filepath.Join(cgroupRoot, at, "memory.events")}, nil
 }
 
 // parent2 is where our groups go. A group with processes cannot have limited
@@ -141,22 +141,6 @@ func parent2() (string, error) {
 		return "", fmt.Errorf("no delegated control group: %w", err)
 	}
 	return parent, nil
-}
-
-func (g *group2) add(pid int) error {
-	if err := g.manager.AddProc(uint64(pid)); err != nil { //nolint:gosec // pids are positive
-		return fmt.Errorf("enter control group: %w", err)
-	}
-	return nil
-}
-
-func (g *group2) ooms() int64 { return counter(g.events, "oom_kill") }
-
-func (g *group2) remove() error {
-	if err := g.manager.Delete(); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove control group: %w", err)
-	}
-	return nil
 }
 
 // counter reads one "name value" line of a file; 0 if there is none.
