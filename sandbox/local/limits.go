@@ -18,11 +18,11 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// ownProcesses are the threads of ours that count inside a limit: of the first process 4, of
-// the forwarder 4, of the supervisor of what was launched 4, of a command's supervisor 5, of
-// the call that shows the command 4, of one that moves a file 4, and a reserve for machines
-// with many cores. A command beside the first has 9 of the sandbox's own.
-const ownProcesses = 32
+// ownProcesses are the threads of ours that count inside a limit. Seven programs of ours may
+// run at a time: the first process, the forwarder, the supervisor of what was launched, and for
+// two commands the supervisor and the call that shows the command. Each has 4 or 5 threads when
+// the machine is idle; on a busy one the runtime adds some. The rest is the sandbox's own.
+const ownProcesses = 48
 
 // group is the control group of one sandbox: it holds all processes of all its
 // commands together.
