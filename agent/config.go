@@ -1,6 +1,10 @@
 package agent
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/yudai-dev/yudai/internal/setting"
+)
 
 // The ways a model gives its commands.
 const (
@@ -37,14 +41,9 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Mode != ModeTools && c.Mode != ModeText {
-		report("mode", fmt.Sprintf("%q is neither %q nor %q", c.Mode, ModeTools, ModeText))
-	}
-	if c.MaxFormatErrors < 0 || c.MaxFormatErrors > 1000 {
-		report("max_format_errors", "must be 0 (no limit) to 1000")
-	}
-	if c.KeepOutput < 0 || c.KeepOutput > maxKeep {
-		report("keep_output", "must be 0 (keeps none) to 67108864, which is 64 MiB")
-	}
+func (c Config) Validate(report setting.Report) {
+	known := c.Mode == ModeTools || c.Mode == ModeText
+	report.Unless(known, "mode", fmt.Sprintf("%q is neither %q nor %q", c.Mode, ModeTools, ModeText))
+	report.Unless(c.MaxFormatErrors >= 0 && c.MaxFormatErrors <= 1000, "max_format_errors", "must be 0 (no limit) to 1000")
+	report.Unless(c.KeepOutput >= 0 && c.KeepOutput <= maxKeep, "keep_output", "must be 0 (keeps none) to 67108864, which is 64 MiB")
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"math"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -64,13 +65,12 @@ func (p Price) cost(t Tokens) solve.Money {
 }
 
 // Validate reports prices that are none under the given key.
-func (p Price) Validate(key string, report func(key, problem string)) {
+func (p Price) Validate(key string, report setting.Report) {
 	for _, f := range []struct {
 		name  string
 		value float64
 	}{{"input", p.Input}, {"cached_input", p.CachedInput}, {"cache_write", p.CacheWrite}, {"output", p.Output}} {
-		if !(f.value >= 0 && f.value <= maxPrice) { // true for NaN
-			report(key+"."+f.name, "must be a price in US dollars per million tokens, 0 to 1000000")
-		}
+		fine := f.value >= 0 && f.value <= maxPrice // false for NaN
+		report.Unless(fine, key+"."+f.name, "must be a price in US dollars per million tokens, 0 to 1000000")
 	}
 }

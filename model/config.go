@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -116,16 +117,10 @@ func (c Config) First(n int) (names []string) {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Attempts < 1 || c.Attempts > 1000 {
-		report("attempts", "must be 1 to 1000")
-	}
-	if c.RetryWait <= 0 {
-		report("retry_wait", "must be more than 0")
-	}
-	if c.RetryMax < c.RetryWait {
-		report("retry_max", "must not be less than retry_wait")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(c.Attempts >= 1 && c.Attempts <= 1000, "attempts", "must be 1 to 1000")
+	report.Unless(c.RetryWait > 0, "retry_wait", "must be more than 0")
+	report.Unless(c.RetryMax >= c.RetryWait, "retry_max", "must not be less than retry_wait")
 	seen := map[string]bool{}
 	for i, e := range c.Models {
 		at := func(key, problem string) { report(fmt.Sprintf("models[%d].%s", i, key), problem) }
@@ -138,7 +133,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	}
 }
 
-func (e Entry) validate(report func(key, problem string)) {
+func (e Entry) validate(report setting.Report) {
 	if e.Name == "" {
 		report("name", "is missing")
 	} else if bad := solve.BadName(e.Name); bad != "" {
@@ -146,27 +141,22 @@ func (e Entry) validate(report func(key, problem string)) {
 	}
 	e.validateProvider(report)
 	rules := []solve.TemperatureRule{"", solve.TemperatureAccepted, solve.TemperatureIgnored, solve.TemperatureRefused}
-	if !slices.Contains(rules, solve.TemperatureRule(e.Temperature)) {
-		report("temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
-	}
+	known := slices.Contains(rules, solve.TemperatureRule(e.Temperature))
+	report.Unless(known, "temperature", fmt.Sprintf("%q is none of accepted, ignored, refused", e.Temperature))
 	switch {
 	case e.ReasoningEffort != "" && e.Provider != OpenAI:
 		report("reasoning_effort", "is only for provider openai")
 	case strings.Trim(e.ReasoningEffort, "abcdefghijklmnopqrstuvwxyz") != "" || len(e.ReasoningEffort) > 20:
 		report("reasoning_effort", "must be a word, such as none, low, medium or high")
 	}
-	if e.MaxTokens < 0 || e.MaxTokens > 100_000_000 {
-		report("max_tokens", "must be 0 (the default) to 100000000")
-	}
-	if e.Timeout != 0 && e.Timeout < time.Millisecond {
-		report("timeout", "must be at least 1ms (0 is the default)")
-	}
+	report.Unless(e.MaxTokens >= 0 && e.MaxTokens <= 100_000_000, "max_tokens", "must be 0 (the default) to 100000000")
+	report.Unless(e.Timeout == 0 || e.Timeout >= time.Millisecond, "timeout", "must be at least 1ms (0 is the default)")
 	e.Price.Validate("price", report)
 	e.validateAPIs(report)
 }
 
 // validateAPIs checks the names, and that the provider can offer them.
-func (e Entry) validateAPIs(report func(key, problem string)) {
+func (e Entry) validateAPIs(report setting.Report) {
 	for i, api := range e.APIs {
 		switch {
 		case !slices.Contains(allAPIs(), api):
@@ -182,7 +172,7 @@ func (e Entry) validateAPIs(report func(key, problem string)) {
 }
 
 // validateProvider checks where the model is and how it is reached.
-func (e Entry) validateProvider(report func(key, problem string)) {
+func (e Entry) validateProvider(report setting.Report) {
 	switch {
 	case !slices.Contains([]string{OpenAI, Anthropic, Scripted, Roulette}, e.Provider):
 		report("provider", fmt.Sprintf("%q is none of openai, anthropic, scripted, roulette", e.Provider))
@@ -192,13 +182,11 @@ func (e Entry) validateProvider(report func(key, problem string)) {
 		report("script", "is only for provider scripted")
 	}
 	if e.BaseURL != "" {
-		if problem := urlProblem(e.BaseURL); problem != "" {
-			report("base_url", problem)
-		}
+		problem := urlProblem(e.BaseURL)
+		report.Unless(problem == "", "base_url", problem)
 	}
-	if e.APIKeyEnv != "" && !solve.VariableName(e.APIKeyEnv) {
-		report("api_key_env", "must be the name of an environment variable, not the key itself")
-	}
+	report.Unless(e.APIKeyEnv == "" || solve.VariableName(e.APIKeyEnv), "api_key_env",
+		"must be the name of an environment variable, not the key itself")
 }
 
 func urlProblem(s string) string {

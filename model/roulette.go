@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -96,16 +97,12 @@ func (s *Set) each(e Entry, look func(name string) error) error {
 }
 
 // validateMembers checks a roulette's members, and that nothing else has any.
-func (c Config) validateMembers(e Entry, report func(key, problem string)) {
+func (c Config) validateMembers(e Entry, report setting.Report) {
 	if e.Provider != Roulette {
-		if len(e.Members) > 0 {
-			report("members", "is only for provider roulette")
-		}
+		report.Unless(len(e.Members) == 0, "members", "is only for provider roulette")
 		return
 	}
-	if len(e.Members) < 2 {
-		report("members", "must name two models or more")
-	}
+	report.Unless(len(e.Members) >= 2, "members", "must name two models or more")
 	for i, name := range e.Members {
 		at := slices.IndexFunc(c.Models, func(o Entry) bool { return o.Name == name })
 		switch {
@@ -124,8 +121,6 @@ func (c Config) validateMembers(e Entry, report func(key, problem string)) {
 		{"model", e.Model != ""}, {"base_url", e.BaseURL != ""}, {"api_key_env", e.APIKeyEnv != ""}, {"api_key_file", e.APIKeyFile != ""},
 		{"max_tokens", e.MaxTokens != 0}, {"timeout", e.Timeout != 0}, {"price", e.Price != agent.Price{}}, {"apis", len(e.APIs) > 0},
 	} {
-		if k.set {
-			report(k.key, "must be set at the roulette's members: "+strings.Join(e.Members, ", "))
-		}
+		report.Unless(!k.set, k.key, "must be set at the roulette's members: "+strings.Join(e.Members, ", "))
 	}
 }

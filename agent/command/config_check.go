@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -24,10 +25,8 @@ func placeholders() (env, command []string) {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Patience < time.Second || c.Patience > time.Hour {
-		report("patience", "must be 1s to 1h")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(c.Patience >= time.Second && c.Patience <= time.Hour, "patience", "must be 1s to 1h")
 	names := Builtin()
 	for i, e := range c.Commands {
 		at := fmt.Sprintf("commands.%d.", i)
@@ -49,40 +48,31 @@ func goodName(s string) bool {
 	return s != "" && len(s) <= 40 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' && s[len(s)-1] != '-'
 }
 
-func (e Entry) check(report func(key, problem string)) {
+func (e Entry) check(report setting.Report) {
 	e.checkAPIs(report)
 	e.checkCommand(report)
-	if !slices.Contains([]string{"", TaskByFile, TaskByStdin}, e.Task) {
-		report("task", fmt.Sprintf("%q is neither %s nor %s", e.Task, TaskByFile, TaskByStdin))
-	}
-	if styles := []string{"", StyleOpenAI, StyleAnthropic, StyleNone}; !slices.Contains(styles, e.BaseURLStyle) {
-		report("base_url_style", fmt.Sprintf("%q is none of %s", e.BaseURLStyle, strings.Join(styles[1:], ", ")))
-	}
+	tasks := []string{"", TaskByFile, TaskByStdin}
+	report.Unless(slices.Contains(tasks, e.Task), "task", fmt.Sprintf("%q is neither %s nor %s", e.Task, TaskByFile, TaskByStdin))
+	styles := []string{"", StyleOpenAI, StyleAnthropic, StyleNone}
+	report.Unless(slices.Contains(styles, e.BaseURLStyle), "base_url_style",
+		fmt.Sprintf("%q is none of %s", e.BaseURLStyle, strings.Join(styles[1:], ", ")))
 	allowed, _ := placeholders()
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		if !solve.VariableName(name) {
-			report("env", fmt.Sprintf("%q cannot be a variable: letters, digits and _", name))
-		}
-		if bad := unknown(e.Env[name], allowed); bad != "" {
-			report("env."+name, fmt.Sprintf("%s is no placeholder; there are %s", bad, strings.Join(allowed, ", ")))
-		}
+		report.Unless(solve.VariableName(name), "env", fmt.Sprintf("%q cannot be a variable: letters, digits and _", name))
+		bad := unknown(e.Env[name], allowed)
+		report.Unless(bad == "", "env."+name, fmt.Sprintf("%s is no placeholder; there are %s", bad, strings.Join(allowed, ", ")))
 	}
 	for i, host := range e.Hosts {
-		if !solve.HostName(host) {
-			report(fmt.Sprintf("hosts.%d", i),
-				fmt.Sprintf("%q is not a host name like registry.npmjs.org or *.example.org, without scheme, port and path", host))
-		}
+		report.Unless(solve.HostName(host), fmt.Sprintf("hosts.%d", i),
+			fmt.Sprintf("%q is not a host name like registry.npmjs.org or *.example.org, without scheme, port and path", host))
 	}
-	if len(e.Hosts) > 0 && e.Install == "" {
-		report("hosts", "are only open while it is installed, and install is empty: add install, or take hosts out")
-	}
+	report.Unless(len(e.Hosts) == 0 || e.Install != "", "hosts",
+		"are only open while it is installed, and install is empty: add install, or take hosts out")
 }
 
-func (e Entry) checkAPIs(report func(key, problem string)) {
+func (e Entry) checkAPIs(report setting.Report) {
 	known := []string{agent.APIChat, agent.APIResponses, agent.APIMessages}
-	if len(e.APIs) == 0 {
-		report("apis", "must name what it calls its model by: "+strings.Join(known, ", "))
-	}
+	report.Unless(len(e.APIs) > 0, "apis", "must name what it calls its model by: "+strings.Join(known, ", "))
 	for i, a := range e.APIs {
 		switch {
 		case !slices.Contains(known, a):
@@ -93,7 +83,7 @@ func (e Entry) checkAPIs(report func(key, problem string)) {
 	}
 }
 
-func (e Entry) checkCommand(report func(key, problem string)) {
+func (e Entry) checkCommand(report setting.Report) {
 	if (len(e.Command) == 0) == (strings.TrimSpace(e.Shell) == "") {
 		key := "shell"
 		if e.Command != nil {

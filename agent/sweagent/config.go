@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/yudai-dev/yudai/internal/setting"
 )
 
 // Config is the section swe_agent of config.yml.
@@ -20,17 +22,13 @@ type Config struct {
 func DefaultConfig() Config { return Config{Command: []string{}} }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
+func (c Config) Validate(report setting.Report) {
 	if len(c.Command) > 0 && !filepath.IsAbs(c.Command[0]) {
 		report("command", fmt.Sprintf("%q is not an absolute path: "+
 			"name the program sweagent of its virtual environment, like [/opt/swe-agent/venv/bin/sweagent]", c.Command[0]))
 	}
 	for i, word := range c.Command {
-		if strings.ContainsAny(word, "\x00\n") {
-			report(fmt.Sprintf("command.%d", i), "must be one line of text")
-		}
+		report.Unless(!strings.ContainsAny(word, "\x00\n"), fmt.Sprintf("command.%d", i), "must be one line of text")
 	}
-	if c.Config != "" && !filepath.IsAbs(c.Config) {
-		report("config", fmt.Sprintf("%q is not an absolute path", c.Config))
-	}
+	report.Unless(c.Config == "" || filepath.IsAbs(c.Config), "config", fmt.Sprintf("%q is not an absolute path", c.Config))
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/yudai-dev/yudai/internal/setting"
 )
 
 // Config is the section "gateway".
@@ -34,22 +36,13 @@ func DefaultConfig() Config {
 func (c Config) requestBytes() int64 { return int64(c.MaxRequestMiB) << 20 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Dir == "" {
-		report("dir", "is missing: where the gateway keeps its secret and sockets")
-	}
-	if !loopback(c.Address) {
-		report("address", fmt.Sprintf("%q is not host:port with an address of loopback, like 127.0.0.1:0 (port 0 takes a free one)", c.Address))
-	}
-	if c.MaxRequestMiB < 1 || c.MaxRequestMiB > 1024 {
-		report("max_request_mib", "must be 1 to 1024")
-	}
-	if c.IdleTimeout < time.Millisecond {
-		report("idle_timeout", "must be at least 1ms")
-	}
-	if c.RecordKiB < 1 || c.RecordKiB > 1<<15 {
-		report("record_kib", "must be 1 to 32768")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(c.Dir != "", "dir", "is missing: where the gateway keeps its secret and sockets")
+	report.Unless(loopback(c.Address), "address",
+		fmt.Sprintf("%q is not host:port with an address of loopback, like 127.0.0.1:0 (port 0 takes a free one)", c.Address))
+	report.Unless(c.MaxRequestMiB >= 1 && c.MaxRequestMiB <= 1024, "max_request_mib", "must be 1 to 1024")
+	report.Unless(c.IdleTimeout >= time.Millisecond, "idle_timeout", "must be at least 1ms")
+	report.Unless(c.RecordKiB >= 1 && c.RecordKiB <= 1<<15, "record_kib", "must be 1 to 32768")
 }
 
 func loopback(address string) bool {
