@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/yudai-dev/yudai/internal/setting"
 )
 
 // CheckName refuses what Spec.Name may not be: names become those of directories,
@@ -80,19 +82,12 @@ type HostLimits struct {
 const MaxMiB = 1 << 30
 
 // Validate reports bad values; a driver's own processes need the least of them.
-func (l HostLimits) Validate(leastProcesses int, report func(key, problem string)) {
-	if l.MemoryMiB < 16 || l.MemoryMiB > MaxMiB {
-		report("limits.memory_mib", "must be 16 to 1073741824")
-	}
-	if !(l.CPUs >= 0.01 && l.CPUs <= 10_000) { // true for NaN
-		report("limits.cpus", "must be 0.01 to 10000")
-	}
-	if l.Processes < leastProcesses || l.Processes > 1<<22 {
-		report("limits.processes", fmt.Sprintf("must be %d to 4194304", leastProcesses))
-	}
-	if l.DiskMiB < 1 || l.DiskMiB > MaxMiB {
-		report("limits.disk_mib", "must be 1 to 1073741824")
-	}
+func (l HostLimits) Validate(leastProcesses int, report setting.Report) {
+	report.Unless(l.MemoryMiB >= 16 && l.MemoryMiB <= MaxMiB, "limits.memory_mib", "must be 16 to 1073741824")
+	report.Unless(l.CPUs >= 0.01 && l.CPUs <= 10_000, "limits.cpus", "must be 0.01 to 10000") // false for NaN
+	enough := l.Processes >= leastProcesses && l.Processes <= 1<<22
+	report.Unless(enough, "limits.processes", fmt.Sprintf("must be %d to 4194304", leastProcesses))
+	report.Unless(l.DiskMiB >= 1 && l.DiskMiB <= MaxMiB, "limits.disk_mib", "must be 1 to 1073741824")
 }
 
 // Fill fills the zero values of a Spec's limits.

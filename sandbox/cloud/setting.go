@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
@@ -54,33 +55,9 @@ func (k Key) Place() string {
 }
 
 // Validate checks the settings themselves.
-func (k Key) Validate(check Check) {
-	check(!strings.ContainsAny(k.Env, "= \t\n\x00"), "api_key_env", fmt.Sprintf("%q is not the name of a variable", k.Env))
-	check(!strings.ContainsFunc(k.File, unicode.IsControl), "api_key_file", "is not the name of a file")
-}
-
-// Check reports a problem of a setting unless it is fine.
-type Check func(fine bool, key, problem string)
-
-// Checker makes a Check that reports.
-func Checker(report func(key, problem string)) Check {
-	return func(fine bool, key, problem string) {
-		if !fine {
-			report(key, problem)
-		}
-	}
-}
-
-// Price checks a price in US dollars; the bound catches a slip of the hand.
-func (c Check) Price(key string, usd float64) {
-	c(usd >= 0 && usd <= 1000, key, "must be 0 to 1000") // false for NaN
-}
-
-// Validate joins the problems of a section, each with its key.
-func Validate(section string, validate func(report func(key, problem string))) error {
-	var problems []error
-	validate(func(key, problem string) { problems = append(problems, fmt.Errorf("%s%s %s", section, key, problem)) })
-	return errors.Join(problems...)
+func (k Key) Validate(report setting.Report) {
+	report.Unless(!strings.ContainsAny(k.Env, "= \t\n\x00"), "api_key_env", fmt.Sprintf("%q is not the name of a variable", k.Env))
+	report.Unless(!strings.ContainsFunc(k.File, unicode.IsControl), "api_key_file", "is not the name of a file")
 }
 
 // IsURL reports whether a setting is the address of a service.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 )
@@ -42,40 +43,24 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if problem := checkHost(c.Host); problem != "" {
-		report("host", problem)
-	}
-	if !regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._/:@-]*$`).MatchString(c.Image) {
-		report("image", fmt.Sprintf("%q is not the name of an image like yudai/sandbox:1", c.Image))
-	}
-	if !regexp.MustCompile(`^[a-zA-Z0-9._-]*$`).MatchString(c.Runtime) {
-		report("runtime", fmt.Sprintf("%q is not the name of a runtime like runsc", c.Runtime))
-	}
-	if c.UID < 1 || c.UID > math.MaxInt32 {
-		report("uid", "must be an unprivileged user id, 1 to 2147483647")
-	}
-	if c.ProxyDir == "" {
-		report("proxy_dir", "must name a directory")
-	}
-	for i, p := range c.AllowPrivate {
-		if _, err := egress.Ranges([]string{p}); err != nil {
-			report(fmt.Sprintf("allow_private.%d", i), err.Error())
-		}
-	}
-	if !(c.USDPerHour >= 0 && c.USDPerHour <= 1000) { // true for NaN
-		report("usd_per_hour", "must be 0 to 1000")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(isHost(c.Host), "host", fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; "+
+		"for an engine behind ssh, forward its socket", c.Host))
+	image := regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._/:@-]*$`)
+	report.Unless(image.MatchString(c.Image), "image", fmt.Sprintf("%q is not the name of an image like yudai/sandbox:1", c.Image))
+	name := regexp.MustCompile(`^[a-zA-Z0-9._-]*$`)
+	report.Unless(name.MatchString(c.Runtime), "runtime", fmt.Sprintf("%q is not the name of a runtime like runsc", c.Runtime))
+	report.Unless(c.UID >= 1 && c.UID <= math.MaxInt32, "uid", "must be an unprivileged user id, 1 to 2147483647")
+	report.Unless(c.ProxyDir != "", "proxy_dir", "must name a directory")
+	egress.CheckRanges(c.AllowPrivate, report)
+	report.Price("usd_per_hour", c.USDPerHour)
 	c.Limits.Validate(16, report)
 }
 
-func checkHost(host string) string {
+// isHost reports whether the setting host is an engine's address, or empty.
+func isHost(host string) bool {
 	u, err := url.Parse(host)
-	switch {
-	case host == "", err == nil && u.Scheme == "unix" && u.Host == "" && u.Path != "",
-		err == nil && u.Scheme == "tcp" && u.Port() != "" && u.Path == "":
-		return ""
-	}
-	return fmt.Sprintf("%q is not an address like unix:///var/run/docker.sock or tcp://host:2376; "+
-		"for an engine behind ssh, forward its socket", host)
+	return host == "" ||
+		err == nil && u.Scheme == "unix" && u.Host == "" && u.Path != "" ||
+		err == nil && u.Scheme == "tcp" && u.Port() != "" && u.Path == ""
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -57,11 +58,7 @@ var (
 // New returns the driver. It fails on bad configuration only; whether there is
 // an engine is for Check to say.
 func New(c Config, book *records.Book, log zerolog.Logger) (*Driver, error) {
-	var problems []error
-	c.Validate(func(key, problem string) {
-		problems = append(problems, fmt.Errorf("sandbox.docker.%s %s", key, problem))
-	})
-	if err := errors.Join(problems...); err != nil {
+	if err := setting.Join("sandbox.docker.", c.Validate); err != nil {
 		return nil, err
 	}
 	private, err := egress.Ranges(c.AllowPrivate)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/docker"
 	"github.com/yudai-dev/yudai/sandbox/e2b"
@@ -56,10 +57,8 @@ func Names() []string { return []string{"local", "docker", "e2b", "prime"} }
 
 // Validate reports every bad value with its key inside the section. Settings of
 // drivers that are not chosen are checked too: a typo is a typo.
-func (c Config) Validate(report func(key, problem string)) {
-	if !slices.Contains(Names(), c.Driver) {
-		report("driver", unknown(c.Driver))
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(slices.Contains(Names(), c.Driver), "driver", unknown(c.Driver))
 	for i, name := range c.Choices {
 		key := fmt.Sprintf("choices.%d", i)
 		switch {
@@ -76,10 +75,8 @@ func (c Config) Validate(report func(key, problem string)) {
 	case c.Fallback == c.Driver && len(c.Offered()) == 1:
 		report("fallback", fmt.Sprintf(`%q is the driver itself: name another one, or "" for none`, c.Fallback))
 	}
-	if c.Records == "" {
-		report("records", "must name a directory")
-	}
-	in := func(section string) func(key, problem string) {
+	report.Unless(c.Records != "", "records", "must name a directory")
+	in := func(section string) setting.Report {
 		return func(key, problem string) { report(section+"."+key, problem) }
 	}
 	c.Local.Validate(in("local"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
 
@@ -45,21 +46,20 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	check := cloud.Checker(report)
-	c.key().Validate(check)
+func (c Config) Validate(report setting.Report) {
+	c.key().Validate(report)
 	template := regexp.MustCompile(`^([a-z0-9_-]{1,128}/)?[a-z0-9_-]{1,128}(:[a-z0-9_.-]{1,128})?$`) // with or without its team and tag
-	check(template.MatchString(c.Template), "template",
+	report.Unless(template.MatchString(c.Template), "template",
 		fmt.Sprintf("%q is not a template's name: use a-z, 0-9, - and _, with :TAG if it has one", c.Template))
-	check(c.CPUs == 1 || c.CPUs > 1 && c.CPUs <= 256 && c.CPUs%2 == 0, "cpus", "must be 1 or an even number up to 256")
-	check(c.MemoryMiB >= 128 && c.MemoryMiB <= 1<<20 && c.MemoryMiB%2 == 0, "memory_mib", "must be an even number, 128 to 1048576")
+	report.Unless(c.CPUs == 1 || c.CPUs > 1 && c.CPUs <= 256 && c.CPUs%2 == 0, "cpus", "must be 1 or an even number up to 256")
+	report.Unless(c.MemoryMiB >= 128 && c.MemoryMiB <= 1<<20 && c.MemoryMiB%2 == 0, "memory_mib", "must be an even number, 128 to 1048576")
 	domain := regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
-	check(domain.MatchString(c.Domain), "domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
-	check(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url", "must be a URL like https://HOST, or empty")
-	check(c.SandboxURL == "" || cloud.IsURL(c.SandboxURL), "sandbox_url", "must be a URL like https://HOST, or empty")
-	check(c.Lease >= time.Minute && c.Lease <= 24*time.Hour, "lease", "must be 1m to 24h")
-	check.Price("usd_per_cpu_hour", c.USDPerCPUHour)
-	check.Price("usd_per_gib_hour", c.USDPerGiBHour)
+	report.Unless(domain.MatchString(c.Domain), "domain", fmt.Sprintf("%q is not a domain like e2b.app", c.Domain))
+	report.Unless(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url", "must be a URL like https://HOST, or empty")
+	report.Unless(c.SandboxURL == "" || cloud.IsURL(c.SandboxURL), "sandbox_url", "must be a URL like https://HOST, or empty")
+	report.Unless(c.Lease >= time.Minute && c.Lease <= 24*time.Hour, "lease", "must be 1m to 24h")
+	report.Price("usd_per_cpu_hour", c.USDPerCPUHour)
+	report.Price("usd_per_gib_hour", c.USDPerGiBHour)
 }
 
 // section is where the settings are.

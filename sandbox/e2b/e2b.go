@@ -25,6 +25,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -71,7 +72,7 @@ func newProvider(c Config, book *records.Book, log zerolog.Logger, transport htt
 
 // control is the client of the control plane.
 func (c Config) control(transport http.RoundTripper) (*cloud.Client, error) {
-	if err := cloud.Validate(section, c.Validate); err != nil {
+	if err := setting.Join(section, c.Validate); err != nil {
 		return nil, err
 	}
 	key, err := c.key().Read(os.Getenv)

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/internal/unixsock"
 )
 
@@ -209,6 +210,15 @@ func closedRanges() []netip.Prefix {
 		out = append(out, netip.MustParsePrefix(s))
 	}
 	return out
+}
+
+// CheckRanges reports what [Ranges] refuses in the setting allow_private.
+func CheckRanges(texts []string, report setting.Report) {
+	for i, s := range texts {
+		if _, err := Ranges([]string{s}); err != nil {
+			report(fmt.Sprintf("allow_private.%d", i), err.Error())
+		}
+	}
 }
 
 // Ranges reads address ranges like 10.1.0.0/16.

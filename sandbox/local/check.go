@@ -209,11 +209,11 @@ func (d *Driver) explain(err error) error {
 	switch text := err.Error(); {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
-	case setting("/proc/sys/user/max_user_namespaces") == "0":
+	case kernelSetting("/proc/sys/user/max_user_namespaces") == "0":
 		fix = "user namespaces are switched off: sysctl user.max_user_namespaces=10000"
-	case setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" && d.state.uid < 0:
+	case kernelSetting("/proc/sys/kernel/unprivileged_userns_clone") == "0" && d.state.uid < 0:
 		fix = "user namespaces are switched off for users: sysctl kernel.unprivileged_userns_clone=1, or run yudai as a service of root"
-	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && d.state.uid < 0:
+	case kernelSetting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && d.state.uid < 0:
 		fix = "AppArmor refuses user namespaces: install a profile that allows userns for yudai's path, or run yudai as a service of root"
 	case inContainer() && refusedByKernel(text):
 		fix = "in a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined " +
@@ -240,8 +240,8 @@ func refusedByKernel(text string) bool {
 	return false
 }
 
-// setting reads a kernel setting; empty if there is none.
-func setting(file string) string {
+// kernelSetting reads a kernel setting; empty if there is none.
+func kernelSetting(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 )
@@ -55,9 +56,6 @@ const noGo = "none"
 // leastProcesses is the least of Limits.Processes; ownProcesses come on top.
 const leastProcesses = 5
 
-// maxUSD is far above the price of any machine, for an hour.
-const maxUSD = 1000
-
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
 	return Config{
@@ -68,40 +66,23 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Dir == "" {
-		report("dir", "must name a directory")
-	}
-	if c.UID < 1 || c.UID > math.MaxInt32 {
-		report("uid", "must be an unprivileged user id, 1 to 2147483647")
-	}
-	if !slices.Contains([]string{forkAuto, forkOverlay, forkCopy}, c.Fork) {
-		report("fork", fmt.Sprintf("%q is not one of auto, overlay, copy", c.Fork))
-	}
-	if c.FreeDiskMiB < 0 || c.FreeDiskMiB > sandbox.MaxMiB {
-		report("free_disk_mib", "must be 0 to 1073741824")
-	}
-	if c.GoRoot != "" && c.GoRoot != noGo && !filepath.IsAbs(c.GoRoot) {
-		report("go_root", "must be an absolute path, empty, or none")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(c.Dir != "", "dir", "must name a directory")
+	report.Unless(c.UID >= 1 && c.UID <= math.MaxInt32, "uid", "must be an unprivileged user id, 1 to 2147483647")
+	known := slices.Contains([]string{forkAuto, forkOverlay, forkCopy}, c.Fork)
+	report.Unless(known, "fork", fmt.Sprintf("%q is not one of auto, overlay, copy", c.Fork))
+	report.Unless(c.FreeDiskMiB >= 0 && c.FreeDiskMiB <= sandbox.MaxMiB, "free_disk_mib", "must be 0 to 1073741824")
+	report.Unless(c.GoRoot == "" || c.GoRoot == noGo || filepath.IsAbs(c.GoRoot), "go_root", "must be an absolute path, empty, or none")
 	for i, name := range c.Toolchains {
-		if problem := checkToolchain(name); problem != "" {
-			report(fmt.Sprintf("toolchains.%d", i), problem)
-		}
+		problem := checkToolchain(name)
+		report.Unless(problem == "", fmt.Sprintf("toolchains.%d", i), problem)
 	}
 	for i, e := range c.ExtraRO {
-		if problem := checkBind(e); problem != "" {
-			report(fmt.Sprintf("extra_ro.%d", i), fmt.Sprintf("%q: %s", e, problem))
-		}
+		problem := checkBind(e)
+		report.Unless(problem == "", fmt.Sprintf("extra_ro.%d", i), fmt.Sprintf("%q: %s", e, problem))
 	}
-	for i, p := range c.AllowPrivate {
-		if _, err := egress.Ranges([]string{p}); err != nil {
-			report(fmt.Sprintf("allow_private.%d", i), err.Error())
-		}
-	}
-	if !(c.USDPerHour >= 0 && c.USDPerHour <= maxUSD) { // true for NaN
-		report("usd_per_hour", "must be 0 to 1000 US dollars")
-	}
+	egress.CheckRanges(c.AllowPrivate, report)
+	report.Price("usd_per_hour", c.USDPerHour)
 	c.Limits.Validate(leastProcesses, report)
 }
 

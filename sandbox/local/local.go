@@ -34,6 +34,7 @@ import (
 
 	"github.com/yudai-dev/yudai/internal/failpoint"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/egress"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -63,11 +64,7 @@ type Driver struct {
 // New returns the driver. It fails on bad configuration only; whether the
 // machine can run sandboxes is for Check to say.
 func New(c Config, log zerolog.Logger) (*Driver, error) {
-	var problems []error
-	c.Validate(func(key, problem string) {
-		problems = append(problems, fmt.Errorf("sandbox.local.%s %s", key, problem))
-	})
-	if err := errors.Join(problems...); err != nil {
+	if err := setting.Join("sandbox.local.", c.Validate); err != nil {
 		return nil, err
 	}
 	uid := -1

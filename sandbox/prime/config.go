@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 )
@@ -82,28 +83,28 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value with its key inside the section.
-func (c Config) Validate(report func(key, problem string)) {
-	check := cloud.Checker(report)
-	c.key().Validate(check)
-	check(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url", "must be an http or https address without user, query and fragment, or empty")
+func (c Config) Validate(report setting.Report) {
+	c.key().Validate(report)
+	report.Unless(c.APIURL == "" || cloud.IsURL(c.APIURL), "api_url",
+		"must be an http or https address without user, query and fragment, or empty")
 	word := regexp.MustCompile(`^[A-Za-z0-9_.-]{0,64}$`)
-	check(word.MatchString(c.TeamID), "team_id", "must be the id of a team (letters and digits), or empty")
-	check(word.MatchString(c.Region), "region", "must be the name of a region, or empty")
+	report.Unless(word.MatchString(c.TeamID), "team_id", "must be the id of a team (letters and digits), or empty")
+	report.Unless(word.MatchString(c.Region), "region", "must be the name of a region, or empty")
 	image := regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._/:@-]{0,254})?$`)
-	check(image.MatchString(c.Image), "image", "must be the reference of an image, such as registry.example.org/yudai:1, or empty")
+	report.Unless(image.MatchString(c.Image), "image", "must be the reference of an image, such as registry.example.org/yudai:1, or empty")
 	for _, size := range c.Limits.sizes() {
-		check(size.fits(), size.key, fmt.Sprintf("must be 0.1 to %g", size.most))
+		report.Unless(size.fits(), size.key, fmt.Sprintf("must be 0.1 to %g", size.most))
 	}
-	check(c.StartTime >= time.Second && c.StartTime <= time.Hour, "start_time", "must be 1s to 1h")
-	check(c.BuildTime >= time.Second && c.BuildTime <= 6*time.Hour, "build_time", "must be 1s to 6h")
+	report.Unless(c.StartTime >= time.Second && c.StartTime <= time.Hour, "start_time", "must be 1s to 1h")
+	report.Unless(c.BuildTime >= time.Second && c.BuildTime <= 6*time.Hour, "build_time", "must be 1s to 6h")
 	life := func(d time.Duration) bool { return d >= time.Minute && d <= mostMinutes*time.Minute }
-	check(life(c.MaxLife), "max_life", "must be 1m to 24h")
-	check(c.IdleTime == 0 || life(c.IdleTime), "idle_time", "must be 1m to 24h, or 0 for never")
+	report.Unless(life(c.MaxLife), "max_life", "must be 1m to 24h")
+	report.Unless(c.IdleTime == 0 || life(c.IdleTime), "idle_time", "must be 1m to 24h, or 0 for never")
 	known := c.Checkpoints == checkpointsAuto || c.Checkpoints == checkpointsOff
-	check(known, "checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
-	check.Price("usd_per_core_hour", c.USDPerCoreHour)
-	check.Price("usd_per_gb_hour", c.USDPerGBHour)
-	check.Price("usd_per_disk_gb_hour", c.USDPerDiskGBHour)
+	report.Unless(known, "checkpoints", fmt.Sprintf("%q is not one of auto, off", c.Checkpoints))
+	report.Price("usd_per_core_hour", c.USDPerCoreHour)
+	report.Price("usd_per_gb_hour", c.USDPerGBHour)
+	report.Price("usd_per_disk_gb_hour", c.USDPerDiskGBHour)
 }
 
 // section is where the settings are.

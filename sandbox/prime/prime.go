@@ -23,6 +23,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/sandbox/cloud"
 	"github.com/yudai-dev/yudai/sandbox/guest"
@@ -79,7 +80,7 @@ func New(c Config, book *records.Book, log zerolog.Logger) (*cloud.Driver, error
 }
 
 func newProvider(c Config, book *records.Book, log zerolog.Logger) (*provider, error) {
-	if err := cloud.Validate(section, c.Validate); err != nil {
+	if err := setting.Join(section, c.Validate); err != nil {
 		return nil, err
 	}
 	key, err := c.key().Read(os.Getenv)
