@@ -260,6 +260,27 @@ func TestProductionIsBounded(t *testing.T) {
 	}
 }
 
+// TestLinesFitTheScreen: a line of production has at most 140 columns. Tags of fields cannot be cut, nor what generates code.
+func TestLinesFitTheScreen(t *testing.T) {
+	t.Parallel()
+	tree, err := house.Measure(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range tree.Long {
+		file, line, _ := strings.Cut(at, ":")
+		data, err := os.ReadFile(file)
+		n, bad := strconv.Atoi(line)
+		if err != nil || bad != nil {
+			t.Fatal(at, err, bad)
+		}
+		text := strings.Split(string(data), "\n")[n-1]
+		if !strings.Contains(text, ` doc:"`) && !strings.Contains(text, ` enum:"`) && !strings.HasPrefix(text, "//go:generate ") {
+			t.Errorf("%s has more than 140 columns", at)
+		}
+	}
+}
+
 func TestEmulatorOnlyInDemoAndSolve(t *testing.T) {
 	t.Parallel()
 	for _, s := range sources(t) {

@@ -38,7 +38,10 @@ cp "$GIT_DIR/HEAD" "$agent/HEAD"
 cp "$GIT_DIR/refs/heads/"* "$agent/refs/heads/"
 test ! -e "$GIT_DIR/shallow" || cp "$GIT_DIR/shallow" "$agent/shallow"
 printf '%s\n' "$GIT_DIR/objects" > "$agent/objects/info/alternates"
-printf '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[user]\n\tname = yudai\n\temail = yudai@localhost\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n' > "$agent/config"
+{
+printf '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n'
+printf '[user]\n\tname = yudai\n\temail = yudai@localhost\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n'
+} > "$agent/config"
 
 cd "$REPO"
 git read-tree "$base"
