@@ -3,6 +3,7 @@ package bolt
 import (
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -37,17 +38,9 @@ func DefaultConfig() Config {
 }
 
 // Validate reports every bad value by its key.
-func (c Config) Validate(report func(key, problem string)) {
-	if c.Path == "" {
-		report("path", "is empty; name a file, such as data/yudai.db")
-	}
-	if c.BatchDelay < 0 || c.BatchDelay > time.Second {
-		report("batch_delay", "must be between 0 and 1s")
-	}
-	if c.KeepDeliveries < 4*day {
-		report("keep_deliveries", "must be at least 96h: GitHub can send a delivery again for days")
-	}
-	if c.KeepLogs < time.Hour {
-		report("keep_logs", "must be at least 1h")
-	}
+func (c Config) Validate(report setting.Report) {
+	report.Unless(c.Path != "", "path", "is empty; name a file, such as data/yudai.db")
+	report.Unless(c.BatchDelay >= 0 && c.BatchDelay <= time.Second, "batch_delay", "must be between 0 and 1s")
+	report.Unless(c.KeepDeliveries >= 4*day, "keep_deliveries", "must be at least 96h: GitHub can send a delivery again for days")
+	report.Unless(c.KeepLogs >= time.Hour, "keep_logs", "must be at least 1h")
 }
