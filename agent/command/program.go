@@ -9,6 +9,8 @@ package command
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -77,3 +79,24 @@ const (
 	OutputFile = agent.RunDir + "/output.log"
 	ExitFile   = agent.RunDir + "/exit"
 )
+
+// TextOf joins the texts of a message's content in JSON: a text, a list of parts, or nothing.
+func TextOf(raw json.RawMessage) string {
+	var whole string
+	if json.Unmarshal(raw, &whole) == nil {
+		return whole
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/agent/command"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -105,7 +106,7 @@ type item struct {
 // message is the turn in the neutral form. It leaves the exit message out: package command
 // writes that.
 func (t turn) message() (agent.Message, bool) {
-	m := agent.Message{Role: t.Role, Content: text(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
+	m := agent.Message{Role: t.Role, Content: command.TextOf(t.Content), ToolCallID: t.ToolCallID, Extra: t.extra()}
 	for _, c := range t.ToolCalls {
 		arguments := solve.CutText(c.Function.Arguments, mostText)
 		m.ToolCalls = append(m.ToolCalls, agent.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: arguments})
@@ -115,7 +116,7 @@ func (t turn) message() (agent.Message, bool) {
 		m.Role = agent.RoleAssistant
 		m.Content, m.ToolCalls = response(t.Output)
 	case t.Type == "function_call_output":
-		m.Role, m.ToolCallID, m.Content = agent.RoleTool, t.CallID, text(t.Output)
+		m.Role, m.ToolCallID, m.Content = agent.RoleTool, t.CallID, command.TextOf(t.Output)
 	}
 	m.Content = solve.CutText(m.Content, mostText)
 	switch m.Role {
@@ -136,33 +137,12 @@ func response(output json.RawMessage) (string, []agent.ToolCall) {
 	for _, i := range items {
 		switch i.Type {
 		case "message":
-			texts = append(texts, text(i.Content))
+			texts = append(texts, command.TextOf(i.Content))
 		case "function_call":
 			calls = append(calls, agent.ToolCall{ID: i.CallID, Name: i.Name, Arguments: solve.CutText(i.Arguments, mostText)})
 		}
 	}
 	return strings.Join(texts, "\n"), calls
-}
-
-// text joins the texts of a content: a text, a list of parts, or nothing.
-func text(raw json.RawMessage) string {
-	var whole string
-	if json.Unmarshal(raw, &whole) == nil {
-		return whole
-	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
-		return ""
-	}
-	var texts []string
-	for _, p := range parts {
-		if p.Text != "" {
-			texts = append(texts, p.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // extra is what the transcript keeps: not the provider's whole answer, which repeats the rest,

@@ -100,7 +100,7 @@ func claudeEvent(raw []byte) []agent.Message {
 		case b.Type == "tool_use":
 			reply.ToolCalls = append(reply.ToolCalls, agent.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
 		case b.Type == "tool_result":
-			out = append(out, agent.Message{Role: agent.RoleTool, ToolCallID: b.ToolUseID, Content: textOf(b.Content)})
+			out = append(out, agent.Message{Role: agent.RoleTool, ToolCallID: b.ToolUseID, Content: command.TextOf(b.Content)})
 		}
 	}
 	if reply.Content != "" || len(reply.ToolCalls) > 0 || thought != "" {

@@ -145,18 +145,6 @@ func blocksOf(raw json.RawMessage) []block {
 	return blocks
 }
 
-// textOf joins the texts of a content.
-func textOf(raw json.RawMessage) string {
-	var b bytes.Buffer
-	for _, p := range blocksOf(raw) {
-		if p.Text != "" && b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
 // cut shortens a long text.
 func cut(s string) string {
 	if len(s) <= mostText {
