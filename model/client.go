@@ -69,7 +69,9 @@ func (c *client) Query(ctx context.Context, history []agent.Message) (agent.Repl
 			}
 			return reply, c.classify(inner, s.answer, err)
 		}
-		m.Whole(reply.Raw)
+		if m.Whole(reply.Raw); m.TooLong() {
+			return reply, c.fail(agent.StatusBadResponse, false, meter.TextTooLong+"; check base_url and provider")
+		}
 		return reply, nil
 	})
 	if err != nil {

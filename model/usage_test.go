@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,5 +100,25 @@ func TestConnectionThatTimesOutCostsNothing(t *testing.T) {
 	wantError(t, err, agent.StatusConnection, "cannot be reached")
 	if lost != 0 {
 		t.Errorf("%d tries are booked", lost)
+	}
+}
+
+// TestReplyThatIsTooLongIsNotKept: a reply many times as long as what was asked for is booked with the
+// call's bound and given to nobody, whatever usage is told. It is not asked for again.
+func TestReplyThatIsTooLongIsNotKept(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("word ", 20_000)
+	for provider, body := range map[string]string{
+		model.OpenAI:    `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"` + words + `"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		model.Anthropic: `{"type":"message","role":"assistant","content":[{"type":"text","text":"` + words + `"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`,
+	} {
+		u := serve(t, answer{body: body})
+		m := open(t, provider, u, func(e *model.Entry) { priced(e); e.MaxTokens = 1000 }, solve.Experiment{})
+		reply, err := m.Query(t.Context(), history())
+		wantError(t, err, agent.StatusBadResponse, "longer than the reply that was asked for")
+		const most = 40*1000 + 12_000 // the reply that was asked for, and a token for each byte that was sent
+		if got := reply.Usage; reply.Message.Content != "" || u.calls() != 1 || got.Estimated != 1 || got.Cost < 40_000 || got.Cost > most {
+			t.Errorf("%s: %d calls, %+v of at most %s", provider, u.calls(), got, solve.Money(most))
+		}
 	}
 }

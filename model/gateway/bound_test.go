@@ -42,3 +42,15 @@ func TestWildLimitIsNoBound(t *testing.T) {
 		t.Errorf("%+v", call)
 	}
 }
+
+// TestWholeAnswerThatIsTooLongIsNotPassedOn: an answer that is no stream is held to the same bound.
+func TestWholeAnswerThatIsTooLongIsNotPassedOn(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("word ", 20_000)
+	w := newWorld(t, model.OpenAI, nil, plain(`{"choices":[{"index":0,"message":{"content":"`+words+`"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`))
+	got := w.ask(path(agent.APIChat), `{"max_tokens":1000}`)
+	call := w.books.wait(t, 1)
+	if strings.Contains(got.body, "word word") || call.Usage.Cost != call.Worst || !call.Estimated || call.Err == nil {
+		t.Errorf("%d bytes passed, booked %+v", len(got.body), call)
+	}
+}

@@ -232,6 +232,10 @@ func (c *call) whole(ctx context.Context, res *http.Response) {
 		c.broken(ctx, c.badAnswer("the answer is not what the API documents"))
 		return
 	}
+	if c.meter.TooLong() {
+		c.broken(ctx, c.badAnswer(meter.TextTooLong))
+		return
+	}
 	c.reply.add(data)
 	var failure error
 	if c.meter.Failure != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model/meter"
 )
 
 // relay passes the stream of a call on, event by event as they come.
@@ -76,7 +77,7 @@ func (s *relay) one(ctx context.Context, event []byte) error {
 		return c.badAnswer("the stream holds something that is no JSON")
 	}
 	if c.meter.TooLong() {
-		return c.badAnswer("the stream was cut: it is longer than the reply that was asked for")
+		return c.badAnswer(meter.TextTooLong)
 	}
 	if c.meter.Ended && !ended {
 		if err := c.book(ctx, s.res.StatusCode, s.failure()); err != nil {

@@ -20,6 +20,9 @@ const (
 	longestToken = 128
 	// envelope is how many bytes of an answer's JSON may stand around what the model wrote.
 	envelope = 1024
+	// wholeToken is how many bytes of JSON a token of an answer that is no stream may have on average: escapes and signatures
+	// stand in it, too.
+	wholeToken = 16
 	// hourFactor is what writing to a cache that keeps for an hour costs beyond the usual one.
 	hourFactor = 0.6
 )
@@ -67,6 +70,7 @@ type Meter struct {
 	reported   *usage // the provider's own numbers, the last ones
 	first      *usage // those at the beginning of a message
 	replyBytes int64  // bytes of the reply
+	whole      bool   // they are those of its JSON, not of its text
 	reason     bool   // the reply said why it ended
 	lost       int64  // earlier tries
 }
@@ -77,10 +81,16 @@ func (m *Meter) Lose() { m.lost++ }
 // Came says that an answer of so many bytes came, whatever it is.
 func (m *Meter) Came(bytes int) { m.Begun, m.replyBytes = true, int64(bytes) }
 
-// TooLong reports that the reply is longer than what was asked for. Honest text may have
-// five bytes a token.
+// TextTooLong says what is wrong with a reply that is [Meter.TooLong].
+const TextTooLong = "the answer was cut: it is longer than the reply that was asked for"
+
+// TooLong reports that the reply is longer than what was asked for: nobody may go on with it, because it would
+// be paid for again with every later prompt. Honest text may have five bytes a token.
 func (m *Meter) TooLong() bool {
 	const grace = 256
+	if m.whole {
+		return m.replyBytes > (m.reply()+grace)*wholeToken
+	}
 	return quarter(m.replyBytes) > m.reply()+m.reply()/4+grace
 }
 

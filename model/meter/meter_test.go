@@ -137,3 +137,16 @@ func TestTooLong(t *testing.T) {
 		t.Errorf("cut after %d tokens of 1000", m.Events)
 	}
 }
+
+// TestWholeAnswerTooLong: JSON may have 16 bytes a token that was asked for, and no more, whatever the usage says.
+func TestWholeAnswerTooLong(t *testing.T) {
+	t.Parallel()
+	for bytes, want := range map[int]bool{5000: false, 15_000: false, 30_000: true} {
+		m := meter.Meter{Call: call(agent.APIChat)}
+		m.Whole(fmt.Appendf(nil, `{"choices":[{"message":{"content":"%s"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+			strings.Repeat("w", bytes)))
+		if m.TooLong() != want {
+			t.Errorf("%d bytes for 1000 tokens: %v", bytes, !want)
+		}
+	}
+}

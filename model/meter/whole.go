@@ -31,7 +31,7 @@ func (m *Meter) Whole(data []byte) bool {
 		return false
 	}
 	m.Came(len(reply) - aside(reply))
-	m.Ended, m.reported = true, readUsage(a.Usage)
+	m.Ended, m.whole, m.reported = true, true, readUsage(a.Usage)
 	if m.API == agent.APIResponses && a.Status == "failed" {
 		m.Failure = message(a.Error)
 	}
