@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/model/meter"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 const (
@@ -143,6 +145,9 @@ func retry[T any](ctx context.Context, cfg Config, try func(context.Context) (T,
 		backoff.WithBackOff(wait), backoff.WithMaxTries(uint(cfg.Attempts)), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, d time.Duration) {
 			zerolog.Ctx(ctx).Warn().Err(bare(err)).Int(logkey.Attempt, n).Dur(logkey.Duration, d).Msg("model call failed, will be tried again")
+			if e, ok := errors.AsType[*Error](err); ok {
+				agent.Retrying(ctx, fmt.Sprintf("%s; try %d of %d failed, the next is in %s", e.public, n, cfg.Attempts, solve.FormatDuration(d)))
+			}
 		}))
 	if err != nil {
 		var none T

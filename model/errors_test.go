@@ -139,8 +139,12 @@ func TestRetriesUntilItWorks(t *testing.T) {
 	eachProvider(t, func(t *testing.T, provider string) {
 		u := serve(t, answer{status: 529, body: failed(provider, "overloaded_error", "x")}, answer{status: 500, body: "?"}, answer{body: good(provider)})
 		var logged bytes.Buffer
-		ctx := zerolog.New(&logged).WithContext(t.Context())
+		var told []string
+		ctx := agent.WithRetries(zerolog.New(&logged).WithContext(t.Context()), func(text string) { told = append(told, text) })
 		got, err := open(t, provider, u, nil, solve.Experiment{}).Query(ctx, history())
+		if len(told) != 2 || !strings.HasPrefix(told[0], "model m: the provider failed (HTTP 529): x; try 1 of 3 failed, the next is in ") {
+			t.Errorf("told %q", told)
+		}
 		if err != nil || got.Message.Content != "Now." || u.calls() != 3 || got.Usage.Calls != 1 {
 			t.Errorf("%+v, %v after %d calls", got, err, u.calls())
 		}
