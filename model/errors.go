@@ -78,7 +78,8 @@ func (c *client) classify(ctx context.Context, res *http.Response, err error) *E
 		e.gaveUp = true
 		return e
 	case res == nil:
-		return c.fail(agent.StatusConnection, true, "the provider cannot be reached (%s)", c.clean(connection(err)))
+		return c.fail(agent.StatusConnection, true,
+			"the provider cannot be reached (%s); check base_url and the network", c.clean(connection(err)))
 	case res.StatusCode >= 400:
 		return c.refused(res)
 	case res.StatusCode >= 300:

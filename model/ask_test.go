@@ -1,0 +1,46 @@
+package model_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/yudai-dev/yudai/model"
+)
+
+// TestAsk: a wrong key, an unknown model and a server that is away are found by one short call.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"there": {http.StatusOK, `{"choices":[{"finish_reason":"length","message":{"role":"assistant","content":"Yes"}}]}`, ""},
+		"reasoning": {http.StatusBadRequest, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.",` +
+			`"type":"invalid_request_error"}}`, ""},
+		"wrong key":     {http.StatusUnauthorized, `{"error":{"message":"Incorrect API key"}}`, "the key was refused (HTTP 401); check YUDAI_ASK_KEY"},
+		"unknown model": {http.StatusNotFound, `{"error":{"message":"no such model"}}`, "check model and base_url"},
+		"failing":       {http.StatusServiceUnavailable, `{"error":{"message":"overloaded"}}`, "the provider failed (HTTP 503)"},
+	} {
+		u := serve(t, answer{status: c.status, body: c.body})
+		cfg := model.DefaultConfig()
+		cfg.Models = []model.Entry{{Name: "m", Provider: model.OpenAI, BaseURL: u.URL + "/v1", APIKeyEnv: "YUDAI_ASK_KEY"}}
+		set, err := model.NewSet(cfg, func(string) string { return secret })
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = set.Ask(t.Context(), "m")
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		u.mu.Lock()
+		if len(u.bodies) != 1 || !strings.Contains(u.bodies[0], `16`) {
+			t.Errorf("%s: %d calls: %s", name, len(u.bodies), u.bodies)
+		}
+		u.mu.Unlock()
+		u.Close()
+		if err := set.Ask(t.Context(), "m"); err == nil || !strings.Contains(err.Error(), "cannot be reached") || !strings.Contains(err.Error(), "check base_url") {
+			t.Errorf("%s, server gone: %v", name, err)
+		}
+	}
+}
