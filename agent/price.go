@@ -11,13 +11,13 @@ import (
 // unknown: calls then cost nothing in our books, and no money limit stops them.
 type Price struct {
 	// Input tokens that were not cached.
-	Input float64 `yaml:"input"`
+	Input float64 `yaml:"input" json:"input"`
 	// Tokens read from the provider's cache; 0 is the price of input.
-	CachedInput float64 `yaml:"cached_input"`
+	CachedInput float64 `yaml:"cached_input" json:"cached_input"`
 	// Tokens written to the cache; 0 is 1.25 times input.
-	CacheWrite float64 `yaml:"cache_write"`
+	CacheWrite float64 `yaml:"cache_write" json:"cache_write"`
 	// Tokens of the reply.
-	Output float64 `yaml:"output"`
+	Output float64 `yaml:"output" json:"output"`
 }
 
 // Tokens of one call, in four disjoint classes.
