@@ -13,6 +13,7 @@ func TestLine(t *testing.T) {
 		"":                                "",
 		" two\r\n\tlines\x1b[1m here\x00": "two lines [1m here",
 		"bro\xffken":                      "bro\uFFFDken",
+		"turned\u202e\u2028around":        "turned around",
 		strings.Repeat("a", 300):          strings.Repeat("a", 300),
 		strings.Repeat("é", 151):          strings.Repeat("é", 150) + "…",
 		"a" + strings.Repeat("é", 150):    "a" + strings.Repeat("é", 149) + "…",

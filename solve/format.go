@@ -101,13 +101,7 @@ func Clip(s string, n int) string {
 
 // OneLine makes a foreign text one line of visible, valid characters.
 func OneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' || unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, Visible(s))
-	return strings.Join(strings.Fields(s), " ")
+	return strings.Join(strings.FieldsFunc(Visible(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 func formatTemp(t float64) string { return strconv.FormatFloat(t, 'f', -1, 64) }
