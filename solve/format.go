@@ -2,12 +2,16 @@ package solve
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 )
+
+// Dollars is an amount of US dollars, as the API tells it.
+func Dollars(usd float64) Money { return Money(math.Round(usd * 1e6)) }
 
 // String is the amount in dollars, with four decimals below a dollar, where
 // model calls cost fractions of a cent, and two from there on.
