@@ -45,19 +45,5 @@ func Inspect(path string) (_ *Store, err error) {
 	return newStore(Config{Path: path, Now: time.Now}, db), nil
 }
 
-// Solves returns every solve, ended ones too, by ID.
-func (s *Store) Solves(ctx context.Context) ([]solve.Solve, error) {
-	return read(ctx, s, func(t *tx) (out []solve.Solve, err error) {
-		for k, v := range t.scan(solves, nil) {
-			one, err := t.decodeSolve(solve.ID(k), v)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, one)
-		}
-		return out, nil
-	})
-}
-
 // Effects returns every effect, those of asks too, by key.
 func (s *Store) Effects(ctx context.Context) ([]solve.Effect, error) { return s.effectsWith(ctx, "") }

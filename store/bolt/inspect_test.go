@@ -37,9 +37,9 @@ func TestInspectChangesNothing(t *testing.T) {
 
 	read, err := bolt.Inspect(path)
 	noError(t, err)
-	list, err := read.Solves(t.Context())
+	list, err := read.Solves(t.Context(), "", 9)
 	noError(t, err)
-	if len(list) != 2 || list[0].ID != "a" || list[1].State != solve.StateCancelled || list[1].Seq == 0 {
+	if len(list) != 2 || list[1].ID != "a" || list[0].State != solve.StateCancelled || list[0].Seq == 0 {
 		t.Errorf("solves: %+v", list)
 	}
 	effects, err := read.Effects(t.Context())

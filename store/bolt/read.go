@@ -47,6 +47,23 @@ func (s *Store) Events(ctx context.Context, id solve.ID, after uint64) ([]solve.
 	})
 }
 
+// Solves are at most that many solves whose ID is below before, or of all for "", the highest ID first.
+func (s *Store) Solves(ctx context.Context, before solve.ID, most int) ([]solve.Solve, error) {
+	return read(ctx, s, func(t *tx) (out []solve.Solve, err error) {
+		for k, v := range t.scanBack(solves, []byte(before)) {
+			if len(out) >= most {
+				break
+			}
+			one, err := t.decodeSolve(solve.ID(k), v)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, one)
+		}
+		return out, nil
+	})
+}
+
 // LiveSolves are those in no final state, oldest first.
 func (s *Store) LiveSolves(ctx context.Context) ([]solve.Solve, error) {
 	out, err := read(ctx, s, (*tx).liveSolves)

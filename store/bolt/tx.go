@@ -86,6 +86,23 @@ func (t *tx) scanFrom(b bucket, prefix, from []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
+// scanBack goes down from the last key below before, or from the last of all if that is empty.
+func (t *tx) scanBack(b bucket, before []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := t.bucket(b).Cursor()
+		start := c.Prev
+		if at, _ := c.Seek(before); at == nil || len(before) == 0 {
+			start = c.Last
+		}
+		for k, v := start(); k != nil; k, v = c.Prev() {
+			t.ops++
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
 // keys are the keys with the prefix.
 func (t *tx) keys(b bucket, prefix []byte) (out [][]byte) {
 	for k := range t.scan(b, prefix) {

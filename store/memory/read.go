@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -45,6 +47,22 @@ func (s *Store) Events(ctx context.Context, id solve.ID, after uint64) (out []so
 		}
 		_, err := d.solve(id)
 		return err
+	})
+	return out, err
+}
+
+// Solves are at most that many solves whose ID is below before, or of all for "", the highest ID first.
+func (s *Store) Solves(ctx context.Context, before solve.ID, most int) (out []solve.Solve, err error) {
+	err = s.view(ctx, func(d *data) error {
+		out = nil
+		for _, one := range d.solves {
+			if before == "" || one.ID < before {
+				out = append(out, private(one))
+			}
+		}
+		slices.SortFunc(out, func(a, b solve.Solve) int { return cmp.Compare(b.ID, a.ID) })
+		out = out[:min(most, len(out))]
+		return nil
 	})
 	return out, err
 }

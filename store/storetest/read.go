@@ -14,6 +14,7 @@ func readPromises() []Promise {
 		{"records are copies", readCopies},
 		{"events can be read from a number on", readEventsAfter},
 		{"live solves are listed oldest first", readLive},
+		{"all solves are listed newest first, a part at a time", readSolves},
 		{"what solves have spent is told, from their start on", readSpent},
 		{"a watcher is told of commits and never holds them up", readWatch},
 		{"artifacts are replaced whole and keep to their names", readArtifacts},
@@ -87,6 +88,40 @@ func readLive(t testing.TB, s Store, clock *Clock) {
 		ids = append(ids, one.ID)
 	}
 	w.same([]solve.ID{"zzz", "aaa"}, ids)
+}
+
+func readSolves(t testing.TB, s Store, clock *Clock) {
+	w := newWorld(t, s, clock)
+	for _, id := range []solve.ID{"b", "a", "d", "c"} {
+		one := w.wish(repo(1))
+		one.ID = id
+		_, _, err := s.Create(w.ctx, one)
+		w.ok(err)
+	}
+	_, err := s.RequestCancel(w.ctx, "c", "me", "") // an ended one is listed, too
+	w.ok(err)
+	for _, c := range []struct {
+		before solve.ID
+		most   int
+		want   []solve.ID
+	}{
+		{"", 9, []solve.ID{"d", "c", "b", "a"}},
+		{"", 2, []solve.ID{"d", "c"}},
+		{"c", 9, []solve.ID{"b", "a"}},
+		{"bb", 1, []solve.ID{"b"}}, // a place, not a solve
+		{"zz", 1, []solve.ID{"d"}},
+		{"a", 9, nil},
+		{"", 0, nil},
+	} {
+		list, err := s.Solves(w.ctx, c.before, c.most)
+		w.ok(err)
+		var ids []solve.ID
+		for _, one := range list {
+			ids = append(ids, one.ID)
+			w.same(w.solve(one.ID), one)
+		}
+		w.same(c.want, ids)
+	}
 }
 
 func readWatch(t testing.TB, s Store, clock *Clock) {

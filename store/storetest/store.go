@@ -40,6 +40,9 @@ type Store interface {
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error) // by N
 	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
 	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
+	// Solves are at most that many solves whose ID is below before, or of all for "": the highest ID first, which is
+	// the newest, for IDs begin with their second.
+	Solves(ctx context.Context, before solve.ID, most int) ([]solve.Solve, error)
 	// LiveSolves are those in no final state, oldest first.
 	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	// LatestSolve is the newest solve of an issue, or of a pull request that one opened

@@ -8,6 +8,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -105,7 +106,7 @@ func readStore(ctx context.Context, path string, triggers []trigger) (_ final, e
 		}
 	}()
 	f := final{runs: map[solve.ID][]solve.Run{}, events: map[solve.ID][]solve.Entry{}, stored: map[string]bool{}}
-	if f.solves, err = s.Solves(ctx); err != nil {
+	if f.solves, err = s.Solves(ctx, "", math.MaxInt); err != nil {
 		return final{}, err
 	}
 	if f.effects, err = s.Effects(ctx); err != nil {
