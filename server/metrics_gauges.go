@@ -10,12 +10,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/store/bolt"
 )
+
+// measuredStore is what numbers are read of.
+type measuredStore interface {
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
+	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Commands(ctx context.Context) ([]solve.Command, error)
+	// Bytes is the size of the database, and Commits how many transactions this process has made durable.
+	Bytes(ctx context.Context) (int64, error)
+	Commits() int64
+}
 
 // stateMetrics are read when somebody looks.
 type stateMetrics struct {
-	store        *bolt.Store
+	store        measuredStore
 	requestsLeft func() map[int64]int     // by installation
 	writesLeft   func() map[int64]float64 // by installation
 	descs        map[string]*prometheus.Desc
@@ -29,7 +38,7 @@ type stateMetrics struct {
 // scrapers cost it no more than one.
 const storeAge = 3 * time.Second
 
-func newStateMetrics(store *bolt.Store, requestsLeft func() map[int64]int, writesLeft func() map[int64]float64) *stateMetrics {
+func newStateMetrics(store measuredStore, requestsLeft func() map[int64]int, writesLeft func() map[int64]float64) *stateMetrics {
 	s := &stateMetrics{store: store, requestsLeft: requestsLeft, writesLeft: writesLeft, descs: map[string]*prometheus.Desc{}}
 	desc := func(name, help string, labels ...string) {
 		s.descs[name] = prometheus.NewDesc("yudai_"+name, help, labels, nil)
@@ -38,7 +47,7 @@ func newStateMetrics(store *bolt.Store, requestsLeft func() map[int64]int, write
 	desc("runs", "Unfinished runs by state.", "state")
 	desc("oldest_waiting_solve_seconds", "Age of the oldest solve that waits for a worker, 0 if none does.")
 	desc("oldest_unanswered_ask_seconds", "Age of the oldest command or button that was not answered yet, 0 if there is none.")
-	desc("store_bytes", "Size of the database's file.")
+	desc("store_bytes", "Size of the database.")
 	desc("store_commits_total", "Transactions made durable.")
 	desc("github_writes_left", "Visible writes that could be made at once under the hour's budget, by installation.", "installation")
 	desc("github_requests_left", "Requests of the hour that GitHub says are left, by installation; app is the App itself.", "installation")
@@ -104,7 +113,7 @@ func (s *stateMetrics) fromStore() ([]prometheus.Metric, error) {
 	if len(commands) > 0 {
 		unanswered = age(commands[0].At, now)
 	}
-	size, err := s.store.Bytes()
+	size, err := s.store.Bytes(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func rewrite(db *bbolt.DB, path string) (*bbolt.DB, error) {
 }
 
 // Bytes is the size of the database's file.
-func (s *Store) Bytes() (int64, error) {
+func (s *Store) Bytes(context.Context) (int64, error) {
 	info, err := os.Stat(s.cfg.Path)
 	if err != nil {
 		return 0, fmt.Errorf("look at the store's file: %w", err)
