@@ -42,7 +42,7 @@ func TestChaosWithRestarts(t *testing.T) {
 const childEnv = "YUDAI_TEST_STORE"
 
 func TestMain(m *testing.M) {
-	if err := setSequences(); err != nil {
+	if err := storetest.SetSequences(400); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}

@@ -1,4 +1,4 @@
-package bolt_test
+package storetest
 
 import (
 	"cmp"
@@ -10,12 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yudai-dev/yudai/solve"
-	"github.com/yudai-dev/yudai/store/storetest"
 )
 
 // pair is the model and the engine under test, which get the same operations.
 type pair struct {
-	a, b   storetest.Store
+	a, b   Store
 	ctx    context.Context
 	now    time.Time // the clock of both
 	Helper func()
@@ -26,9 +25,9 @@ type pair struct {
 type nothing struct{}
 
 // do performs an operation that returns only an error on both.
-func (p *pair) do(what string, op func(s storetest.Store) error) {
+func (p *pair) do(what string, op func(s Store) error) {
 	p.Helper()
-	_, _ = ask(p, what, func(s storetest.Store) (nothing, error) { return nothing{}, op(s) })
+	_, _ = ask(p, what, func(s Store) (nothing, error) { return nothing{}, op(s) })
 }
 
 func (p *pair) ids() []solve.ID {
@@ -72,17 +71,17 @@ func (p *pair) moves() map[string]func(*rapid.T) {
 
 func (p *pair) heartbeat(t *rapid.T) {
 	node, ttl := p.node(t), pick(t, "ttl", 5*time.Second, time.Minute)
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, node, ttl) })
+	p.do("heartbeat", func(s Store) error { return s.Heartbeat(p.ctx, node, ttl) })
 }
 
 func (p *pair) endPull(t *rapid.T) {
 	id, outcome := p.id(t), pick(t, "outcome", solve.PullOpen, solve.PullMerged, solve.PullClosed)
-	p.do("end pull", func(s storetest.Store) error { return s.EndPull(p.ctx, id, outcome) })
+	p.do("end pull", func(s Store) error { return s.EndPull(p.ctx, id, outcome) })
 }
 
 func (p *pair) leave(t *rapid.T) {
 	if node := p.node(t); rapid.Bool().Draw(t, "leave") {
-		p.do("leave", func(s storetest.Store) error { return s.Leave(p.ctx, node) })
+		p.do("leave", func(s Store) error { return s.Leave(p.ctx, node) })
 	}
 }
 
@@ -96,7 +95,7 @@ func (p *pair) accept(t *rapid.T) {
 	case "ask":
 		w.Command = &solve.Command{ID: pick(t, "ask", "", "g1", "g9"), Kind: solve.CommandHelp, Issue: 1, At: pick(t, "at", p.now, p.now.Add(-time.Second))}
 	}
-	_, _ = ask(p, "accept", func(s storetest.Store) (bool, error) { return s.Accept(p.ctx, d, w) })
+	_, _ = ask(p, "accept", func(s Store) (bool, error) { return s.Accept(p.ctx, d, w) })
 }
 
 func (p *pair) create(t *rapid.T) {
@@ -105,7 +104,7 @@ func (p *pair) create(t *rapid.T) {
 		solve.Solve
 		Made bool
 	}
-	_, _ = ask(p, "create", func(s storetest.Store) (made, error) {
+	_, _ = ask(p, "create", func(s Store) (made, error) {
 		got, created, err := s.Create(p.ctx, wish)
 		return made{got, created}, err
 	})
@@ -115,17 +114,17 @@ func (p *pair) answerAsk(t *rapid.T) {
 	id := pick(t, "ask", "g1", "g2", "g3", "g9")
 	kind := pick(t, "kind", solve.EffectReply, solve.EffectNotice)
 	e := solve.Effect{Key: pick(t, "owner", id, "s1") + "/" + string(kind), Kind: kind, Priority: solve.Priority(kind), Text: "text"}
-	p.do("answer", func(s storetest.Store) error { return s.Answer(p.ctx, id, []solve.Effect{e, e}) })
+	p.do("answer", func(s Store) error { return s.Answer(p.ctx, id, []solve.Effect{e, e}) })
 }
 
 // ready takes a new solve to where its runs are admitted, as workers do.
 func (p *pair) ready(t *rapid.T) {
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "n1", time.Minute) })
+	p.do("heartbeat", func(s Store) error { return s.Heartbeat(p.ctx, "n1", time.Minute) })
 	p.create(t)
 	rule := pick(t, "rule", "", solve.StopAll, solve.StopFirstGreen, solve.StopWaves, solve.StopWaves)
 	parallel, budget := pick(t, "parallel", 0, 1, 2), pick(t, "budget", 0, 0, 10*time.Second)
 	for range 2 {
-		s, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1") })
+		s, err := ask(p, "claim", func(s Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "n1") })
 		if err != nil || s.State != solve.StateQueued {
 			return
 		}
@@ -146,7 +145,7 @@ func waved(t *rapid.T, from, n int) (out []solve.Run) {
 
 func (p *pair) claim(t *rapid.T) {
 	node := p.node(t)
-	_, _ = ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, node) })
+	_, _ = ask(p, "claim", func(s Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, node) })
 }
 
 func (p *pair) admit(t *rapid.T) {
@@ -156,7 +155,7 @@ func (p *pair) admit(t *rapid.T) {
 }
 
 func (p *pair) admitWith(node string, caps solve.Caps) {
-	_, _ = ask(p, "admit", func(s storetest.Store) ([]solve.Run, error) {
+	_, _ = ask(p, "admit", func(s Store) ([]solve.Run, error) {
 		list, err := s.Admit(p.ctx, node, caps)
 		return append([]solve.Run{}, list...), err
 	})
@@ -166,7 +165,7 @@ func (p *pair) rescue(t *rapid.T) { p.rescueAs(p.node(t)) }
 
 // rescueAs compares what was rescued, in whatever order.
 func (p *pair) rescueAs(node string) {
-	_, _ = ask(p, "rescue", func(s storetest.Store) ([]solve.Run, error) {
+	_, _ = ask(p, "rescue", func(s Store) ([]solve.Run, error) {
 		list, err := s.Rescue(p.ctx, node)
 		slices.SortFunc(list, func(a, b solve.Run) int { return cmp.Or(cmp.Compare(a.Solve, b.Solve), cmp.Compare(a.N, b.N)) })
 		return append([]solve.Run{}, list...), err
@@ -184,7 +183,7 @@ func (p *pair) apply(ch solve.Change) {
 		S solve.Solve
 		R solve.Run
 	}
-	_, _ = ask(p, fmt.Sprintf("%s of %s/%d", solve.NameOf(ch.Event), ch.Solve, ch.Run), func(s storetest.Store) (after, error) {
+	_, _ = ask(p, fmt.Sprintf("%s of %s/%d", solve.NameOf(ch.Event), ch.Solve, ch.Run), func(s Store) (after, error) {
 		one, run, err := s.Apply(p.ctx, ch)
 		return after{one, run}, err
 	})
@@ -195,14 +194,14 @@ func (p *pair) applySolve(t *rapid.T) {
 	now, _ := p.a.Solve(p.ctx, id)
 	ch := solve.Change{Solve: id, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
-	for _, ev := range storetest.Events() {
+	for _, ev := range Events() {
 		to, err := solve.NextSolve(now.State, solve.NameOf(ev))
 		if err == nil && (!to.Final() || pick(t, "end", false, false, true)) {
 			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
-		likely = storetest.Events()
+		likely = Events()
 	}
 	ch.Event = pick(t, "event", likely...)
 	switch ch.Event.(type) {
@@ -222,13 +221,13 @@ func (p *pair) applyRun(t *rapid.T) {
 	now, _ := p.a.Run(p.ctx, id, n)
 	ch := solve.Change{Solve: id, Run: n, Token: token(t, now.Lease.Token), Reason: "reason"}
 	var likely []solve.Event
-	for _, ev := range storetest.Events() {
+	for _, ev := range Events() {
 		if _, err := solve.NextRun(now.State, solve.NameOf(ev)); err == nil {
 			likely = append(likely, ev)
 		}
 	}
 	if rapid.IntRange(0, 15).Draw(t, "any") == 0 || len(likely) == 0 {
-		likely = storetest.Events()
+		likely = Events()
 	}
 	ch.Event = pick(t, "event", likely...)
 	if _, harvested := ch.Event.(solve.Harvested); harvested {
@@ -240,7 +239,7 @@ func (p *pair) applyRun(t *rapid.T) {
 func (p *pair) cancel(t *rapid.T) {
 	id := p.id(t)
 	if pick(t, "cancel", true, false, false) {
-		_, _ = ask(p, "cancel", func(s storetest.Store) (solve.Solve, error) { return s.RequestCancel(p.ctx, id, "me", "") })
+		_, _ = ask(p, "cancel", func(s Store) (solve.Solve, error) { return s.RequestCancel(p.ctx, id, "me", "") })
 	}
 }
 
@@ -248,14 +247,14 @@ func (p *pair) step(t *rapid.T) {
 	id, n := p.id(t), pick(t, "run", 1, 2, 3)
 	now, _ := p.a.Run(p.ctx, id, n)
 	k, line := token(t, now.Lease.Token), pick(t, "line", "one\n", "", "two\nthree\n")
-	p.do("step", func(s storetest.Store) error {
+	p.do("step", func(s Store) error {
 		return s.Step(p.ctx, id, n, k, []byte(line), solve.Progress{Steps: 1, At: p.now})
 	})
 }
 
 func (p *pair) artifact(t *rapid.T) {
 	id, name, text := p.id(t), pick(t, "name", artifactNames()...), pick(t, "text", "", "one", "two")
-	p.do("artifact", func(s storetest.Store) error { return s.PutArtifact(p.ctx, id, name, []byte(text)) })
+	p.do("artifact", func(s Store) error { return s.PutArtifact(p.ctx, id, name, []byte(text)) })
 }
 
 // write does one step of the life of an effect: mostly of one that is due.
@@ -271,30 +270,30 @@ func (p *pair) write(t *rapid.T) {
 	switch pick(t, "write", "claim", "claim", "send", "finish", "retry", "kill", "withdraw", "renew") {
 	case "claim":
 		node := p.node(t)
-		_, _ = ask(p, "claim effect", func(s storetest.Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, later) })
+		_, _ = ask(p, "claim effect", func(s Store) (solve.Effect, error) { return s.ClaimEffect(p.ctx, k, node, later) })
 	case "send":
-		p.do("send effect", func(s storetest.Store) error { return s.SendingEffect(p.ctx, k, tok) })
+		p.do("send effect", func(s Store) error { return s.SendingEffect(p.ctx, k, tok) })
 	case "finish":
 		version := now.Wanted - uint64(pick(t, "behind", 0, 0, 1))
-		p.do("finish effect", func(s storetest.Store) error {
+		p.do("finish effect", func(s Store) error {
 			return s.FinishEffect(p.ctx, k, tok, version, solve.Receipt{ID: 5})
 		})
 	case "retry":
 		unknown := rapid.Bool().Draw(t, "unknown")
-		p.do("retry effect", func(s storetest.Store) error { return s.RetryEffect(p.ctx, k, tok, later, "again", unknown) })
+		p.do("retry effect", func(s Store) error { return s.RetryEffect(p.ctx, k, tok, later, "again", unknown) })
 	case "kill":
-		p.do("kill effect", func(s storetest.Store) error { return s.KillEffect(p.ctx, k, tok, "refused") })
+		p.do("kill effect", func(s Store) error { return s.KillEffect(p.ctx, k, tok, "refused") })
 	case "renew":
-		p.do("renew effect", func(s storetest.Store) error { return s.RenewEffect(p.ctx, k) })
+		p.do("renew effect", func(s Store) error { return s.RenewEffect(p.ctx, k) })
 	default:
-		_, _ = ask(p, "withdraw effect", func(s storetest.Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop") })
+		_, _ = ask(p, "withdraw effect", func(s Store) (bool, error) { return s.WithdrawEffect(p.ctx, k, "stop") })
 	}
 }
 
 // drain lets a new node do all that is left, so that what only an index knows shows.
 func (p *pair) drain() {
 	p.now = p.now.Add(time.Minute)
-	p.do("heartbeat", func(s storetest.Store) error { return s.Heartbeat(p.ctx, "last", time.Hour) })
+	p.do("heartbeat", func(s Store) error { return s.Heartbeat(p.ctx, "last", time.Hour) })
 	for range 8 {
 		p.rescueAs("last")
 		p.admitWith("last", solve.Caps{Process: 3, Installation: 2})
@@ -307,7 +306,7 @@ func (p *pair) drain() {
 				}
 			}
 		}
-		claimed, err := ask(p, "claim", func(s storetest.Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last") })
+		claimed, err := ask(p, "claim", func(s Store) (solve.Solve, error) { return s.ClaimSolve(p.ctx, "last") })
 		if err == nil {
 			p.apply(solve.Change{Solve: claimed.ID, Token: claimed.Lease.Token, Event: solve.Aborted{}})
 		}
