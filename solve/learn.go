@@ -81,7 +81,7 @@ func (d Decision) told(runs []Run, r Run, pull PullOutcome) (right, told bool) {
 		return false, false
 	}
 	champion, merged := runs[at], pull == PullMerged
-	passed, failed := champion.Verdict.Fixed, max(0, champion.Verdict.Fixed-r.Verdict.Fixed)
+	passed, failed := champion.Verdict.Fixed, r.Verdict.lacks(*champion.Verdict)
 	author, tested := firstWith(runs, champion.N), firstWith(runs, r.N)
 	for _, c := range d.Cross {
 		if c.Author == author && c.Run == tested {
@@ -96,6 +96,18 @@ func (d Decision) told(runs []Run, r Run, pull PullOutcome) (right, told bool) {
 	default:
 		return merged, supports(champion, r)
 	}
+}
+
+// lacks counts the tests of the base that the other one fixed and this one did not. Verdicts name only the first of many, and those
+// of old versions none: what is not named is compared by number.
+func (v Verdict) lacks(other Verdict) (n int) {
+	for _, name := range other.FixedTests {
+		at, fixed := slices.BinarySearch(v.FixedTests, name)
+		if !fixed && (len(v.FixedTests) == v.Fixed || at < len(v.FixedTests)) {
+			n++
+		}
+	}
+	return max(n, other.Fixed-v.Fixed)
 }
 
 // learn counts the trials of a solve that ended.

@@ -26,6 +26,12 @@ func fixing(r solve.Run, tests int) solve.Run {
 	return r
 }
 
+// fixes is a run that fixes these tests and so many that are not named.
+func fixes(r solve.Run, more int, tests ...string) solve.Run {
+	r.Verdict.FixedTests = tests
+	return fixing(r, len(tests)+more)
+}
+
 func TestTrials(t *testing.T) {
 	t.Parallel()
 	tampers, refused, carried := ended(2, "b", solve.RunFailed), green(2, "b", "x"), green(1, "a", "x")
@@ -59,6 +65,10 @@ func TestTrials(t *testing.T) {
 		"merged, much the same":      {runs: []solve.Run{green(1, "a", "x", "+1"), green(2, "b", "y", "+1", "+2")}, pull: solve.PullMerged, want: []trial{right, right}},
 		"merged, the fix is not in":  {runs: []solve.Run{fixing(green(1, "a", "x", "+1"), 2), fixing(green(2, "b", "y", "+1"), 1)}, pull: solve.PullMerged, want: []trial{right, wrong}},
 		"merged, the fix is in":      {runs: []solve.Run{fixing(green(1, "a", "x"), 1), fixing(green(2, "b", "y"), 1)}, pull: solve.PullMerged, want: []trial{right, right}},
+		"merged, another fix":        {runs: []solve.Run{fixes(green(1, "a", "x"), 0, "a"), fixes(green(2, "b", "y"), 0, "b")}, pull: solve.PullMerged, want: []trial{right, wrong}},
+		"merged, more is fixed":      {runs: []solve.Run{fixes(green(1, "a", "x"), 0, "b"), fixes(green(2, "b", "y"), 0, "a", "b")}, pull: solve.PullMerged, want: []trial{right, right}},
+		"merged, not all named":      {runs: []solve.Run{fixes(green(1, "a", "x"), 0, "c"), fixes(green(2, "b", "y"), 1, "a", "b")}, pull: solve.PullMerged, want: []trial{right, right}},
+		"merged, it would be named":  {runs: []solve.Run{fixes(green(1, "a", "x"), 1, "a2"), fixes(green(2, "b", "y"), 1, "a1", "a3")}, pull: solve.PullMerged, want: []trial{right, wrong}},
 		"merged, passes its tests":   {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross(), pull: solve.PullMerged, want: []trial{right, right}},
 		"merged, fails its tests":    {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross("t2"), pull: solve.PullMerged, want: []trial{right, wrong}},
 		"closed, passes its tests":   {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross(), pull: solve.PullClosed, want: []trial{wrong, half}},
