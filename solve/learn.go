@@ -24,7 +24,9 @@ type Fate struct {
 	N int `json:"n"`
 	// Pull is what became of its pull request, as of At.
 	Pull PullOutcome `json:"pull,omitempty"`
-	At   time.Time   `json:"at"`
+	// Tests says, by the number of a run, whether its candidate passes the tests of somebody else's change that closed the issue.
+	Tests map[int]bool `json:"tests,omitempty"`
+	At    time.Time    `json:"at"`
 }
 
 // Learned is what follows for a track record: an engine writes both in the transaction that it was read in.
@@ -39,10 +41,10 @@ const (
 	tamperingWeight = 2
 )
 
-// Trials are what a solve says of its arms. Of a candidate that passes, only the fate of a pull request tells whether it
+// Trials are what a solve says of its arms. Of a candidate that passes, only the solve's fate tells whether it
 // is right: see Decision.told. Runs that were carried over counted in their own solve, but for
 // the champion. Runs that somebody or something else ended tried nothing.
-func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
+func Trials(s Solve, runs []Run, fate Fate) (out []Trial) {
 	var d Decision
 	if s.Decision != nil {
 		d = *s.Decision
@@ -51,7 +53,7 @@ func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 	for i := range runs {
 		r := &runs[i]
 		t := Trial{Arm: r.Experiment.Arm(), Weight: 1}
-		right, told := d.told(runs, *r, pull)
+		right, told := d.told(runs, *r, fate)
 		switch {
 		case r.From != nil && (r.N != d.Champion || !told):
 			continue
@@ -71,11 +73,16 @@ func Trials(s Solve, runs []Run, pull PullOutcome) (out []Trial) {
 	return out
 }
 
-// told says whether a run's candidate is right, as far as the fate of the champion's pull request tells. It tells that of
-// the champion. If it was merged, another candidate is judged by the champion's tests: those that failed on the base, and
-// those that the champion brought. Where these say nothing, a candidate that is the same byte for byte, or one of another
-// model that makes much the same change, shares the champion's fate.
-func (d Decision) told(runs []Run, r Run, pull PullOutcome) (right, told bool) {
+// told says whether a run's candidate is right, as far as the fate tells. Unless the champion was merged, the tests of the change
+// that closed the issue tell it first. The fate of the champion's pull request tells that of the champion. If it was merged,
+// another candidate is judged by the champion's tests: those that failed on the base, and those that the champion brought.
+// Where these say nothing, a candidate that is the same byte for byte, or one of another model that makes much the same
+// change, shares the champion's fate.
+func (d Decision) told(runs []Run, r Run, fate Fate) (right, told bool) {
+	pull := fate.Pull
+	if right, told = fate.Tests[r.N]; told && pull != PullMerged {
+		return right, true
+	}
 	at := slices.IndexFunc(runs, func(r Run) bool { return r.N == d.Champion && eligible(&r) })
 	if at < 0 || pull == PullOpen || !eligible(&r) {
 		return false, false
@@ -116,7 +123,7 @@ func (t *Transition) learn() error {
 	if err != nil {
 		return err
 	}
-	trials := Trials(t.Solve, runs, PullOpen)
+	trials := Trials(t.Solve, runs, Fate{})
 	if len(trials) == 0 {
 		return nil
 	}
@@ -124,24 +131,27 @@ func (t *Transition) learn() error {
 	return err
 }
 
-// PullEnded counts the trials of a solve anew after its pull request was merged, closed or opened again; nil if that is
-// known. A solve that ended before track records were kept is counted as the newest.
-func PullEnded(read Reader, id ID, outcome PullOutcome, at time.Time) (*Learned, error) {
+// Told counts the trials of a solve anew: after its pull request was merged, closed or opened again, or, if the news have Tests,
+// after its candidates ran those; nil if that is known. A solve that ended before track records were kept is counted as the newest.
+func Told(read Reader, id ID, news Fate, at time.Time) (*Learned, error) {
 	s, err := read.Solve(id)
 	if err != nil {
 		return nil, err
 	}
-	fate, err := read.Fate(id)
-	if err != nil || fate.Pull == outcome {
+	was, err := read.Fate(id)
+	fate, known := was, was.Pull == news.Pull
+	if fate.Pull, fate.At = news.Pull, at; news.Tests != nil {
+		known = was.Tests != nil
+		fate.Pull, fate.Tests = was.Pull, news.Tests
+	}
+	if err != nil || known {
 		return nil, err
 	}
 	runs, err := read.Runs(id)
 	if err != nil {
 		return nil, err
 	}
-	before := Trials(s, runs, fate.Pull)
-	fate.Pull, fate.At = outcome, at
-	return learn(read, s, fate, before, Trials(s, runs, outcome))
+	return learn(read, s, fate, Trials(s, runs, was), Trials(s, runs, fate))
 }
 
 // learn puts trials in the place of those that were counted before.

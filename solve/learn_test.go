@@ -51,6 +51,7 @@ func TestTrials(t *testing.T) {
 		runs  []solve.Run
 		cross []solve.CrossResult
 		pull  solve.PullOutcome
+		tests map[int]bool
 		want  []trial
 	}{
 		"open":                       {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, want: []trial{half, half}},
@@ -69,6 +70,9 @@ func TestTrials(t *testing.T) {
 		"merged, more is fixed":      {runs: []solve.Run{fixes(green(1, "a", "x"), 0, "b"), fixes(green(2, "b", "y"), 0, "a", "b")}, pull: solve.PullMerged, want: []trial{right, right}},
 		"merged, not all named":      {runs: []solve.Run{fixes(green(1, "a", "x"), 0, "c"), fixes(green(2, "b", "y"), 1, "a", "b")}, pull: solve.PullMerged, want: []trial{right, right}},
 		"merged, it would be named":  {runs: []solve.Run{fixes(green(1, "a", "x"), 1, "a2"), fixes(green(2, "b", "y"), 1, "a1", "a3")}, pull: solve.PullMerged, want: []trial{right, wrong}},
+		"hindsight":                  {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y"), green(3, "b", "z")}, tests: map[int]bool{1: true, 2: false}, want: []trial{right, wrong, half}},
+		"hindsight and closed":       {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, pull: solve.PullClosed, tests: map[int]bool{1: true}, want: []trial{right, half}},
+		"hindsight and merged":       {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, pull: solve.PullMerged, tests: map[int]bool{1: false}, want: []trial{right, half}},
 		"merged, passes its tests":   {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross(), pull: solve.PullMerged, want: []trial{right, right}},
 		"merged, fails its tests":    {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross("t2"), pull: solve.PullMerged, want: []trial{right, wrong}},
 		"closed, passes its tests":   {runs: []solve.Run{green(1, "a", "x"), green(2, "b", "y")}, cross: cross(), pull: solve.PullClosed, want: []trial{wrong, half}},
@@ -78,7 +82,7 @@ func TestTrials(t *testing.T) {
 		"a broken one is not merged": {runs: []solve.Run{green(1, "a", "x", "+1"), ended(2, "b", solve.RunFailed)}, pull: solve.PullMerged, want: []trial{right, wrong}},
 	} {
 		var got []trial
-		for _, one := range solve.Trials(solve.Solve{Decision: &solve.Decision{Champion: 1, Cross: c.cross}}, c.runs, c.pull) {
+		for _, one := range solve.Trials(solve.Solve{Decision: &solve.Decision{Champion: 1, Cross: c.cross}}, c.runs, solve.Fate{Pull: c.pull, Tests: c.tests}) {
 			got = append(got, trial{one.Right, one.Weight})
 		}
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(trial{})); diff != "" {
@@ -101,7 +105,7 @@ func TestPullEndedOfAnOldSolve(t *testing.T) {
 		{solve.PullOpen, 0, 0, false}, {solve.PullMerged, 1, 2, true}, {solve.PullMerged, 1, 2, false},
 		{solve.PullClosed, 0, 2, true}, {solve.PullOpen, 0, 1, true},
 	} {
-		learned, err := solve.PullEnded(r, "s", c.outcome, at)
+		learned, err := solve.Told(r, "s", solve.Fate{Pull: c.outcome}, at)
 		if err != nil || (learned != nil) != c.changes {
 			t.Fatalf("step %d: %+v, %v", i, learned, err)
 		}

@@ -41,7 +41,7 @@ func TestReproducerCannotWin(t *testing.T) {
 	if d := solve.Reduce(runs[2:], solve.Rule{}); d.Champion != 0 || d.Ranking != nil {
 		t.Errorf("alone: %+v", d)
 	}
-	if got := solve.Trials(solve.Solve{Decision: &d}, runs[2:], solve.PullOpen); got != nil {
+	if got := solve.Trials(solve.Solve{Decision: &d}, runs[2:], solve.Fate{}); got != nil {
 		t.Errorf("its model's record: %+v", got)
 	}
 	runs[1].Verdict.ProofTests = []string{"TestMine"}

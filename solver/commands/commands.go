@@ -29,7 +29,7 @@ type Store interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
 	RenewEffect(ctx context.Context, key string) error
-	EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error
+	Learn(ctx context.Context, id solve.ID, news solve.Fate) error
 }
 
 // Hub is what commands read from GitHub.

@@ -81,8 +81,8 @@ func (w *world) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 	return s, nil
 }
 
-func (w *world) EndPull(_ context.Context, id solve.ID, outcome solve.PullOutcome) error {
-	w.fates[id] = outcome
+func (w *world) Learn(_ context.Context, id solve.ID, news solve.Fate) error {
+	w.fates[id] = news.Pull
 	return nil
 }
 

@@ -40,5 +40,5 @@ func (c *Commands) endPull(ctx context.Context, a solve.Command) error {
 	case now.Open:
 		outcome = solve.PullOpen
 	}
-	return c.store.EndPull(ctx, s.ID, outcome)
+	return c.store.Learn(ctx, s.ID, solve.Fate{Pull: outcome})
 }

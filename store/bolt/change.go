@@ -69,7 +69,7 @@ func (t *tx) write(all *solve.Transition) error {
 	if s.Pull != nil { // its number is one of the repository's issues, too
 		t.put(byIssue, issueKey(s.Repo.ID, s.Pull.Number), []byte(s.ID))
 	}
-	if err := t.learn(all.Learned); err != nil {
+	if err := t.learn(all.Learned, nil); err != nil {
 		return err
 	}
 	if s.State.Final() {

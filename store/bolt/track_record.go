@@ -7,15 +7,11 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// EndPull counts what became of a solve's pull request.
-func (s *Store) EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error {
-	return s.update(ctx, "end-pull", func(t *tx) error {
+// Learn counts what became of a solve.
+func (s *Store) Learn(ctx context.Context, id solve.ID, news solve.Fate) error {
+	return s.update(ctx, "learn", func(t *tx) error {
 		now := s.cfg.Now()
-		learned, err := solve.PullEnded(reader{t, now}, id, outcome, now)
-		if err != nil {
-			return err
-		}
-		return t.learn(learned)
+		return t.learn(solve.Told(reader{t, now}, id, news, now))
 	})
 }
 
@@ -50,9 +46,9 @@ func (r reader) TrackRecord(repo int64) (solve.TrackRecord, error) {
 }
 
 // learn stores what a track record learned; nil is nothing.
-func (t *tx) learn(l *solve.Learned) error {
-	if l == nil {
-		return nil
+func (t *tx) learn(l *solve.Learned, err error) error {
+	if l == nil || err != nil {
+		return err
 	}
 	if err := t.putRecord(fates, []byte(l.Fate.Solve), "fate of solve "+string(l.Fate.Solve), l.Fate); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// EndPull counts what became of a solve's pull request.
-func (s *Store) EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error {
+// Learn counts what became of a solve.
+func (s *Store) Learn(ctx context.Context, id solve.ID, news solve.Fate) error {
 	at := s.now()
 	return s.update(ctx, func(d *data) error {
-		learned, err := solve.PullEnded(reader{d, at}, id, outcome, at)
+		learned, err := solve.Told(reader{d, at}, id, news, at)
 		if err == nil {
 			d.learn(learned)
 		}
@@ -33,7 +33,7 @@ func (s *Store) TrackRecords(ctx context.Context) (out []solve.TrackRecord, err 
 }
 
 // Fate implements [solve.Reader].
-func (r reader) Fate(id solve.ID) (solve.Fate, error) { return r.fates[id], nil }
+func (r reader) Fate(id solve.ID) (solve.Fate, error) { return private(r.fates[id]), nil }
 
 // TrackRecord implements [solve.Reader].
 func (r reader) TrackRecord(repo int64) (solve.TrackRecord, error) {
@@ -43,7 +43,7 @@ func (r reader) TrackRecord(repo int64) (solve.TrackRecord, error) {
 // learn stores what a track record learned; nil is nothing.
 func (d *data) learn(l *solve.Learned) {
 	if l != nil {
-		set(d, d.fates, l.Fate.Solve, l.Fate)
+		set(d, d.fates, l.Fate.Solve, private(l.Fate))
 		set(d, d.tracks, l.Record.Repo.ID, private(l.Record))
 	}
 }

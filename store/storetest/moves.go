@@ -64,7 +64,7 @@ func (p *pair) moves() map[string]func(*rapid.T) {
 		"claim1": p.claim, "claim2": p.claim, "admit1": p.admit, "admit2": p.admit, "rescue": p.rescue,
 		"solve1": p.applySolve, "solve2": p.applySolve, "solve3": p.applySolve,
 		"run1": p.applyRun, "run2": p.applyRun, "run3": p.applyRun,
-		"pull": p.endPull, "cancel": p.cancel, "step": p.step, "artifact": p.artifact,
+		"pull": p.endPull, "test": p.test, "cancel": p.cancel, "step": p.step, "artifact": p.artifact,
 		"write1": p.write, "write2": p.write, "write3": p.write, "write4": p.write,
 	}
 }
@@ -76,7 +76,12 @@ func (p *pair) heartbeat(t *rapid.T) {
 
 func (p *pair) endPull(t *rapid.T) {
 	id, outcome := p.id(t), pick(t, "outcome", solve.PullOpen, solve.PullMerged, solve.PullClosed)
-	p.do("end pull", func(s Store) error { return s.EndPull(p.ctx, id, outcome) })
+	p.do("end pull", func(s Store) error { return s.Learn(p.ctx, id, solve.Fate{Pull: outcome}) })
+}
+
+func (p *pair) test(t *rapid.T) {
+	id, passes := p.id(t), map[int]bool{pick(t, "run", 1, 2): rapid.Bool().Draw(t, "passes")}
+	p.do("test", func(s Store) error { return s.Learn(p.ctx, id, solve.Fate{Tests: passes}) })
 }
 
 func (p *pair) leave(t *rapid.T) {

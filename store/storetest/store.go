@@ -100,9 +100,9 @@ type Store interface {
 	// For a solve in a final state it changes nothing.
 	// by is who caused it; why is a clause for people where nobody asked for it, else "".
 	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
-	// EndPull does what solve.PullEnded says of a solve whose pull request was merged, closed or opened again. The solve itself
-	// does not change. Apply and RequestCancel count the trials of a solve in the transaction that ends it.
-	EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error
+	// Learn does what solve.Told says of what became of a solve. The solve itself does not change. Apply and RequestCancel count
+	// the trials of a solve in the transaction that ends it.
+	Learn(ctx context.Context, id solve.ID, news solve.Fate) error
 	// Step appends lines to the run's transcript and stores the progress, fenced by the token.
 	// The transcript is durable before the progress says so.
 	Step(ctx context.Context, id solve.ID, n int, token uint64, lines []byte, p solve.Progress) error

@@ -152,7 +152,7 @@ func learnMerged(issues []issue, now issue) []solve.TrackRecord {
 		} else if is.Candidates[d.Champion-1].Resolved {
 			pull = solve.PullMerged
 		}
-		return solve.Trials(solve.Solve{Decision: &d}, runs, pull)
+		return solve.Trials(solve.Solve{Decision: &d}, runs, solve.Fate{Pull: pull})
 	})
 }
 

@@ -71,8 +71,12 @@ func (l *ledger) TrackRecords(ctx context.Context) ([]solve.TrackRecord, error) 
 	return got(l.gate, func() ([]solve.TrackRecord, error) { return l.store.TrackRecords(ctx) })
 }
 
-func (l *ledger) EndPull(ctx context.Context, id solve.ID, outcome solve.PullOutcome) error {
-	return l.gate.pass("end pull", func() error { return l.store.EndPull(ctx, id, outcome) })
+func (l *ledger) Learn(ctx context.Context, id solve.ID, news solve.Fate) error {
+	return l.gate.pass("learn", func() error { return l.store.Learn(ctx, id, news) })
+}
+
+func (l *ledger) SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error) {
+	return got(l.gate, func() ([]solve.Effect, error) { return l.store.SolveEffects(ctx, id) })
 }
 
 func (l *ledger) Effect(ctx context.Context, key string) (solve.Effect, error) {
