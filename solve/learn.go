@@ -117,6 +117,35 @@ func (v Verdict) lacks(other Verdict) (n int) {
 	return max(n, other.Fixed-v.Fixed)
 }
 
+// HindsightPairs lists the candidates on which the tests of a change by run 0 run, at most so many, each patch once.
+func HindsightPairs(runs []Run, most int) (out []CrossPair) {
+	for i := range runs {
+		if r := &runs[i]; eligible(r) && firstWith(runs, r.N) == r.N && len(out) < most {
+			out = append(out, CrossPair{0, r.N})
+		}
+	}
+	return out
+}
+
+// InHindsight says, by the number of a run, whether its candidate passes the tests that the change fixes or brings. A candidate of
+// which not all are known stands there only if one fails.
+func InHindsight(runs []Run, change Verdict, results []CrossResult) map[int]bool {
+	out := map[int]bool{}
+	for _, r := range runs {
+		if !eligible(&r) || change.Outcome != Passed || change.Fixed+len(change.ProofTests) == 0 {
+			continue
+		}
+		var c CrossResult
+		if i := slices.IndexFunc(results, func(c CrossResult) bool { return c.Run == firstWith(runs, r.N) }); i >= 0 {
+			c = results[i]
+		}
+		if wrong := len(c.Failed)+r.Verdict.lacks(change) > 0; wrong || len(c.Passed) == len(change.ProofTests) {
+			out[r.N] = !wrong
+		}
+	}
+	return out
+}
+
 // learn counts the trials of a solve that ended.
 func (t *Transition) learn() error {
 	runs, err := t.runs()

@@ -126,3 +126,35 @@ func TestPullEndedOfAnOldSolve(t *testing.T) {
 		}
 	}
 }
+
+// TestInHindsight: what the tests of a change say of candidates; of some nobody knows.
+func TestInHindsight(t *testing.T) {
+	t.Parallel()
+	runs := []solve.Run{
+		green(1, "a", "x"), green(2, "b", "y"), fixes(green(3, "b", "z"), 0, "f"), ended(4, "a", solve.RunFailed), green(5, "b", "x"), green(6, "b", "w"),
+	}
+	if got := solve.HindsightPairs(runs, 3); len(got) != 3 || got[2] != (solve.CrossPair{Run: 3}) || len(solve.HindsightPairs(runs, 9)) != 4 {
+		t.Errorf("pairs: %v", got)
+	}
+	proof := solve.Verdict{Outcome: solve.Passed, ProofTests: []string{"p", "q"}}
+	fixed := solve.Verdict{Outcome: solve.Passed, Fixed: 1, FixedTests: []string{"f"}}
+	failed := proof
+	failed.Outcome = solve.Failed
+	results := []solve.CrossResult{
+		{Run: 1, Passed: []string{"p", "q"}}, {Run: 2, Passed: []string{"p"}, Failed: []string{"q"}}, {Run: 3, Passed: []string{"p"}},
+	}
+	for name, c := range map[string]struct {
+		change  solve.Verdict
+		results []solve.CrossResult
+		want    map[int]bool
+	}{
+		"proofs":  {proof, results, map[int]bool{1: true, 2: false, 5: true}},
+		"fixes":   {fixed, nil, map[int]bool{1: false, 2: false, 3: true, 5: false, 6: false}},
+		"nothing": {solve.Verdict{Outcome: solve.Passed}, nil, map[int]bool{}},
+		"broken":  {failed, results, map[int]bool{}},
+	} {
+		if diff := cmp.Diff(c.want, solve.InHindsight(runs, c.change, c.results)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
