@@ -39,6 +39,7 @@ type Engine struct {
 	node    string
 	log     zerolog.Logger
 	store   retryingStore
+	hub     Hub
 	drivers sandboxes.Drivers
 	gateway Gateway
 	signer  Signer
@@ -80,30 +81,21 @@ type runKey struct {
 	n     int
 }
 
-// sharedHub lets commands and plans share what is remembered of people's rights.
-type sharedHub struct {
-	Hub
-	rights *rights.Rights
-}
-
-// Rights is what is remembered.
-func (h sharedHub) Rights() *rights.Rights { return h.rights }
-
 // New returns an engine; Run starts it.
 func New(cfg Config, parts Parts) *Engine {
 	halted := make(chan struct{})
 	store := retryingStore{parts.Store, cfg.LeaseTime, halted}
 	budgets, settings := budget.New(store), cfg.settings()
-	hub := sharedHub{parts.Hub, rights.New(parts.Hub)}
+	people := rights.New(parts.Hub) // commands and plans share what is remembered
 	e := &Engine{
 		cfg: cfg, node: parts.Node, log: parts.Log, store: store, drivers: parts.Drivers, gateway: parts.Gateway,
-		signer:   parts.Signer,
-		commands: commands.New(store, hub), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
+		hub: parts.Hub, signer: parts.Signer,
+		commands: commands.New(store, parts.Hub, people), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
 		slots: make(chan struct{}, cfg.MaxSolves), halted: halted,
 		solves: map[solve.ID]*task{}, authorizing: map[solve.ID]*task{}, runs: map[runKey]*task{},
 	}
 	e.planner = &plan.Planner{
-		Store: store, Hub: hub, Models: parts.Models, Gateway: parts.Gateway, Agents: parts.Agents, Drivers: parts.Drivers,
+		Store: store, Hub: parts.Hub, Rights: people, Models: parts.Models, Gateway: parts.Gateway, Agents: parts.Agents, Drivers: parts.Drivers,
 		Rules: cfg.planRules(parts),
 	}
 	e.preparer = prepare.New(store, parts.Hub, parts.Git, parts.Drivers, parts.Agents, prepare.Options{

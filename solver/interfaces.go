@@ -12,6 +12,7 @@ import (
 	"github.com/yudai-dev/yudai/solver/commands"
 	"github.com/yudai-dev/yudai/solver/plan"
 	"github.com/yudai-dev/yudai/solver/prepare"
+	"github.com/yudai-dev/yudai/solver/rights"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
@@ -42,6 +43,7 @@ type Hub interface {
 	plan.Hub
 	prepare.Hub
 	commands.Hub
+	rights.Hub
 }
 
 // Models are the configured models.

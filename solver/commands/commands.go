@@ -34,7 +34,6 @@ type Store interface {
 
 // Hub is what commands read from GitHub.
 type Hub interface {
-	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
 	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
 	// Pull is a pull request as it is now; solve.ErrNotFound if there is none.
 	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
@@ -49,8 +48,8 @@ type Commands struct {
 }
 
 // New returns the commands of a process.
-func New(store Store, hub Hub) *Commands {
-	return &Commands{store: store, hub: hub, rights: rights.From(hub), later: map[string]time.Time{}}
+func New(store Store, hub Hub, people *rights.Rights) *Commands {
+	return &Commands{store: store, hub: hub, rights: people, later: map[string]time.Time{}}
 }
 
 // pause is how long a command waits at least after an error that may pass.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/commands"
+	"github.com/yudai-dev/yudai/solver/rights"
 )
 
 // world is a store with one solve of issue 5, and a GitHub.
@@ -135,7 +136,7 @@ func TestAnswer(t *testing.T) {
 		w.role = c.role
 		c.ask.ID, c.ask.Repo, c.ask.Issue, c.ask.Actor, c.ask.At = "guid", repo, 5, "ann", time.Now()
 		w.waiting = []solve.Command{c.ask}
-		commands.New(w, w).Answer(t.Context())
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		reply, reaction := w.said(solve.EffectReply), w.said(solve.EffectReact)
 		if !strings.Contains(reply, c.reply) || c.reply == "" && reply != "" || reaction != c.reaction {
 			t.Errorf("%s: reply %q, reaction %q", name, reply, reaction)
@@ -158,7 +159,7 @@ func TestAnswerWaitsForGitHub(t *testing.T) {
 		w := newWorld(solve.StateRunning)
 		w.err = outage{}
 		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandStatus, Repo: repo, Issue: 5, Actor: "ann", At: time.Now()}}
-		c := commands.New(w, w)
+		c := commands.New(w, w, rights.New(w))
 		for range 119 {
 			c.Answer(t.Context())
 			<-time.After(30 * time.Second)
@@ -203,7 +204,7 @@ func TestStop(t *testing.T) {
 		w.solve.Trigger = solve.Trigger{Kind: solve.TriggerLabel, Label: "go"}
 		c.ask.Kind, c.ask.Actor, c.ask.At = solve.CommandStop, "eve", time.Now().Add(-c.age)
 		w.waiting = []solve.Command{c.ask}
-		commands.New(w, w).Answer(t.Context())
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		if (w.cancelled == "eve") != c.stops || (len(w.waiting) == 1) != c.waits || len(w.effects) > 0 {
 			t.Errorf("%s: cancelled by %q, %d wait, effects %+v", name, w.cancelled, len(w.waiting), w.effects)
 		}
@@ -233,7 +234,7 @@ func TestEndPull(t *testing.T) {
 		w.solve, w.pull, w.fates = c.newest, c.pull, map[solve.ID]solve.PullOutcome{}
 		w.earlier = map[solve.ID]solve.Solve{"s1": ours}
 		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, Actor: "ann", At: time.Now().Add(-time.Minute)}}
-		commands.New(w, w).Answer(t.Context())
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		if diff := cmp.Diff(c.want, w.fates); diff != "" || len(w.waiting) != 0 || len(w.effects) != 0 || w.asked != 0 {
 			t.Errorf("%s (-want +got):\n%s%d wait, effects %+v", name, diff, len(w.waiting), w.effects)
 		}
@@ -251,7 +252,7 @@ func TestEndPullWaitsForTheSolve(t *testing.T) {
 			w.solve, w.pull, w.fates = newest, &solve.PullNow{Merged: true}, map[solve.ID]solve.PullOutcome{}
 			w.earlier = map[solve.ID]solve.Solve{"s1": first}
 			w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, At: time.Now()}}
-			c := commands.New(w, w)
+			c := commands.New(w, w, rights.New(w))
 			c.Answer(t.Context())
 			if len(w.waiting) != 1 || len(w.fates) != 0 {
 				t.Errorf("%s: %d wait, %v", name, len(w.waiting), w.fates)
@@ -272,7 +273,7 @@ func TestEndPullWaitsForGitHub(t *testing.T) {
 	w := newWorld(solve.StateSolved)
 	w.solve.Pull, w.pull, w.err, w.fates = &solve.Pull{Number: 8}, &solve.PullNow{}, outage{}, map[solve.ID]solve.PullOutcome{}
 	w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandPull, Repo: repo, Issue: 8, At: time.Now()}}
-	commands.New(w, w).Answer(t.Context())
+	commands.New(w, w, rights.New(w)).Answer(t.Context())
 	if len(w.waiting) != 1 || len(w.fates) != 0 {
 		t.Errorf("%d wait, %v", len(w.waiting), w.fates)
 	}
@@ -289,7 +290,7 @@ func TestRunAllAgainAfterARevision(t *testing.T) {
 		w.runs = []solve.Run{{Solve: "s1", N: 1, State: solve.RunFailed}}
 		w.earlier = map[solve.ID]solve.Solve{"s0": {ID: "s0", Repo: repo, Issue: w.solve.Issue, Branch: w.solve.Branch, State: solve.StateSolved, Pull: w.solve.Pull}}
 		w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandRetry, Repo: repo, Solve: "s0", SHA: sha, Button: true, Actor: "ann", At: time.Now()}}
-		commands.New(w, w).Answer(t.Context())
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		if len(w.created) != want || len(w.effects) != 1-want {
 			t.Errorf("%s: created %+v, effects %+v", sha, w.created, w.effects)
 		}
@@ -309,7 +310,7 @@ func TestButtonOfAnEarlierSolve(t *testing.T) {
 				ID: "guid", Kind: kind, Repo: repo, Solve: "s0", Button: true, Actor: "ann", At: time.Now(),
 			})
 		}
-		commands.New(w, w).Answer(t.Context())
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		if len(w.created) != 0 || len(w.effects) != 2 || w.effects[0].Key != w.effects[1].Key || !strings.Contains(w.said(solve.EffectReply), "earlier solve") {
 			t.Errorf("%s: created %+v, effects %+v", kind, w.created, w.effects)
 		}

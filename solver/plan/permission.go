@@ -7,7 +7,6 @@ import (
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
-	"github.com/yudai-dev/yudai/solver/rights"
 )
 
 // permissionHolds is how long a look at somebody's rights is good for: who waited longer
@@ -21,14 +20,14 @@ func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {
 	if fresh || s.Trigger.Kind.Operator() {
 		return nil
 	}
-	may, err := rights.From(p.Hub).Of(ctx, s.Repo, s.Trigger.Actor, s.Trigger.Stranger)
+	may, err := p.Rights.Of(ctx, s.Repo, s.Trigger.Actor, s.Trigger.Stranger)
 	if err != nil {
 		return fault.Outside{Err: err}
 	}
 	if !may.Write {
 		return fault.Refusal{Text: report.RefusedText(s.Trigger.Actor, may.Role), Denied: true, Silent: may.Silent}
 	}
-	stands, err := rights.From(p.Hub).Stands(ctx, s.Repo, s.Trigger.Late, s.Trigger.CommentID, s.Trigger.Said)
+	stands, err := p.Rights.Stands(ctx, s.Repo, s.Trigger.Late, s.Trigger.CommentID, s.Trigger.Said)
 	if err != nil {
 		return fault.Outside{Err: err}
 	}

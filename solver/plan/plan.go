@@ -14,6 +14,7 @@ import (
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/rights"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
@@ -29,8 +30,6 @@ type Store interface {
 
 // Hub is what planning reads from GitHub.
 type Hub interface {
-	// Permission tells the login's role in the repository, and whether it may write.
-	Permission(ctx context.Context, repo solve.Repo, login string) (role string, write bool, err error)
 	// Issue is an issue as it is now; solve.ErrNotFound if it is gone, also to another repository.
 	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
 	// Branch is the commit a branch points to; solve.ErrNotFound if there is none.
@@ -75,6 +74,7 @@ type Rules struct {
 type Planner struct {
 	Store   Store
 	Hub     Hub
+	Rights  *rights.Rights
 	Models  Models
 	Gateway Gateway
 	Agents  map[string]agent.Agent

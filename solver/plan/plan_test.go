@@ -11,6 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 	"github.com/yudai-dev/yudai/solver/plan"
+	"github.com/yudai-dev/yudai/solver/rights"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
 )
 
@@ -89,7 +90,7 @@ func newWorld() *world {
 
 func (w *world) planner() *plan.Planner {
 	return &plan.Planner{
-		Store: w, Hub: w, Models: w, Drivers: fakesandbox.Only{Driver: fakesandbox.New(nil)},
+		Store: w, Hub: w, Rights: rights.New(w), Models: w, Drivers: fakesandbox.Only{Driver: fakesandbox.New(nil)},
 		Rules: plan.Rules{
 			Operator: func() repoconfig.Operator {
 				return repoconfig.Operator{Rules: repoconfig.Rules{MaxExperiments: 10, Limits: solve.Limits{RunMoney: 100}, Stop: solve.StopAll}}

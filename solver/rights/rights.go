@@ -62,14 +62,6 @@ func New(hub Hub) *Rights {
 	return &Rights{hub: hub, people: map[string]person{}, lookups: map[int64]*bucket{}, told: map[int64]*bucket{}}
 }
 
-// From are the rights that a hub shares among those who ask it, or new ones.
-func From(hub Hub) *Rights {
-	if shared, ok := hub.(interface{ Rights() *Rights }); ok {
-		return shared.Rights()
-	}
-	return New(hub)
-}
-
 // Of looks up what a person may do. That somebody may write is always looked up; a refusal
 // of a stranger is remembered, and when too many were refused, unknown strangers are refused unseen.
 func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger bool) (Answer, error) {
