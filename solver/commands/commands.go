@@ -150,7 +150,7 @@ func (c *Commands) decide(ctx context.Context, a solve.Command) (answer, error) 
 
 // answerPerson answers a person, after a look at the permission.
 func (c *Commands) answerPerson(ctx context.Context, a solve.Command) (answer, error) {
-	may, err := c.rights.Of(ctx, a.Repo, a.Actor, a.Stranger)
+	may, err := c.rights.Of(ctx, a.Repo, a.Actor, a.Stranger, a.ID)
 	switch {
 	case err != nil:
 		return answer{}, err

@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ type world struct {
 	err   error
 	asked int
 	issue solve.IssueNow
+	full  error // why the store takes no answer
 }
 
 func (w *world) Commands(context.Context) ([]solve.Command, error)   { return w.waiting, nil }
@@ -40,6 +42,9 @@ func (w *world) LiveSolves(context.Context) ([]solve.Solve, error) {
 }
 
 func (w *world) Answer(_ context.Context, _ string, effects []solve.Effect) error {
+	if w.full != nil {
+		return w.full
+	}
 	w.waiting, w.effects = w.waiting[1:], append(w.effects, effects...)
 	return nil
 }
@@ -173,6 +178,22 @@ func TestAnswerWaitsForGitHub(t *testing.T) {
 			t.Errorf("reply %q, %d commands wait", reply, len(w.waiting))
 		}
 	})
+}
+
+// TestRefusalThatWasNotStored: a stranger whose refusal the store did not take is told when it does, at the
+// cost of one look-up.
+func TestRefusalThatWasNotStored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(solve.StateRunning)
+	w.role, w.full = "read", errors.New("no space left on device")
+	w.waiting = []solve.Command{{ID: "guid", Kind: solve.CommandStatus, Repo: repo, Issue: 5, Actor: "mallory", Stranger: true, At: time.Now()}}
+	c := commands.New(w, w, rights.New(w))
+	c.Answer(t.Context())
+	w.full = nil
+	c.Answer(t.Context())
+	if reply := w.said(solve.EffectReply); len(w.waiting) != 0 || !strings.Contains(reply, "mallory") || w.asked != 1 {
+		t.Errorf("reply %q after %d look-ups, %d commands wait", reply, w.asked, len(w.waiting))
+	}
 }
 
 // TestStop: a solve is stopped if the issue is as the event told, and the label's time is over.

@@ -20,7 +20,7 @@ func (p *Planner) Authorize(ctx context.Context, s solve.Solve) error {
 	if fresh || s.Trigger.Kind.Operator() {
 		return nil
 	}
-	may, err := p.Rights.Of(ctx, s.Repo, s.Trigger.Actor, s.Trigger.Stranger)
+	may, err := p.Rights.Of(ctx, s.Repo, s.Trigger.Actor, s.Trigger.Stranger, string(s.ID))
 	if err != nil {
 		return fault.Outside{Err: err}
 	}

@@ -55,6 +55,8 @@ type person struct {
 	writes bool // had rights when last looked up; this is never an answer
 	role   string
 	until  time.Time // of a refusal
+	about  string    // what was refused last
+	silent bool      // and it got no answer
 }
 
 // New asks hub.
@@ -64,17 +66,19 @@ func New(hub Hub) *Rights {
 
 // Of looks up what a person may do. That somebody may write is always looked up; a refusal
 // of a stranger is remembered, and when too many were refused, unknown strangers are refused unseen.
-func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger bool) (Answer, error) {
+// About names what they ask for: asked again about the same, because a refusal could not be stored,
+// it is silent only if it was before.
+func (r *Rights) Of(ctx context.Context, repo solve.Repo, login string, stranger bool, about string) (Answer, error) {
 	key := fmt.Sprintf("%d/%s", repo.ID, strings.ToLower(login))
-	if role, refused := r.refusedUnseen(repo, key, stranger); refused {
-		return Answer{Role: role, Silent: true}, nil // those who are remembered were told
+	if no, refused := r.refusedUnseen(repo, key, stranger, about); refused {
+		return no, nil
 	}
 	role, write, err := r.hub.Permission(ctx, repo, login)
 	if err != nil {
 		return Answer{}, err
 	}
-	r.remember(repo, key, person{writes: write, role: role, until: time.Now().Add(remembered)}, stranger)
-	return Answer{Role: role, Write: write, Silent: !write && !r.tell(repo)}, nil
+	p := person{writes: write, role: role, until: time.Now().Add(remembered), about: about}
+	return Answer{Role: role, Write: write, Silent: r.remember(repo, key, p, stranger)}, nil
 }
 
 // Stands says whether a comment whose delivery was late is there and says what it said then.
@@ -92,35 +96,38 @@ func (r *Rights) Stands(ctx context.Context, repo solve.Repo, late bool, comment
 	return now == said, err
 }
 
-func (r *Rights) refusedUnseen(repo solve.Repo, key string, stranger bool) (role string, refused bool) {
+func (r *Rights) refusedUnseen(repo solve.Repo, key string, stranger bool, about string) (no Answer, refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, now := r.people[key], time.Now()
 	switch {
 	case !stranger || p.writes:
-		return "", false
-	case now.Before(p.until):
-		return p.role, true
+		return Answer{}, false
+	case now.Before(p.until): // those who are remembered were told, unless this is what they are to be told of
+		return Answer{Role: p.role, Silent: p.silent || p.about != about}, true
 	}
-	return "none", !bucketOf(r.lookups, repo.ID, lookups(), now).has(now)
+	return Answer{Role: "none", Silent: true}, !bucketOf(r.lookups, repo.ID, lookups(), now).has(now)
 }
 
-func (r *Rights) remember(repo solve.Repo, key string, p person, stranger bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now := time.Now(); stranger && !p.writes {
-		bucketOf(r.lookups, repo.ID, lookups(), now).take(now)
-	}
-	makeRoom(r.people)
-	r.people[key] = p
-}
-
-// tell takes one of the installation's answers to people without rights.
-func (r *Rights) tell(repo solve.Repo) bool {
+// remember keeps what GitHub told. A refusal takes one of the installation's answers to people without
+// rights, once for what it is about, and is silent where none is left.
+func (r *Rights) remember(repo solve.Repo, key string, p person, stranger bool) (silent bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	return bucketOf(r.told, repo.Installation, told(), now).take(now)
+	if stranger && !p.writes {
+		bucketOf(r.lookups, repo.ID, lookups(), now).take(now)
+	}
+	if old, known := r.people[key]; p.writes {
+		p.silent = false
+	} else if known && !old.writes && old.about == p.about {
+		p.silent = old.silent
+	} else {
+		p.silent = !bucketOf(r.told, repo.Installation, told(), now).take(now)
+	}
+	makeRoom(r.people)
+	r.people[key] = p
+	return p.silent
 }
 
 func bucketOf(all map[int64]*bucket, id int64, r rate, now time.Time) *bucket {

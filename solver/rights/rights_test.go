@@ -3,6 +3,7 @@ package rights_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,9 +28,12 @@ func (h *hub) Permission(_ context.Context, _ solve.Repo, login string) (string,
 
 func repo(n int64) solve.Repo { return solve.Repo{Installation: 1, ID: n} }
 
+// asked counts what is asked for: each time it is something else.
+var asked atomic.Int64
+
 func of(t *testing.T, r *rights.Rights, n int64, login string, stranger bool) rights.Answer {
 	t.Helper()
-	a, err := r.Of(t.Context(), repo(n), login, stranger)
+	a, err := r.Of(t.Context(), repo(n), login, stranger, fmt.Sprint(asked.Add(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +67,27 @@ func TestRefusalIsRemembered(t *testing.T) {
 			t.Errorf("remembered for too long: %d look-ups", h.asked)
 		}
 	})
+}
+
+// TestSameQuestionSameAnswer: who asks again about the same, because the refusal could not be stored, hears the
+// same and takes no second answer from the others. What they ask next is refused in silence.
+func TestSameQuestionSameAnswer(t *testing.T) {
+	t.Parallel()
+	for _, stranger := range []bool{true, false} {
+		h := &hub{writers: map[string]bool{}}
+		r := rights.New(h)
+		for range 50 {
+			if a, err := r.Of(t.Context(), repo(1), "mallory", stranger, "comment 1"); err != nil || a.Write || a.Silent || a.Role != "read" {
+				t.Fatalf("%+v, %v", a, err)
+			}
+		}
+		if a := of(t, r, 1, "ben", stranger); a.Silent {
+			t.Errorf("mallory took all answers: %+v", a)
+		}
+		if a, err := r.Of(t.Context(), repo(1), "mallory", true, "comment 2"); err != nil || !a.Silent {
+			t.Errorf("the next one: %+v, %v", a, err)
+		}
+	}
 }
 
 // TestFloodOfStrangers: unknown strangers of one repository use up its look-ups, and nobody
