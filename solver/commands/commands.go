@@ -217,8 +217,13 @@ func (c *Commands) solveOf(ctx context.Context, a solve.Command) (solve.Solve, e
 	return s, err
 }
 
+// cancel judges by what the solve was when the command came: an owner that died may have stored the cancel, and the runs
+// may have ended, before the command was answered.
 func (c *Commands) cancel(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
-	if s.State.Final() {
+	switch {
+	case s.State == solve.StateCancelled && !s.Ended.Before(a.At):
+		return answer{reaction: "+1"}, nil
+	case s.State.Final():
 		return answer{reply: "The last solve of this issue has already ended: " + string(s.State) + ".", reaction: "confused"}, nil
 	}
 	if _, err := c.store.RequestCancel(ctx, s.ID, a.Actor, ""); err != nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/yudai-dev/yudai/solver/rights"
 )
 
+// noon is when the solves ended that have an end.
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
 // world is a store with one solve of issue 5, and a GitHub.
 type world struct {
 	commands.Store
@@ -98,6 +101,9 @@ func newWorld(state solve.State) *world {
 	w := &world{role: "write"}
 	if state != "" {
 		w.solve = solve.Solve{ID: "s1", Repo: repo, Issue: solve.Issue{Number: 5}, State: state}
+		if state.Final() {
+			w.solve.Ended = noon
+		}
 	}
 	return w
 }
@@ -129,17 +135,26 @@ func TestAnswer(t *testing.T) {
 		"status by button":  {solve.Command{Kind: solve.CommandStatus, Button: true}, solve.StateRunning, "write", "Running", ""},
 		"cancel":            {solve.Command{Kind: solve.CommandCancel}, solve.StateRunning, "write", "", "+1"},
 		"cancel too late":   {solve.Command{Kind: solve.CommandCancel}, solve.StateSolved, "write", "already ended", "confused"},
-		"retry":             {solve.Command{Kind: solve.CommandRetry}, solve.StateFailed, "write", "", ""},
-		"retry too early":   {solve.Command{Kind: solve.CommandRetry}, solve.StateRunning, "write", "being solved already", "eyes"},
-		"pick nothing":      {solve.Command{Kind: solve.CommandPick, N: 3}, solve.StateFailed, "write", "no run 3 to pick", "confused"},
-		"pick reproducer":   {solve.Command{Kind: solve.CommandPick, N: 1}, solve.StateFailed, "write", "no run 1 to pick", "confused"},
+		"cancel, stored by an owner that died": {
+			solve.Command{Kind: solve.CommandCancel, At: noon}, solve.StateCancelled, "write", "", "+1",
+		},
+		"cancel what was cancelled": {
+			solve.Command{Kind: solve.CommandCancel, At: noon.Add(time.Second)}, solve.StateCancelled, "write", "already ended: cancelled", "confused",
+		},
+		"retry":           {solve.Command{Kind: solve.CommandRetry}, solve.StateFailed, "write", "", ""},
+		"retry too early": {solve.Command{Kind: solve.CommandRetry}, solve.StateRunning, "write", "being solved already", "eyes"},
+		"pick nothing":    {solve.Command{Kind: solve.CommandPick, N: 3}, solve.StateFailed, "write", "no run 3 to pick", "confused"},
+		"pick reproducer": {solve.Command{Kind: solve.CommandPick, N: 1}, solve.StateFailed, "write", "no run 1 to pick", "confused"},
 	} {
 		w := newWorld(c.state)
 		if name == "pick reproducer" {
 			w.runs = []solve.Run{{N: 1, State: solve.RunPassed, Experiment: solve.Experiment{Purpose: solve.PurposeReproduce}}}
 		}
 		w.role = c.role
-		c.ask.ID, c.ask.Repo, c.ask.Issue, c.ask.Actor, c.ask.At = "guid", repo, 5, "ann", time.Now()
+		c.ask.ID, c.ask.Repo, c.ask.Issue, c.ask.Actor = "guid", repo, 5, "ann"
+		if c.ask.At.IsZero() {
+			c.ask.At = time.Now()
+		}
 		w.waiting = []solve.Command{c.ask}
 		commands.New(w, w, rights.New(w)).Answer(t.Context())
 		reply, reaction := w.said(solve.EffectReply), w.said(solve.EffectReact)
