@@ -31,7 +31,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 	}
 	atHead := a.SHA != "" && s.Pull != nil && a.SHA == s.Pull.Commit // of the newest one's champion
 	if a.Button && s.ID != named && !atHead {                        // pressed before, or its runs have other numbers
-		return answer{owner: "earlier-" + string(named), reply: "That check run is of an earlier solve. " +
+		return answer{owner: "earlier-" + string(named), reply: "That button is of an earlier solve. " +
 			"Press the button of the newest one, or write `" + string(a.Kind) + "` as a command."}, nil
 	}
 	child, err := c.followUpSolve(ctx, a, s)
