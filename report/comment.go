@@ -207,6 +207,8 @@ func (v View) askedBy() string {
 	switch t.Kind {
 	case solve.TriggerLabel:
 		return by + " with a label."
+	case solve.TriggerAssigned:
+		return by + " by assigning the issue."
 	case solve.TriggerCommand:
 		return by + " with a comment." + v.continues()
 	case solve.TriggerButton:

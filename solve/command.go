@@ -102,11 +102,24 @@ type IssueNow struct {
 	Pull   bool // the number is a pull request's
 	Locked bool // comments may be refused
 	Labels []string
+	// Assignees are logins.
+	Assignees []string
 }
 
 // Labelled says whether the issue has the label, in any case of its letters.
 func (n IssueNow) Labelled(label string) bool {
 	return slices.ContainsFunc(n.Labels, func(l string) bool { return strings.EqualFold(l, label) })
+}
+
+// Withdrawn says whether the label or the assignment that asked for a solve was taken back.
+func (n IssueNow) Withdrawn(t Trigger) bool {
+	switch t.Kind {
+	case TriggerLabel:
+		return !n.Labelled(t.Label)
+	case TriggerAssigned:
+		return !slices.ContainsFunc(n.Assignees, func(login string) bool { return strings.EqualFold(login, t.Assignee) })
+	}
+	return false
 }
 
 // PullNow is a pull request as GitHub has it at this moment.

@@ -61,6 +61,8 @@ const (
 	TriggerLabel   TriggerKind = "label"
 	TriggerCommand TriggerKind = "command"
 	TriggerAPI     TriggerKind = "api"
+	// TriggerAssigned is the assignment of the issue to the App.
+	TriggerAssigned TriggerKind = "assigned"
 	// TriggerButton is a button or the re-run of one of our check runs.
 	TriggerButton TriggerKind = "button"
 	// TriggerReview is a review of the champion's pull request that requests changes.
@@ -82,6 +84,7 @@ type Trigger struct {
 	Stranger  bool   `json:"stranger,omitempty"`   // GitHub knows no tie of the actor to the repository
 	CommentID int64  `json:"comment_id,omitempty"` // of a command
 	Label     string `json:"label,omitempty"`      // of TriggerLabel
+	Assignee  string `json:"assignee,omitempty"`   // of TriggerAssigned: the App's login
 	// Thread is the number under which it was asked, where that is not the issue's: the
 	// champion's pull request. Comments go there.
 	Thread   int       `json:"thread,omitempty"`

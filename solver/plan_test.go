@@ -36,6 +36,9 @@ func TestRefusals(t *testing.T) {
 		"unknown agent":     {nil, func(s *solve.Solve) { s.Request.Agents = []string{"robot"} }, "robot"},
 		"unknown strategy":  {nil, func(s *solve.Solve) { s.Request.Strategies = []string{"luck"} }, "luck"},
 		"too large":         {nil, times(25), "more than the limit of 24"},
+		"late assignment that was taken back": {nil, func(s *solve.Solve) {
+			s.Trigger = solve.Trigger{Kind: solve.TriggerAssigned, Key: s.Trigger.Key, Actor: s.Trigger.Actor, At: s.Trigger.At, Assignee: "yudai[bot]", Late: true}
+		}, "The assignment was taken back."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

@@ -160,8 +160,12 @@ func (p *Planner) solvable(ctx context.Context, s solve.Solve) error {
 		return fault.Refusef("Issue #%d is not there any more: it was deleted, or moved to another repository.", s.Issue.Number)
 	case err != nil:
 		return fault.Outside{Err: err}
-	case s.Trigger.Late && s.Trigger.Kind == solve.TriggerLabel && !issue.Labelled(s.Trigger.Label):
-		return fault.Refusal{Text: "The label was taken off.", Denied: true, Silent: true}
+	case s.Trigger.Late && issue.Withdrawn(s.Trigger):
+		text := "The label was taken off."
+		if s.Trigger.Kind == solve.TriggerAssigned {
+			text = "The assignment was taken back."
+		}
+		return fault.Refusal{Text: text, Denied: true, Silent: true}
 	case !issue.Open || issue.Pull:
 		return fault.Refusef("Issue #%d is not open (or is a pull request), so there is nothing to solve.", s.Issue.Number)
 	}
