@@ -31,19 +31,20 @@ func Sanitize(s string) string {
 		case r == '>':
 			b.WriteString("&gt;")
 		case r == '@':
-			b.WriteString("@" + zwsp)
+			b.WriteString("@" + apart(rest, isName))
 		case r == '#':
-			b.WriteString(`\#` + zwsp)
+			b.WriteString(`\#` + apart(rest, isDigit))
 		case strings.ContainsRune("\\`*_[]!|~$", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case r == ':' && strings.HasPrefix(rest, "//"):
 			b.WriteString(":" + zwsp)
 		case r == '-' && endsGH(s[:i]):
-			b.WriteString("-" + zwsp)
-		case r == '.' && (endsWWW(s[:i]) || onlyDigits(s[:i])), r == ')' && onlyDigits(s[:i]):
+			b.WriteString("-" + apart(rest, isDigit))
+		case r == '.' && endsWWW(s[:i]):
+			b.WriteString(`\.` + apart(rest, isName))
+		case (r == '.' || r == ')') && onlyDigits(s[:i]):
 			b.WriteString(`\` + string(r))
-			b.WriteString(zwsp)
 		case i == 0 && strings.ContainsRune("-+=/", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
@@ -53,6 +54,18 @@ func Sanitize(s string) string {
 	}
 	return b.String()
 }
+
+// apart is [zwsp] where what follows would make a sign act, else nothing: ordinary words hold no
+// character that a search or a copy would stumble over.
+func apart(rest string, acts func(rune) bool) string {
+	if next, size := utf8.DecodeRuneInString(rest); size > 0 && acts(next) {
+		return zwsp
+	}
+	return ""
+}
+
+func isName(r rune) bool  { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isDigit(r rune) bool { return unicode.IsDigit(r) }
 
 // endsGH says whether the text so far ends with GH, as in the reference GH-12.
 func endsGH(s string) bool { return len(s) >= 2 && strings.EqualFold(s[len(s)-2:], "gh") }
