@@ -76,7 +76,7 @@ func (v View) whereToLook() string {
 	s := v.Solve
 	var parts []string
 	if s.Base.Test.Command != "" {
-		parts = append(parts, "The tests of "+v.baseText()+" run with "+codeSpan(s.Base.Test.Command)+".")
+		parts = append(parts, "The tests of "+v.baseText()+" run with "+codeSpan(s.Base.Test.ForPeople())+".")
 	}
 	if v.Checks != "" && !strings.ContainsAny(v.Checks, " ()<>[]\n") {
 		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
@@ -223,7 +223,7 @@ func (v View) askedBy() string {
 // baseTests says what the base's own tests said.
 func (v View) baseTests() string {
 	base := v.Solve.Base
-	out := "Its tests run with " + codeSpan(base.Test.Command)
+	out := "Its tests run with " + codeSpan(base.Test.ForPeople())
 	switch c := base.Report; {
 	case c.Passed+c.Failed+c.Skipped > 0:
 		out += fmt.Sprintf(": %d pass, %d fail, %d skipped", c.Passed, c.Failed, c.Skipped)

@@ -77,7 +77,7 @@ func PullBody(v View) string {
 		parts = append(parts, v.championParts(best)...)
 		parts = append(parts, "### Why this one", v.why(), "### All runs", v.runsTable())
 		if s.Base.Test.Command != "" {
-			parts = append(parts, "### Run the tests yourself", fence(s.Base.Test.Command))
+			parts = append(parts, "### Run the tests yourself", fence(s.Base.Test.ForPeople()))
 		}
 		parts = append(parts, v.ruleText(), v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
 	}

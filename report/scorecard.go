@@ -137,7 +137,7 @@ func (v View) facts(r solve.Run) string {
 		t.add("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.SandboxUses)))
 	}
 	t.add("Saved", v.saved())
-	t.add("Test command", codeCell(v.Solve.Base.Test.Command))
+	t.add("Test command", codeCell(v.Solve.Base.Test.ForPeople()))
 	t.add("Base", cell(v.baseText()))
 	return t.String()
 }

@@ -5,6 +5,7 @@
 package solve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -211,10 +212,14 @@ type Base struct {
 // TestCommand is how the repository's tests are run and read.
 type TestCommand struct {
 	Command string `json:"command"`          // for bash -c in the repository
+	Plain   string `json:"plain,omitempty"`  // the same for people in a clone, without paths of ours; "" is Command
 	Format  string `json:"format"`           // "go", "junit", "jest", "tap", "cargo" or "exit"
 	Report  string `json:"report,omitempty"` // glob of report files, for "junit" and "jest"
 	Source  string `json:"source"`           // "config", "go.mod", "package.json", ...
 }
+
+// ForPeople is the command that runs the same tests in a clone.
+func (t TestCommand) ForPeople() string { return cmp.Or(t.Plain, t.Command) }
 
 // Counts of tests in one report.
 type Counts struct {

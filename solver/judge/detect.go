@@ -105,7 +105,7 @@ func (s Setup) below(dir string) Setup {
 	if s.Install != "" {
 		s.Install = cd + s.Install
 	}
-	s.Test.Command = cd + s.Test.Command
+	s.Test.Command, s.Test.Plain = cd+s.Test.Command, cd+s.Test.ForPeople()
 	s.Test.Source = path.Join(dir, s.Test.Source)
 	if s.Test.Report != "" && !path.IsAbs(s.Test.Report) {
 		s.Test.Report = path.Join(dir, s.Test.Report)

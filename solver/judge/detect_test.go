@@ -222,6 +222,27 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// TestCommandForPeople: what people are told to run in a clone has no path of a sandbox.
+func TestCommandForPeople(t *testing.T) {
+	t.Parallel()
+	const vitest = `{"scripts":{"test":"vitest"},"devDependencies":{"vitest":"1"}}`
+	for want, files := range map[string]map[string]string{
+		"go test ./...":        {"go.mod": "module m", "a_test.go": ""},
+		"python3 -m pytest":    {"setup.py": "", "tests/test_x.py": ""},
+		"cd sub && cargo test": {"sub/Cargo.toml": "", "sub/tests/b.rs": ""},
+		"npm test":             {"package.json": vitest},
+		"pnpm test":            {"package.json": vitest, "pnpm-lock.yaml": ""},
+		"cargo test":           {"Cargo.toml": "", "tests/b.rs": ""},
+		"mvn test":             {"pom.xml": "", "src/test/java/XTest.java": ""},
+		"sh ./gradlew test":    {"build.gradle": "", "gradlew": "", "src/test/java/XTest.java": ""},
+		"make test":            {"Makefile": "test:\n\ttrue\n"},
+	} {
+		if s, err := detect(files); err != nil || s.Test.ForPeople() != want {
+			t.Errorf("%q, want %q (%v)", s.Test.ForPeople(), want, err)
+		}
+	}
+}
+
 func TestDetectNothing(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{

@@ -27,7 +27,7 @@ func detectMaven(r *repository) (Setup, bool) {
 	return Setup{
 		Install: jvmProxy + mvn + " -B -q test -Dmaven.test.failure.ignore=true",
 		Test: solve.TestCommand{
-			Command: mvn + " -B -o test -Dmaven.test.failure.ignore=true", Format: "junit",
+			Command: mvn + " -B -o test -Dmaven.test.failure.ignore=true", Plain: mvn + " test", Format: "junit",
 			Report: "**/target/surefire-reports/TEST-*.xml", Source: "pom.xml",
 		},
 		Why: "pom.xml with tests",
@@ -40,7 +40,7 @@ func detectGradle(r *repository) (Setup, bool) {
 	return Setup{
 		Install: jvmProxy + gradle + " --no-daemon -q test --continue || " + gradle + " --no-daemon -q testClasses",
 		Test: solve.TestCommand{
-			Command: gradle + " --no-daemon --offline test --continue", Format: "junit",
+			Command: gradle + " --no-daemon --offline test --continue", Plain: gradle + " test", Format: "junit",
 			Report: "**/build/test-results/**/TEST-*.xml", Source: name,
 		},
 		Why: name + " with tests",

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -57,6 +58,7 @@ func detectNode(r *repository) (Setup, bool) {
 		Why:  fmt.Sprintf("package.json with a script %q, run by %s", script, manager),
 	}
 	if manager != "npm" {
+		s.Test.Plain = cmp.Or(s.Test.Plain, s.Test.Command)
 		s.Test.Command = localBin + s.Test.Command
 	}
 	return s, true
@@ -102,6 +104,7 @@ func (p nodePackage) test(script, manager string) solve.TestCommand {
 	if script == "test" {
 		whole.Command = manager + " test"
 	}
+	whole.Plain = whole.Command
 	steps, dropped := p.steps(script)
 	report := whole
 	found := 0

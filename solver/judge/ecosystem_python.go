@@ -48,7 +48,7 @@ func detectPython(r *repository) (Setup, bool) {
 	install, unlocked := pythonInstall(r, pyproject, cfg)
 	return Setup{
 		Install: install, Unlocked: unlocked,
-		Test: solve.TestCommand{Command: pytestCommand, Format: "junit", Report: junitFile, Source: source},
+		Test: solve.TestCommand{Command: pytestCommand, Plain: "python3 -m pytest", Format: "junit", Report: junitFile, Source: source},
 		Why:  source + ", tested by pytest",
 	}, configured || r.any(pythonTest)
 }

@@ -26,8 +26,10 @@ func detectRust(r *repository) (Setup, bool) {
 	}
 	return Setup{
 		Install: fetch,
-		Test:    solve.TestCommand{Command: "cargo test --offline --no-fail-fast 2>&1", Format: "cargo", Source: "Cargo.toml"},
-		Why:     "Cargo.toml with tests",
+		Test: solve.TestCommand{
+			Command: "cargo test --offline --no-fail-fast 2>&1", Plain: "cargo test", Format: "cargo", Source: "Cargo.toml",
+		},
+		Why: "Cargo.toml with tests",
 	}, r.has("Cargo.toml") && rustHasTests(r)
 }
 

@@ -73,7 +73,8 @@ func goModules(modules []part) Setup {
 		install = install || m.Install != ""
 	}
 	each += " | xargs -0 -I DIR env -C DIR "
-	s.Test.Command, s.Why = each+"go test -json ./...", s.Why+", in several modules"
+	s.Test.Command, s.Test.Plain = each+"go test -json ./...", each+"go test ./..."
+	s.Why += ", in several modules"
 	if install {
 		command := each + "go mod download"
 		if modules[0].dir == "." { // the root can be tested without the others
