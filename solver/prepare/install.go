@@ -1,10 +1,11 @@
 package prepare
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ func (b *build) run(ctx context.Context, sb sandbox.Sandbox, i installation) err
 	if res.TimedOut {
 		exit += ", timed out"
 	}
-	return fault.Refusef("%s (%s). %s. Its last line: %s%s", i.failed, exit, i.help, lastLine(out), closed(sb, i.hosts, i.only))
+	return fault.Refusef("%s (%s). %s. %s%s", i.failed, exit, i.help, said(out), closed(sb, i.hosts, i.only))
 }
 
 // notes are what people must know of the setup: the sentences that the install printed, and what is not tested.
@@ -73,10 +74,30 @@ func (b *build) installRepository(ctx context.Context, sb sandbox.Sandbox) error
 	})
 }
 
-// lastLine is the last non-empty line, cut.
-func lastLine(out string) string {
-	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
-	return "`" + solve.CutText(string(lines[len(lines)-1]), 200) + "`"
+// errorLine is a line with which installers say what went wrong.
+var errorLine = regexp.MustCompile(`(?i)\berror\b|\berr!|\bfatal\b|\bfailed\b|\bcannot\b|\bcould not\b|not found\b|^E:`)
+
+// maxErrors is how many lines of an installer's errors are shown.
+const maxErrors = 3
+
+// said are the first lines in which the output of an install speaks of an error, cut: what follows is mostly advice. Where no
+// line does, it is the last one.
+func said(out string) string {
+	var errs []string
+	last := ""
+	for line := range strings.Lines(out) {
+		if line = solve.OneLine(line); line == "" {
+			continue
+		}
+		last = "`" + solve.Clip(strings.ReplaceAll(line, "`", "'"), 150) + "`"
+		if len(errs) < maxErrors && errorLine.MatchString(line) && !slices.Contains(errs, last) {
+			errs = append(errs, last)
+		}
+	}
+	if len(errs) == 0 {
+		return "Its last line: " + cmp.Or(last, "it printed nothing")
+	}
+	return "It says: " + strings.Join(errs, ", ")
 }
 
 // maxClosed is how many of the hosts that an install could not reach are named.

@@ -31,6 +31,23 @@ func TestHostsIn(t *testing.T) {
 	}
 }
 
+// TestSaidShowsTheErrors: npm ends with where its log is, pip with advice; what went wrong stands before.
+func TestSaidShowsTheErrors(t *testing.T) {
+	t.Parallel()
+	for out, want := range map[string]string{
+		"fetching\n\nno such package\n": "Its last line: `no such package`",
+		"":                              "Its last line: it printed nothing",
+		"npm ERR! code E404\nnpm ERR! 404 `left-pad` is not in this registry.\n\nA complete log of this run can be found in: /x.log\n": "It says: `npm ERR! code E404`, " +
+			"`npm ERR! 404 'left-pad' is not in this registry.`",
+		"ERROR: No matching distribution found for x==9\nnotice: a new release of pip\nnotice: update\n": "It says: `ERROR: No matching distribution found for x==9`",
+		"error 1\nerror 1\nerror 2\nerror 3\nerror 4\n":                                                  "It says: `error 1`, `error 2`, `error 3`",
+	} {
+		if got := said(out); got != want {
+			t.Errorf("%q: %q, want %q", out, got, want)
+		}
+	}
+}
+
 type refuser struct {
 	sandbox.Sandbox
 	hosts []string
