@@ -89,14 +89,16 @@ func Detect(paths []string, content func(path string) ([]byte, error)) (Setup, e
 		return root.whole(setup, language, parts)
 	case len(parts) == 0:
 		return Setup{}, fmt.Errorf(
-			"%w: set solver.tests.command in config.yml (and solver.tests.install, if something is to be installed)", ErrNoTests)
+			"%w: name one with --test of yudai solve, with solver.tests.command in config.yml (solver.tests.install can install what it needs)",
+			ErrNoTests)
 	case len(parts) == 1:
 		return parts[0].Setup.below(parts[0].dir), nil
 	case !slices.ContainsFunc(parts, func(p part) bool { return p.language != goLanguage }):
 		return goModules(parts), nil
 	}
 	return Setup{}, fmt.Errorf(
-		"%w: the root has no tests and %d directories below have: set solver.tests.command in config.yml to choose", ErrNoTests, len(parts))
+		"%w: the root has no tests and %d directories below have: choose with --test of yudai solve, with solver.tests.command in config.yml",
+		ErrNoTests, len(parts))
 }
 
 // below turns the setup of a directory into one of the root.

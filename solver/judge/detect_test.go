@@ -257,8 +257,8 @@ func TestDetectNothing(t *testing.T) {
 		"python, no tests": {"setup.py": "", "x.py": ""},
 	} {
 		s, err := detect(files)
-		if !errors.Is(err, judge.ErrNoTests) || !strings.Contains(err.Error(), "solver.tests.command") {
-			t.Errorf("%s: %+v, %v, want ErrNoTests that names the setting", name, s, err)
+		if !errors.Is(err, judge.ErrNoTests) || !strings.Contains(err.Error(), "--test of yudai solve, with solver.tests.command") {
+			t.Errorf("%s: %+v, %v, want ErrNoTests that names the flag and the setting", name, s, err)
 		}
 	}
 	two := map[string]string{"a/go.mod": "", "a/a_test.go": "", "b/Cargo.toml": "", "b/tests/b.rs": ""}

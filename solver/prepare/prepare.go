@@ -218,7 +218,7 @@ func (p *Preparer) ownKey(key string) string {
 
 // settingsToChange names the keys of config.yml that help where tests give no verdict.
 func (b *build) settingsToChange(sb sandbox.Sandbox, r judge.Report) string {
-	const command = "solver.tests.command"
+	const command = "--test of yudai solve, or solver.tests.command in config.yml"
 	switch r.Setting {
 	case "":
 		return command
