@@ -38,7 +38,8 @@ func CheckOf(v View) Check {
 	} else if v.Solve.State.Final() {
 		text = paragraphs(v.withheld(), v.failures())
 	}
-	return c.bounded(paragraphs(v.headline()+" "+strings.TrimSpace(v.shown()+" "+v.reason()), v.askedBy(), v.notes(), v.runsTable()), text)
+	summary := paragraphs(v.headline()+" "+strings.TrimSpace(v.shown()+" "+v.reason()), v.askedBy(), v.notes(), v.runsTable(), v.costs())
+	return c.bounded(summary, text)
 }
 
 // RunCheckOf is the check run of run n. It says so if the run never started.
@@ -117,7 +118,10 @@ func (v View) runSummary(r solve.Run) string {
 	}
 	u := r.Progress.Usage
 	t.add("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
-	t.add("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", u.Cost, solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
+	t.add("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", v.price(r), solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))
+	if v.unpriced(r) {
+		t.add("Limits of money", "none holds: the model has no price in the configuration")
+	}
 	if cost := r.SandboxCost(); cost > 0 {
 		t.add("Sandboxes", cost.String()+onDrivers(r.SandboxUses))
 	}

@@ -19,7 +19,7 @@ func ProgressComment(v View) string {
 		stop = "Stop it with the comment `/yudai cancel`."
 	}
 	return comment(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)),
-		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.reproduction(), v.costSoFar()+" "+v.savedSentence(), stop)
+		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.reproduction(), v.costs()+" "+v.savedSentence(), stop)
 }
 
 // FinalComment is the second comment, which tells people how the solve ended:
@@ -43,6 +43,14 @@ func FinalComment(v View) string {
 		parts = append(parts, v.failures(), v.whereToLook())
 	}
 	return comment(parts...)
+}
+
+// checksLink says where the check runs are, "" if that is not known.
+func (v View) checksLink() string {
+	if v.Checks == "" || strings.ContainsAny(v.Checks, " ()<>[]\n") {
+		return ""
+	}
+	return "Each run has a check run, [beside the solve's own](" + v.Checks + ")."
 }
 
 // failures lists the tests that stood between each candidate and a pull request.
@@ -78,14 +86,8 @@ func (v View) whereToLook() string {
 	if s.Base.Test.Command != "" {
 		parts = append(parts, "The tests of "+v.baseText()+" run with "+codeSpan(s.Base.Test.ForPeople())+".")
 	}
-	if v.Checks != "" && !strings.ContainsAny(v.Checks, " ()<>[]\n") {
-		parts = append(parts, "Each run has a check run, [beside the solve's own]("+v.Checks+").")
-	}
-	if len(v.Runs) > 0 {
-		parts = append(parts, fmt.Sprintf("All runs cost %s%s.", v.cost(), v.andSandboxes()))
-	}
-	parts = append(parts, "The logs name it solve "+codeSpan(string(s.ID))+".")
-	return strings.Join(parts, " ")
+	parts = append(parts, v.checksLink(), v.costs(), "The logs name it solve "+codeSpan(string(s.ID))+".")
+	return strings.Join(slices.DeleteFunc(parts, func(text string) bool { return text == "" }), " ")
 }
 
 // StatusText answers /yudai status. The writer puts the marker before it.
@@ -94,7 +96,7 @@ func StatusText(v View) string {
 	if v.Solve.Pull != nil {
 		pull = "Pull request: " + v.pullText() + "."
 	}
-	return comment(v.status(), pull, v.runsTable(), v.costSoFar()+" "+v.savedSentence())
+	return comment(v.status(), pull, v.runsTable(), v.costs()+" "+v.savedSentence())
 }
 
 // WhyText answers /yudai why: the decision, the runner-up first.
@@ -189,12 +191,16 @@ func labelHelp(labels []string) string {
 	return "The label " + names[0] + " (or, for a profile, " + strings.Join(names[1:], ", ") + ")"
 }
 
-// costSoFar is what the solve has cost, "" if it makes no run of its own.
-func (v View) costSoFar() string {
-	if !slices.ContainsFunc(v.Runs, func(r solve.Run) bool { return r.From == nil }) {
+// costs is what the solve has cost, "" if it makes no run of its own, and for which models no limit holds.
+func (v View) costs() string {
+	words := "Cost so far: "
+	if v.Solve.State.Final() {
+		words = "Cost of all runs: "
+	}
+	if len(v.own()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Cost so far: %s%s.", v.cost(), v.andSandboxes())
+	return strings.TrimSpace(words + v.price(v.own()...) + v.andSandboxes() + ". " + v.noLimit(codeSpan))
 }
 
 // askedBy names who asked without calling them.

@@ -16,21 +16,21 @@ func Console(v View, width int) string {
 		width = 100
 	}
 	var b strings.Builder
-	say := func(text string) { b.WriteString(wrap(solve.OneLine(text), width) + "\n") }
-	say(v.headline() + " " + plainReason(v))
-	if text := v.plainShown(); text != "" {
-		say(capital(text))
+	say := func(text string) {
+		if text != "" {
+			b.WriteString(wrap(solve.OneLine(text), width) + "\n")
+		}
 	}
-	for _, note := range v.Solve.Base.Notes {
+	say(v.headline() + " " + plainReason(v))
+	say(capital(v.plainShown()))
+	for _, note := range slices.Concat(v.Solve.Plan.Notes, v.Solve.Base.Notes) {
 		say("Note: " + sentence(note))
 	}
 	if len(v.Runs) > 0 {
 		b.WriteString("\n" + plainTable(v, v.runs(), width) + "\n")
-		say("Cost of all runs: " + v.cost().String() + v.andSandboxes())
-		for _, text := range []string{v.savedSentence(), v.plainReproduction()} {
-			if text != "" {
-				say(text)
-			}
+		say("Cost of all runs: " + v.price(v.own()...) + v.andSandboxes())
+		for _, text := range []string{v.noLimit(solve.OneLine), v.savedSentence(), v.plainReproduction()} {
+			say(text)
 		}
 	}
 	best, ok := v.champion()

@@ -13,6 +13,8 @@ type Page struct {
 	// Shown is what shows that the champion is right, "" where there is none.
 	Shown string
 	Cost  string
+	// NoLimit says for which models no limit of money holds, "" where it holds for all.
+	NoLimit string
 	// Why says of each other run why the champion ranks before it, the runner-up first.
 	Why []Against
 	// Agree are the other runs that made the champion's patch, byte for byte; Saved is what the stop rule saved.
@@ -29,7 +31,7 @@ type Against struct {
 // PageOf makes the texts of a solve's page.
 func PageOf(v View) Page {
 	p := Page{Headline: v.headline(), Reason: plainReason(v), Shown: capital(v.plainShown()), Saved: v.saved()}
-	p.Cost = v.cost().String() + v.andSandboxes()
+	p.Cost, p.NoLimit = v.price(v.own()...)+v.andSandboxes(), v.noLimit(solve.OneLine)
 	if best, ok := v.champion(); ok {
 		p.Agree, p.Why = solve.Agreement(v.Runs, best.N), v.whyChain()
 	}
@@ -52,13 +54,14 @@ type RunPage struct {
 	State string
 	Why   string // why it is not the champion, "" while that is open
 	Tests string
+	Cost  string // "unknown" where its model has no price
 }
 
 // RunPageOf makes the texts of run n.
 func RunPageOf(v View, n int) RunPage {
 	r, _ := v.run(n)
 	_, name, _ := strings.Cut(runCheckName(r), ": ")
-	p := RunPage{Name: name, State: v.stateText(r), Why: v.whyNot(r)}
+	p := RunPage{Name: name, State: v.stateText(r), Why: v.whyNot(r), Cost: v.price(r)}
 	if r.Reproduces() {
 		p.Why = v.reproducerReason(r)
 	}

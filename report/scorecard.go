@@ -129,13 +129,14 @@ func (v View) facts(r solve.Run) string {
 		t.add("Edits", fmt.Sprintf("%d of at most %d", r.Progress.Edits, n))
 	}
 	if r.From != nil {
-		t.add("Cost", fmt.Sprintf("%s, paid in an earlier solve", r.Progress.Usage.Cost))
+		t.add("Cost", v.price(r)+", paid in an earlier solve")
 	} else {
-		t.add("Cost", fmt.Sprintf("%s of %s for all runs%s", r.Progress.Usage.Cost, v.cost(), estimateText(r.Progress.Usage)))
+		t.add("Cost", fmt.Sprintf("%s of %s for all runs%s", v.price(r), v.price(v.own()...), estimateText(r.Progress.Usage)))
 	}
 	if all := v.sandboxCost(); all > 0 && r.From == nil {
 		t.add("Sandboxes", fmt.Sprintf("%s of %s for all runs and the base%s", r.SandboxCost(), all, onDrivers(r.SandboxUses)))
 	}
+	t.add("Limits of money", cell(v.noLimit(codeSpan)))
 	t.add("Saved", v.saved())
 	t.add("Test command", codeCell(v.Solve.Base.Test.ForPeople()))
 	t.add("Base", cell(v.baseText()))

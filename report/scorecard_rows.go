@@ -34,7 +34,7 @@ func (v View) cells(r solve.Run) []string {
 	if v.repeated() {
 		out = append(out, strconv.Itoa(r.Experiment.Repeat))
 	}
-	return append(out, v.stateText(r), tests, files, lines, latency, r.Progress.Usage.Cost.String(), v.whyNot(r))
+	return append(out, v.stateText(r), tests, files, lines, latency, v.price(r), v.whyNot(r))
 }
 
 // columns are those of the table; of the waves, the agents and the repeats only if there are several.

@@ -61,17 +61,6 @@ func (v View) champion() (solve.Run, bool) {
 	return v.run(v.Solve.Decision.Champion)
 }
 
-// cost is what all runs have cost so far, without those that an earlier solve paid for.
-func (v View) cost() solve.Money {
-	var sum solve.Money
-	for _, r := range v.Runs {
-		if r.From == nil {
-			sum += r.Progress.Usage.Cost
-		}
-	}
-	return sum
-}
-
 // sandboxCost is what the sandboxes have cost so far, of the base and of all own runs.
 func (v View) sandboxCost() solve.Money { return solve.SandboxCost(v.Solve, v.Runs) }
 

@@ -166,6 +166,8 @@ type Plan struct {
 	// Notes tell people what was changed ("model x takes no temperature: 3 cells became 1").
 	Notes  []string `json:"notes,omitempty"`
 	Limits Limits   `json:"limits"`
+	// Unpriced are the models whose price is not known: what they cost is not, either, and no limit of money holds for them.
+	Unpriced []string `json:"unpriced,omitempty"`
 	// StrategyText holds the text of each strategy named by an experiment.
 	StrategyText map[string]string `json:"strategy_text,omitempty"`
 	Order        []string          `json:"order,omitempty"` // models in configured order, the last tie-break
@@ -179,6 +181,15 @@ type Plan struct {
 	// Rates are those that the experiments' records come from, and Choice how models=auto chose; none where none was used.
 	Rates  []Rate       `json:"rates,omitempty"`
 	Choice *ModelChoice `json:"choice,omitempty"`
+}
+
+// Models are those of the experiments, each once.
+func (p Plan) Models() []string {
+	var out []string
+	for _, x := range p.Experiments {
+		out = append(out, x.Model)
+	}
+	return distinct(out)
 }
 
 // Lease says who works on a record. The token grows with every new owner; a

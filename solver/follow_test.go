@@ -71,7 +71,7 @@ func TestRetry(t *testing.T) {
 			w.Errorf("the carried champion's commit: %v", files)
 		}
 		text := report.StatusText(report.View{Solve: now, Runs: runs})
-		if !strings.Contains(text, "carried over") || strings.Contains(text, "Cost so far: "+cost(w.runs(s.ID))) {
+		if !strings.Contains(text, "carried over") || strings.Contains(text, "Cost of all runs: "+cost(w.runs(s.ID))) {
 			w.Errorf("the status is %s", text)
 		}
 	})

@@ -218,8 +218,8 @@ func TestPlanIsFixed(t *testing.T) {
 		if len(s.Plan.Experiments) != 4 || *s.Plan.Experiments[3].Temperature != 0.5 || s.Plan.Experiments[3].Repeat != 2 || s.Plan.Experiments[3].Model != "bad" {
 			w.Errorf("matrix %+v", s.Plan.Experiments)
 		}
-		if len(s.Plan.Notes) != 1 || !strings.Contains(s.Plan.Notes[0], "model bad has no price") {
-			w.Errorf("notes %q, want one for the model whose money is not metered", s.Plan.Notes)
+		if !slices.Equal(s.Plan.Unpriced, []string{"bad"}) {
+			w.Errorf("models without a price %q, want the one whose money is not metered", s.Plan.Unpriced)
 		}
 		if s.Base.Branch != "other" || s.Base.SHA != w.hub.sha || s.Branch != "ai/fix-1-"+string(s.ID) {
 			w.Errorf("base %+v, branch %s", s.Base, s.Branch)

@@ -209,17 +209,12 @@ func (p *Planner) matrix(s solve.Solve, rules repoconfig.Rules, records []solve.
 	if err := p.checkAgents(plan); err != nil {
 		return plan, err
 	}
-	seen := map[string]bool{}
-	for _, x := range plan.Experiments {
-		if seen[x.Model] {
-			continue
-		}
-		seen[x.Model] = true
-		if err := p.Models.Ready(x.Model); err != nil {
+	for _, name := range plan.Models() {
+		if err := p.Models.Ready(name); err != nil {
 			return plan, fault.Refuse(err.Error())
 		}
-		if money := plan.Limits.RunMoney > 0 || plan.Limits.SolveMoney > 0; money && !p.Models.Metered(x.Model) {
-			plan.Notes = append(plan.Notes, fmt.Sprintf("model %s has no price in the configuration: money limits do not stop it", x.Model))
+		if !p.Models.Metered(name) {
+			plan.Unpriced = append(plan.Unpriced, name)
 		}
 	}
 	return plan, nil

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,8 +161,8 @@ func TestPlan(t *testing.T) {
 	if got.Base.Branch != "next" || got.Base.SHA != "sha of next" || w.asked[0] != "config at sha of next" {
 		t.Errorf("base %+v, asked %q", got.Base, w.asked)
 	}
-	if len(got.Plan.Notes) != 1 || !strings.Contains(got.Plan.Notes[0], "unpriced has no price") {
-		t.Errorf("notes %q", got.Plan.Notes)
+	if !slices.Equal(got.Plan.Unpriced, []string{"unpriced"}) {
+		t.Errorf("models without a price %q", got.Plan.Unpriced)
 	}
 }
 
