@@ -39,3 +39,22 @@ func (s *Set) Ask(ctx context.Context, name string) error {
 	}
 	return err
 }
+
+// answersFor is how long a model that answered is not asked again by [Set.Answers].
+const answersFor = 5 * time.Minute
+
+// Answers is [Set.Ask] of a model, of a roulette that of each member. One that answered is taken to answer for five minutes: a busy
+// installation does not pay for each solve.
+func (s *Set) Answers(ctx context.Context, name string) error {
+	if e, err := s.entry(name); err == nil && e.Provider == Roulette {
+		return s.each(e, func(name string) error { return s.Answers(ctx, name) })
+	}
+	if at, ok := s.answered.Load(name); ok && time.Since(at.(time.Time)) < answersFor {
+		return s.Ready(name)
+	}
+	err := s.Ask(ctx, name)
+	if err == nil {
+		s.answered.Store(name, time.Now())
+	}
+	return err
+}

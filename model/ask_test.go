@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,6 +42,50 @@ func TestAsk(t *testing.T) {
 		u.Close()
 		if err := set.Ask(t.Context(), "m"); err == nil || !strings.Contains(err.Error(), "cannot be reached") || !strings.Contains(err.Error(), "check base_url") {
 			t.Errorf("%s, server gone: %v", name, err)
+		}
+	}
+}
+
+// TestAnswers: a model that answered is not asked again for five minutes, one that did not is; a wrong key, an unknown model and an
+// empty account are told from a server that fails now.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	set := func(u *upstream) *model.Set {
+		cfg := model.DefaultConfig()
+		cfg.Models = []model.Entry{
+			{Name: "m", Provider: model.OpenAI, BaseURL: u.URL + "/v1"}, {Name: "n", Provider: model.OpenAI, BaseURL: u.URL + "/v1"},
+			{Name: "duo", Provider: model.Roulette, Members: []string{"m", "n"}},
+		}
+		made, err := model.NewSet(cfg, func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	u := serve(t, answer{status: 503, body: "?"}, answer{body: chat}, answer{body: chat})
+	s := set(u)
+	for i, want := range []int{1, 2, 2, 3, 3} { // fails, answers, remembered, the other member, remembered
+		name := []string{"m", "m", "m", "duo", "duo"}[i]
+		if err := s.Answers(t.Context(), name); (err != nil) != (i == 0) || u.calls() != want {
+			t.Errorf("ask %d: %v after %d calls, want %d", i, err, u.calls(), want)
+		}
+	}
+	for body, c := range map[string]struct {
+		status int
+		wrong  bool
+	}{
+		failed(model.OpenAI, "invalid_api_key", "no"):      {401, true},
+		failed(model.OpenAI, "", "no access"):              {403, true},
+		failed(model.OpenAI, "", "unknown"):                {404, true},
+		failed(model.OpenAI, "model_not_found", "unknown"): {400, true},
+		failed(model.OpenAI, "insufficient_quota", "pay"):  {429, true},
+		failed(model.OpenAI, "", "slow down"):              {429, false},
+		failed(model.OpenAI, "", "bad parameter"):          {400, false},
+		failed(model.OpenAI, "", "down"):                   {503, false},
+	} {
+		err, ok := errors.AsType[*model.Error](set(serve(t, answer{status: c.status, body: body})).Answers(t.Context(), "m"))
+		if !ok || err.Wrong() != c.wrong {
+			t.Errorf("%d %s: %v", c.status, body, err)
 		}
 	}
 }

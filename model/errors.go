@@ -120,6 +120,12 @@ func (e *Error) Ours() bool {
 	return e.status == agent.StatusRateLimit && !e.retry
 }
 
+// Wrong says that the model is set up wrongly, or its account is empty: no other try and no other request gets an answer.
+func (e *Error) Wrong() bool {
+	wrong := []string{agent.StatusAuthentication, agent.StatusPermission, agent.StatusNotFound}
+	return slices.Contains(wrong, e.status) || e.Ours() || e.Said.Code == "model_not_found"
+}
+
 // refusal explains an error status, with the provider's code and message.
 func (c *client) refusal(n int, code, message string) *Error {
 	text := cmp.Or(c.clean(message), "no reason given")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
@@ -35,6 +36,8 @@ type Set struct {
 	http    *http.Client
 	entries []Entry
 	scripts map[string]*scripted.Script // by model name
+	// answered is when each model answered last, by name.
+	answered sync.Map
 }
 
 // Option changes a Set while it is made.

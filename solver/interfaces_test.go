@@ -146,6 +146,7 @@ type models struct {
 	names   []string
 	calls   map[string]int
 	unready map[string]error
+	answers map[string]error
 	opens   map[string]error
 	silent  bool // no model has an API for agents, as a roulette
 }
@@ -161,13 +162,14 @@ func (m *models) set(name string, steps ...scripted.Step) {
 	}
 }
 
-func (m *models) Names() []string                          { return slices.Clone(m.names) }
-func (m *models) Ready(name string) error                  { return m.unready[name] }
-func (m *models) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
-func (m *models) Vendor(name string) string                { return name }
-func (m *models) Metered(name string) bool                 { return name != "bad" }
-func (m *models) UsualCost(string) solve.Money             { return 0 }
-func (m *models) count(name string) int                    { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
+func (m *models) Names() []string                              { return slices.Clone(m.names) }
+func (m *models) Ready(name string) error                      { return m.unready[name] }
+func (m *models) Temperature(string) solve.TemperatureRule     { return solve.TemperatureAccepted }
+func (m *models) Vendor(name string) string                    { return name }
+func (m *models) Answers(_ context.Context, name string) error { return m.answers[name] }
+func (m *models) Metered(name string) bool                     { return name != "bad" }
+func (m *models) UsualCost(string) solve.Money                 { return 0 }
+func (m *models) count(name string) int                        { m.mu.Lock(); defer m.mu.Unlock(); return m.calls[name] }
 
 func (m *models) APIs(string) []string {
 	if m.silent {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/git"
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
 	"github.com/yudai-dev/yudai/test/fakesandbox"
@@ -229,6 +230,23 @@ func TestPlanIsFixed(t *testing.T) {
 		}
 		if w.hub.released != w.hub.count("clone") {
 			w.Errorf("%d of %d clone tokens were given back", w.hub.released, w.hub.count("clone"))
+		}
+	})
+}
+
+// TestWrongModelsEndASolveAtOnce: with what to mend, before anything is cloned. One that others stand beside is only left out.
+func TestWrongModelsEndASolveAtOnce(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.models.answers = map[string]error{"good": model.NotPassed("good", 401, "the key was refused (HTTP 401); check THE_KEY")}
+		w.writer()
+		w.start("a")
+		w.refusedFor(w.ask(with("good")), "No model of this solve can be used:\nmodel good: the key was refused (HTTP 401); check THE_KEY")
+		if n := w.hub.count("clone"); n != 0 {
+			w.Errorf("the repository was cloned %d times", n)
+		}
+		s := w.final(w.ask(with("good", "bad")), solve.StateUnsolved)
+		if runs := w.runs(s.ID); len(runs) != 1 || runs[0].Experiment.Model != "bad" || len(s.Plan.Notes) != 1 {
+			w.Errorf("runs %+v, notes %q", runs, s.Plan.Notes)
 		}
 	})
 }

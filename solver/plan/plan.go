@@ -42,6 +42,9 @@ type Hub interface {
 // Models are what planning asks about models.
 type Models interface {
 	Ready(name string) error
+	// Answers makes a short call of a model, unless it answered lately. An error may have a method Wrong, which says that no other
+	// call is answered, either.
+	Answers(ctx context.Context, name string) error
 	Temperature(name string) solve.TemperatureRule
 	// Metered says whether the model's price is known: money limits cannot stop one without.
 	Metered(name string) bool
@@ -115,7 +118,7 @@ func (p *Planner) draft(ctx context.Context, s solve.Solve) (solve.Plan, solve.B
 	if err != nil {
 		return solve.Plan{}, base, err
 	}
-	plan, err := p.matrix(s, rules, records)
+	plan, err := p.answering(ctx, s, rules, records)
 	if err == nil && s.Revises() {
 		err = p.keepRevised(ctx, &plan, s)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
@@ -22,6 +23,8 @@ type world struct {
 	earlier   solve.Solve
 	runs      []solve.Run
 	artifacts map[string]string // by "solve/name"
+
+	failing map[string]error
 
 	role      string
 	issue     solve.IssueNow
@@ -45,6 +48,7 @@ func (w *world) Ready(name string) error {
 func (w *world) TrackRecords(context.Context) ([]solve.TrackRecord, error) { return w.tracks, nil }
 func (w *world) Temperature(string) solve.TemperatureRule                  { return solve.TemperatureAccepted }
 func (w *world) Vendor(name string) string                                 { return name[:1] }
+func (w *world) Answers(_ context.Context, name string) error              { return w.failing[name] }
 func (w *world) Metered(name string) bool                                  { return name != "unpriced" }
 func (w *world) UsualCost(name string) solve.Money                         { return solve.Money(len(name)) }
 func (w *world) APIs(string) []string                                      { return nil }
@@ -163,6 +167,37 @@ func TestPlan(t *testing.T) {
 	}
 	if !slices.Equal(got.Plan.Unpriced, []string{"unpriced"}) {
 		t.Errorf("models without a price %q", got.Plan.Unpriced)
+	}
+}
+
+// TestModelsAreAskedFirst: a model that is set up wrongly is left out, and told; if none is left, the solve is refused with what to
+// mend. A server that only fails now is told and kept.
+func TestModelsAreAskedFirst(t *testing.T) {
+	t.Parallel()
+	key, away := model.NotPassed("m", 401, "the key was refused (HTTP 401); check THE_KEY"), model.NotPassed("m", 503, "the provider failed; check base_url")
+	unknown := model.NotPassed("unpriced", 404, "the provider does not know it; check model and base_url")
+	for name, c := range map[string]struct {
+		failing map[string]error
+		models  []string
+		note    string
+		refused string
+	}{
+		"all answer":   {nil, []string{"m", "unpriced"}, "", ""},
+		"a wrong key":  {map[string]error{"m": key}, []string{"unpriced"}, "model m: the key was refused (HTTP 401); check THE_KEY. The others go on without it", ""},
+		"a late one":   {map[string]error{"m": away}, []string{"m", "unpriced"}, "model m: the provider failed; check base_url. Its runs ask it again", ""},
+		"none is left": {map[string]error{"m": key, "unpriced": unknown}, nil, "", "No model of this solve can be used:\n" + key.Public() + "\n" + unknown.Public()},
+		"all are late": {map[string]error{"m": away, "unpriced": away}, []string{"m", "unpriced"}, "Its runs ask it again", ""},
+	} {
+		w, s := newWorld(), request()
+		w.failing = c.failing
+		got, err := w.planner().Plan(t.Context(), s)
+		var no fault.Refusal
+		if errors.As(err, &no); no.Text != c.refused || (err != nil) != (c.refused != "") {
+			t.Errorf("%s: refused with %v", name, err)
+		}
+		if notes := strings.Join(got.Plan.Notes, "\n"); err == nil && (!slices.Equal(got.Plan.Models(), c.models) || (notes != "") != (c.note != "") || !strings.Contains(notes, c.note)) {
+			t.Errorf("%s: models %q, notes %q", name, got.Plan.Models(), notes)
+		}
 	}
 }
 

@@ -242,6 +242,7 @@ func (crowdModels) Names() []string                          { return []string{"
 func (crowdModels) Ready(string) error                       { return nil }
 func (crowdModels) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (crowdModels) Vendor(string) string                     { return "" }
+func (crowdModels) Answers(context.Context, string) error    { return nil }
 func (crowdModels) Metered(string) bool                      { return false }
 func (crowdModels) UsualCost(string) solve.Money             { return 0 }
 func (crowdModels) APIs(string) []string                     { return nil }

@@ -55,6 +55,7 @@ func (a account) Names() []string                          { return slices.Clone
 func (a account) Ready(string) error                       { return nil }
 func (a account) Temperature(string) solve.TemperatureRule { return solve.TemperatureAccepted }
 func (a account) Vendor(string) string                     { return "" }
+func (a account) Answers(context.Context, string) error    { return nil }
 func (a account) Metered(string) bool                      { return true }
 func (a account) UsualCost(string) solve.Money             { return 0 }
 func (a account) APIs(string) []string                     { return nil }
