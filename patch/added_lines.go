@@ -24,8 +24,8 @@ var secretShapes = regexp.MustCompile(strings.Join([]string{
 	`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----`,
 }, "|"))
 
-// looksSecret says whether a line holds what looks like a credential. What it is is told to nobody.
-func looksSecret(line string) bool { return secretShapes.MatchString(line) }
+// LooksSecret says whether a text holds what looks like a credential. What it is is told to nobody.
+func LooksSecret(text string) bool { return secretShapes.MatchString(text) }
 
 // hasInvisible says whether a line holds characters without a shape, or some that turn the
 // direction of text: people would read something else than the compiler. The mark that only chooses an emoji's look is none.

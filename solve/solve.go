@@ -340,7 +340,15 @@ type Progress struct {
 	Output int64     `json:"output"` // bytes of command output so far
 	Usage  Usage     `json:"usage"`
 	At     time.Time `json:"at,omitzero"`
+	// Last is the last thing that the agent did, one line of foreign text of at most [MaxAction] runes: "$ " and its command, else
+	// what it said.
+	Last string `json:"last,omitempty"`
+	// Waiting is why the last call of its model failed and when it is tried again, while it waits; else "".
+	Waiting string `json:"waiting,omitempty"`
 }
+
+// MaxAction is how many runes [Progress.Last] has at most.
+const MaxAction = 200
 
 // Run is one experiment being executed. N counts from 1 within the solve.
 type Run struct {

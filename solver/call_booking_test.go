@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/budget"
 )
@@ -57,6 +58,48 @@ func TestEstimateIsMarked(t *testing.T) {
 		data, err := w.store.Artifact(w.Context(), id, "run-1-call-"+at.UTC().Format("20060102-150405.000000000")+".json")
 		if err != nil || !strings.Contains(string(data), `"estimated": true`) {
 			w.Errorf("%s, %v", data, err)
+		}
+		w.final(id, solve.StateSolved)
+	})
+}
+
+// TestFailingModelServerIsStored: while a call of a model is tried again, the run says why; then no more.
+func TestFailingModelServerIsStored(t *testing.T) {
+	const why = "model good: the provider cannot be reached; check base_url; try 1 of 8 failed, the next is in 4s"
+	bubble(t, func(w *world) {
+		w.models.failing = why
+		w.writer()
+		w.start("a")
+		id := w.ask()
+		w.await(time.Hour, "the failure", func() bool { return len(w.runs(id)) > 0 && w.run1(id).Progress.Waiting == why })
+		if p := w.run1(id).Progress; p.Steps != 0 {
+			w.Errorf("a call that failed is a step: %+v", p)
+		}
+		w.models.mu.Lock()
+		w.models.failing = ""
+		w.models.mu.Unlock()
+		w.final(id, solve.StateSolved)
+		if p := w.run1(id).Progress; p.Waiting != "" || !strings.HasPrefix(p.Last, "$ ") {
+			w.Errorf("after the end: waits %q, did %q", p.Waiting, p.Last)
+		}
+	})
+}
+
+// TestFailingModelServerOfAProgram: the same of calls through the gateway.
+func TestFailingModelServerOfAProgram(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.lodge(time.Minute)
+		w.writer()
+		w.start("a")
+		id := w.ask(lodgers)
+		a := w.hand(id)
+		w.await(time.Hour, "the calls", func() bool { return w.run1(id).Progress.Usage.Calls == 3 })
+		for _, err := range []error{model.NotPassed("good", 503, "down"), nil} {
+			w.must(a.Begin(w.Context(), call))
+			w.must(a.End(w.Context(), agent.Call{At: time.Now(), API: agent.APIChat, Worst: call, Err: err}))
+			if p := w.run1(id).Progress; (p.Waiting == "model good: down") != (err != nil) {
+				w.Errorf("after a call with %v it waits %q", err, p.Waiting)
+			}
 		}
 		w.final(id, solve.StateSolved)
 	})

@@ -149,6 +149,8 @@ type models struct {
 	answers map[string]error
 	opens   map[string]error
 	silent  bool // no model has an API for agents, as a roulette
+	// failing is what a call tells before it waits a minute and is tried again; "" for none.
+	failing string
 }
 
 // set gives a model another script, for what is asked from now on.
@@ -200,6 +202,11 @@ func (c counted) InMode(mode string) agent.Model {
 func (c counted) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
 	c.book.mu.Lock()
 	c.book.calls[c.Name()]++
+	failing := c.book.failing
 	c.book.mu.Unlock()
+	if failing != "" {
+		agent.Retrying(ctx, failing)
+		<-time.After(time.Minute)
+	}
 	return c.Model.Query(ctx, history)
 }

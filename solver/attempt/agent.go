@@ -75,7 +75,7 @@ func (a *Attempt) runAgent(ctx context.Context, resumed bool) error {
 		inner, stop = context.WithDeadlineCause(inner, a.solve.Deadline, agent.ErrSolveTime)
 		defer stop()
 	}
-	res := coder.Run(inner, job)
+	res := coder.Run(agent.WithRetries(inner, func(why string) { a.retrying(ctx, why) }), job)
 	a.full = errors.Is(res.Err, sandbox.ErrDisk)
 	// A program in the sandbox goes on without us: its door is not end, nor its account,
 	// so that it is never told that its run is over.
@@ -96,6 +96,12 @@ func (a *Attempt) runAgent(ctx context.Context, resumed bool) error {
 	a.trajectory(ctx, res.Trajectory)
 	a.since.Store(nil)
 	return a.apply(ctx, solve.AgentEnded{Exit: res.Exit, Reason: res.Reason, AgentTime: job.Elapsed + time.Since(began)}, res.Exit)
+}
+
+// retrying stores that the agent waits for its model, which failed.
+func (a *Attempt) retrying(ctx context.Context, why string) {
+	err := a.progress(ctx, nil, func(p *solve.Progress) { p.Waiting = why })
+	fault.Log(ctx, err, "retry of a model call not stored")
 }
 
 // job is what the agent gets.

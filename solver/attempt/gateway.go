@@ -1,8 +1,10 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,6 +104,10 @@ func (b booking) End(ctx context.Context, c agent.Call) error {
 	err := a.progress(ctx, nil, func(p *solve.Progress) {
 		p.Steps += used.Calls
 		p.Usage.Add(used)
+		p.Waiting = ""
+		if failed := agent.ModelError(nil); errors.As(c.Err, &failed) {
+			p.Waiting = failed.Public()
+		}
 	})
 	if err == nil && len(c.Request) > 0 {
 		err = a.keepCall(ctx, c)
@@ -117,8 +123,9 @@ func (a *Attempt) progress(ctx context.Context, lines []byte, change func(p *sol
 	a.steps.Lock()
 	defer a.steps.Unlock()
 	p := a.run.Progress
+	last := p.Last
 	change(&p)
-	p.At = time.Now()
+	p.At, p.Last = time.Now(), cmp.Or(LastAction(lines), last)
 	if err := a.with.Store.Step(ctx, a.run.Solve, a.run.N, a.run.Lease.Token, lines, p); err != nil {
 		return err
 	}
