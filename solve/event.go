@@ -73,10 +73,10 @@ type (
 	Requeued struct{}
 	// Lost ends a run whose owners died too often.
 	Lost struct{}
-	// AgentEnded brings the agent's own exit status and reason, and how long it worked.
+	// AgentEnded brings the agent's own exit status and reason, what it says of its change, and how long it worked.
 	AgentEnded struct {
-		Exit, Reason string
-		AgentTime    time.Duration
+		Exit, Reason, Summary string
+		AgentTime             time.Duration
 	}
 	// Harvested brings the candidate.
 	Harvested struct{ Candidate Candidate }
@@ -167,7 +167,7 @@ func setRun(r *Run, ev Event, at time.Time) {
 	case Started:
 		r.Sandbox, r.Started = e.Sandbox, at
 	case AgentEnded:
-		r.Exit, r.Reason, r.AgentTime = e.Exit, e.Reason, e.AgentTime
+		r.Exit, r.Reason, r.Summary, r.AgentTime = e.Exit, e.Reason, e.Summary, e.AgentTime
 	case Harvested:
 		r.Candidate = &e.Candidate
 	case Judged:

@@ -91,7 +91,7 @@ type Trigger struct {
 	Thread   int       `json:"thread,omitempty"`
 	Delivery string    `json:"delivery,omitempty"` // GUID
 	At       time.Time `json:"at"`
-	// Late: the delivery came long after its event, so it is looked up whether the label is on,
+	// Late: the delivery came long after its event, so it is looked up whether the label is on, or the App assigned,
 	// or the comment says what it said then.
 	Late bool   `json:"late,omitempty"`
 	Said string `json:"said,omitempty"` // digest of the comment
@@ -372,7 +372,10 @@ type Run struct {
 
 	Progress Progress `json:"progress"`
 	// Exit is the agent's own exit status (Submitted, LimitsExceeded, ...).
-	Exit      string     `json:"exit,omitempty"`
+	Exit string `json:"exit,omitempty"`
+	// Summary is what the agent says was wrong and what its change does: one line of foreign text, at most
+	// [MaxSummary] runes; "" if it does not say.
+	Summary   string     `json:"summary,omitempty"`
 	Candidate *Candidate `json:"candidate,omitempty"`
 	Verdict   *Verdict   `json:"verdict,omitempty"`
 
@@ -381,6 +384,9 @@ type Run struct {
 	AgentTime time.Duration `json:"agent_time"` // the agent's work: the latency of the reducer
 	Ended     time.Time     `json:"ended,omitzero"`
 }
+
+// MaxSummary is how many runes [Run.Summary] has at most: a few sentences.
+const MaxSummary = 600
 
 // Candidate is the patch a run produced. The patch itself is an artifact.
 type Candidate struct {

@@ -89,6 +89,20 @@ func TestEditLimit(t *testing.T) {
 	})
 }
 
+// TestSummaryIsKept: what the agent says behind the marker is kept with its run.
+func TestSummaryIsKept(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.play("tells", run("write good"), run("echo "+agent.SubmitMarker+"\nThe sum began at 1.\nIt begins at 0 now."))
+		w.writer()
+		w.start("a")
+		id := w.ask(with("tells"))
+		w.final(id, solve.StateSolved)
+		if got := w.ends(id, solve.RunPassed)[0].Summary; got != "The sum began at 1. It begins at 0 now." {
+			w.Errorf("summary %q", got)
+		}
+	})
+}
+
 // TestCommandTime: one command that hangs costs its time, not the run.
 func TestCommandTime(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -95,7 +95,9 @@ func (a *Attempt) runAgent(ctx context.Context, resumed bool) error {
 	}
 	a.trajectory(ctx, res.Trajectory)
 	a.since.Store(nil)
-	return a.apply(ctx, solve.AgentEnded{Exit: res.Exit, Reason: res.Reason, AgentTime: job.Elapsed + time.Since(began)}, res.Exit)
+	return a.apply(ctx, solve.AgentEnded{
+		Exit: res.Exit, Reason: res.Reason, Summary: Summary(res), AgentTime: job.Elapsed + time.Since(began),
+	}, res.Exit)
 }
 
 // retrying stores that the agent waits for its model, which failed.

@@ -34,3 +34,23 @@ func TestLastAction(t *testing.T) {
 		}
 	}
 }
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ exit, submission, want string }{
+		"words":             {agent.ExitSubmitted, "The sum began at 1.\n It begins\u200b at 0 now.\n", "The sum began at 1. It begins at 0 now."},
+		"nothing":           {agent.ExitSubmitted, "\n", ""},
+		"a patch":           {agent.ExitSubmitted, "diff --git a/x b/x\n@@ -1 +1 @@\n", ""},
+		"a patch, no head":  {agent.ExitSubmitted, "--- a/x\n+++ b/x\n", ""},
+		"a credential":      {agent.ExitSubmitted, "I used ghp_" + strings.Repeat("a1", 18), ""},
+		"the prompt's":      {agent.ExitSubmitted, "<one sentence: what was wrong>\n<one or two sentences: what the change does>\n", ""},
+		"half the prompt's": {agent.ExitSubmitted, "The sum began at 1.\n <one or two sentences: what the change does>\n", "The sum began at 1."},
+		"angles":            {agent.ExitSubmitted, "<div> was\nnot closed, nor <b>", "<div> was not closed, nor <b>"},
+		"it did not submit": {agent.ExitLimits, "The sum began at 1.", ""},
+		"too long":          {agent.ExitSubmitted, strings.Repeat("ä", 700), strings.Repeat("ä", solve.MaxSummary-1) + "…"},
+	} {
+		if got := attempt.Summary(agent.Result{Exit: c.exit, Submission: c.submission}); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
