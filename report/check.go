@@ -38,7 +38,8 @@ func CheckOf(v View) Check {
 	} else if v.Solve.State.Final() {
 		text = paragraphs(v.withheld(), v.failures())
 	}
-	summary := paragraphs(v.headline()+" "+strings.TrimSpace(v.shown()+" "+v.reason()), v.askedBy(), v.notes(), v.runsTable(), v.costs())
+	summary := paragraphs(v.headline()+" "+strings.TrimSpace(v.shown()+" "+v.reason()), v.askedBy(), v.notes(), v.runsTable(),
+		v.atWork(), v.costs(), v.asOf())
 	return c.bounded(summary, text)
 }
 
@@ -58,7 +59,11 @@ func RunCheckOf(v View, n int) Check {
 	case r.State.Final():
 		c.Status, c.Conclusion = "completed", ConclusionNeutral
 	}
-	return c.bounded(paragraphs(v.runSummary(r)), runDetails(r))
+	asOf := ""
+	if r.State.Active() {
+		asOf = v.asOf()
+	}
+	return c.bounded(paragraphs(v.runSummary(r), asOf), runDetails(r))
 }
 
 // nativeAgent is the agent that needs no mention.
@@ -96,6 +101,8 @@ func (v View) runTitle(r solve.Run, exists bool) string {
 		return v.stateText(r) + ": " + v.reproducerReason(r)
 	case r.Verdict != nil:
 		return v.stateText(r) + ": " + testsText(r)
+	case r.State == solve.RunWorking:
+		return strings.TrimSuffix("working: step "+Steps(v.Solve, r)+", "+v.latency(r), ", ")
 	default:
 		return v.stateText(r)
 	}
@@ -105,6 +112,10 @@ func (v View) runTitle(r solve.Run, exists bool) string {
 func (v View) runSummary(r solve.Run) string {
 	t := newFacts("Run", strconv.Itoa(r.N))
 	t.add("State", v.stateText(r))
+	t.add("Waits for", Sanitize(waits(r)))
+	if r.State == solve.RunWorking && r.Progress.Last != "" {
+		t.add("Last action", codeCell(solve.Clip(r.Progress.Last, solve.MaxAction)))
+	}
 	t.add("Why not", Sanitize(solve.Clip(v.whyNot(r), 500)))
 	if r.Verdict != nil || r.State.Final() {
 		t.add("Tests", testsText(r))
@@ -113,9 +124,7 @@ func (v View) runSummary(r solve.Run) string {
 		t.add("Change", fmt.Sprintf("%s, +%d -%d", solve.Count(len(c.Files), "file"), c.Added, c.Deleted))
 	}
 	v.experimentFacts(t, r)
-	if r.AgentTime > 0 || r.State.Final() {
-		t.add("Latency", solve.FormatDuration(r.AgentTime))
-	}
+	t.add("Latency", v.latency(r))
 	u := r.Progress.Usage
 	t.add("Work", fmt.Sprintf("%s, %s", solve.Count(r.Progress.Steps, "step"), solve.Count(r.Progress.Edits, "edit")))
 	t.add("Cost", fmt.Sprintf("%s (%s, %d tokens in, %d out%s)", v.price(r), solve.Count(u.Calls, "call"), u.Input, u.Output, estimateText(u)))

@@ -19,7 +19,8 @@ func ProgressComment(v View) string {
 		stop = "Stop it with the comment `/yudai cancel`."
 	}
 	return comment(solve.Marker(string(v.Solve.ID), string(solve.EffectNotice)),
-		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.reproduction(), v.costs()+" "+v.savedSentence(), stop)
+		v.status(), v.askedBy(), base, v.notes(), v.runsTable(), v.atWork(), v.reproduction(), v.costs()+" "+v.savedSentence(),
+		strings.TrimSpace(v.asOf()+" "+stop))
 }
 
 // FinalComment is the second comment, which tells people how the solve ended:
@@ -96,7 +97,7 @@ func StatusText(v View) string {
 	if v.Solve.Pull != nil {
 		pull = "Pull request: " + v.pullText() + "."
 	}
-	return comment(v.status(), pull, v.runsTable(), v.costs()+" "+v.savedSentence())
+	return comment(v.status(), pull, v.runsTable(), v.atWork(), v.costs()+" "+v.savedSentence())
 }
 
 // WhyText answers /yudai why: the decision, the runner-up first.

@@ -69,7 +69,10 @@ func sample(state solve.State) report.View {
 	case solve.StateQueued:
 		v.Solve.Plan, v.Runs, v.Solve.Base, v.Solve.Started = solve.Plan{}, nil, solve.Base{}, time.Time{}
 	case solve.StateRunning:
-		v.Runs[3].State, v.Runs[3].Verdict, v.Runs[3].Candidate = solve.RunWorking, nil, nil
+		r := &v.Runs[3]
+		r.State, r.Verdict, r.Candidate = solve.RunWorking, nil, nil
+		v.Now, v.Solve.Plan.Limits.RunSteps = s.Started.Add(250*time.Second), 50
+		r.AgentTime, r.Started, r.Progress.Last = 0, v.Now.Add(-67*time.Second), "$ go test ./... | tail -20"
 		v.Runs[4].State, v.Runs[4].Reason = solve.RunQueued, ""
 	case solve.StateSolved, solve.StatePublishing:
 		d := solve.Reduce(v.Runs, solve.Rule{Models: plan.Order})
@@ -117,6 +120,7 @@ func waves(state solve.State) report.View {
 		r := &v.Runs[i]
 		r.State, r.NotNeeded, r.Reason = solve.RunCancelled, true, "not needed: run 2 is proven after wave 2"
 	}
+	v.Runs[3].AgentTime = 67 * time.Second
 	v.Runs[3].Reason = "not needed: run 3 stays better, whatever this run achieves; what it had changed is kept"
 	d := solve.Reduce(v.Runs, solve.Rule{Models: plan.Order})
 	v.Solve.Decision, v.Solve.Pull = &d, &solve.Pull{Number: 34, URL: "https://example.org/pull/34"}

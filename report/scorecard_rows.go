@@ -19,10 +19,6 @@ func (v View) cells(r solve.Run) []string {
 	if r.Verdict != nil {
 		tests = testsText(r)
 	}
-	latency := ""
-	if r.AgentTime > 0 || r.State.Final() {
-		latency = solve.FormatDuration(r.AgentTime)
-	}
 	out := []string{strconv.Itoa(r.N)}
 	if v.severalWaves() {
 		out = append(out, waveText(r.Experiment.Wave))
@@ -34,10 +30,15 @@ func (v View) cells(r solve.Run) []string {
 	if v.repeated() {
 		out = append(out, strconv.Itoa(r.Experiment.Repeat))
 	}
-	return append(out, v.stateText(r), tests, files, lines, latency, v.price(r), v.whyNot(r))
+	out = append(out, v.stateText(r))
+	if !v.Solve.State.Final() {
+		out = append(out, strconv.Itoa(r.Progress.Steps))
+	}
+	return append(out, tests, files, lines, v.latency(r), v.price(r), v.whyNot(r))
 }
 
-// columns are those of the table; of the waves, the agents and the repeats only if there are several.
+// columns are those of the table; of the waves, the agents and the repeats only if there are several, and of the
+// steps while the solve lives.
 func (v View) columns() []string {
 	out := []string{"Run"}
 	if v.severalWaves() {
@@ -50,7 +51,11 @@ func (v View) columns() []string {
 	if v.repeated() {
 		out = append(out, "Repeat")
 	}
-	return append(out, "State", "Tests", "Files", "Lines", "Latency", "Cost", "Why not")
+	out = append(out, "State")
+	if !v.Solve.State.Final() {
+		out = append(out, "Steps")
+	}
+	return append(out, "Tests", "Files", "Lines", "Latency", "Cost", "Why not")
 }
 
 // severalWaves says whether the plan has more than one wave.

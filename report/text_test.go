@@ -78,6 +78,7 @@ func hostile(v report.View) report.View {
 	for i := range v.Runs {
 		r := &v.Runs[i]
 		r.Reason, r.Exit, r.Experiment.Model, r.Experiment.Strategy, r.Experiment.Agent = evil, evil, evil, evil, evil
+		r.Progress.Last, r.Progress.Waiting = evil, evil
 		if r.Verdict != nil {
 			verdict := *r.Verdict
 			verdict.Reason, verdict.Flaky, verdict.FlakyTests = evil, 3, []string{evil, "x|y"}

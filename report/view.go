@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -18,6 +19,8 @@ type View struct {
 	// Checks is the address of the solve's check run, which outlasts the branch that
 	// its commit is on; "" where it is not known. It is GitHub's own.
 	Checks string
+	// Now is the present; zero where no text needs it.
+	Now time.Time
 }
 
 // Check is the content of a check run.

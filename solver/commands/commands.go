@@ -237,5 +237,5 @@ func (c *Commands) describe(ctx context.Context, s solve.Solve, text func(report
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{reply: text(report.View{Solve: s, Runs: runs}), reaction: "eyes"}, nil
+	return answer{reply: text(report.View{Solve: s, Runs: runs, Now: time.Now()}), reaction: "eyes"}, nil
 }
