@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -10,13 +11,44 @@ import (
 )
 
 // PullTitle is the pull request's title, the subject of the commit.
-func PullTitle(v View) string { return solve.CutText(subject(v.Solve.Issue), MaxTitle) }
+func PullTitle(v View) string { return solve.CutText(v.subject(), MaxTitle) }
 
-// subject is "fix: " and the issue's title, cleaned and cut to 60 characters at
+// subject is the kind of the change and the issue's title.
+func (v View) subject() string { return v.kind() + ": " + shortTitle(v.Solve.Issue) }
+
+// saidKind is the kind of change that people write before an issue's title: "Bug: ", "[docs] ", "feat(cart)!: ".
+func saidKind() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\[?(?:(fix|bug|bugfix|issue)|(feat|feature|feature request|enhancement)|(docs?|documentation))` +
+		`\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`)
+}
+
+// kind is "fix", "feat" or "docs": what the issue's title says before a colon or in brackets; else docs for a champion that
+// changes documents only; else feat for a title that begins with add, allow, implement or introduce and does not go on like
+// "Add is wrong"; else fix.
+func (v View) kind() string {
+	title := plainLine(v.Solve.Issue.Title)
+	if said := saidKind().FindStringSubmatch(title); said != nil {
+		return []string{"fix", "feat", "docs"}[slices.IndexFunc(said[1:], func(s string) bool { return s != "" })]
+	}
+	document := regexp.MustCompile(`(?i)\.(?:md|rst|adoc)$|^docs?/.*\.txt$`)
+	best, _ := v.champion()
+	if c := best.Candidate; c != nil && len(c.Files) > 0 &&
+		!slices.ContainsFunc(c.Files, func(f solve.FileChange) bool { return !document.MatchString(f.Path) }) {
+		return "docs"
+	}
+	asks := regexp.MustCompile(`(?i)^(?:add|allow|implement|introduce)\s`).MatchString(title)
+	verb := `(?:is|does|doesn't|has|returns|gives|fails|crashes|breaks|loses|ignores|panics)`
+	tells := regexp.MustCompile(`(?i)^\w+\s` + verb + `\b`).MatchString(title)
+	if asks && !tells {
+		return "feat"
+	}
+	return "fix"
+}
+
+// shortTitle is the issue's title, cleaned and cut to 60 characters at
 // a word. What people wrote before a colon as kind of change is not repeated.
-func subject(issue solve.Issue) string {
-	title := plainLine(issue.Title)
-	title = regexp.MustCompile(`(?i)^\[?(?:fix|bug|bugfix|issue)\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`).ReplaceAllString(title, "")
+func shortTitle(issue solve.Issue) string {
+	title := saidKind().ReplaceAllString(plainLine(issue.Title), "")
 	title = strings.TrimLeft(title, "/ ")
 	if len([]rune(title)) > 60 {
 		short := string([]rune(title)[:59])
@@ -28,14 +60,14 @@ func subject(issue solve.Issue) string {
 	if title == "" {
 		title = fmt.Sprintf("issue %d", issue.Number)
 	}
-	return "fix: " + title
+	return title
 }
 
 // CommitMessage is the champion's conventional commit. It has no author of its
 // own: GitHub signs what the App writes. People are named without the sign that calls them.
 func CommitMessage(v View) string {
 	var b strings.Builder
-	title := subject(v.Solve.Issue)
+	title := v.subject()
 	if v.Solve.Revision() {
 		title = fmt.Sprintf("fix: address the review of #%d", v.Solve.Follows.Pull.Number)
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -81,8 +80,7 @@ func (v View) reproductionTests() string {
 
 // TestsMessage is the message of the commit that holds the reproducer's tests.
 func TestsMessage(v View) string {
-	title := strings.TrimPrefix(subject(v.Solve.Issue), "fix: ")
-	text := solve.CutText("test: "+title, MaxTitle) + "\n\n"
+	text := solve.CutText("test: "+shortTitle(v.Solve.Issue), MaxTitle) + "\n\n"
 	if v.Solve.Trigger.Kind != solve.TriggerLocal { // no number of GitHub's
 		text += fmt.Sprintf("For #%d.\n\n", v.Solve.Issue.Number)
 	}
