@@ -23,27 +23,36 @@ func ProgressComment(v View) string {
 		strings.TrimSpace(v.asOf()+" "+stop))
 }
 
-// FinalComment is the second comment, which tells people how the solve ended:
-// where the pull request is, or what was tried, what failed and where to look.
+// FinalComment is the second comment, which tells people how the solve ended: where the pull request is, which has all the rest, and
+// what else they can have; or what was tried, what failed and where to look.
 func FinalComment(v View) string {
 	parts := []string{solve.Marker(string(v.Solve.ID), string(solve.EffectFinal))}
 	if best, ok := v.champion(); ok && v.Solve.State == solve.StateSolved {
-		parts = append(parts, fmt.Sprintf("**%s:** %s holds the patch of run %d of %d, by %s. %s",
+		return comment(append(parts, fmt.Sprintf("**%s:** %s holds the patch of run %d of %d, by %s. %s",
 			v.graded("Solved"), v.pullText(), best.N, max(len(v.runs()), best.N), experimentText(best.Experiment), v.shown()),
-			v.facts(best), v.why())
-	} else {
-		parts = append(parts, v.status(), v.withheld())
+			v.alternates(best.N)+" The comment `/yudai revise TEXT` on the pull request changes it as TEXT says.", v.costs())...)
 	}
+	parts = append(parts, v.status(), v.withheld())
 	if table := v.runsTable(); table != "" {
 		parts = append(parts, "### What was tried", table)
 	}
-	if v.Solve.State != solve.StateSolved { // else the reasons have it
-		parts = append(parts, v.reproduction())
+	return comment(append(parts, v.reproduction(), v.failures(), v.whereToLook())...)
+}
+
+// alternates says which other patches passed, the best first, and how to take one of them.
+func (v View) alternates(champion int) string {
+	var others []int
+	same := solve.Agreement(v.Runs, champion)
+	for _, n := range v.Solve.Decision.Ranking {
+		if r, _ := v.run(n); n != champion && solve.Eligible(r) && !slices.Contains(same, n) {
+			others = append(others, n)
+		}
 	}
-	if v.Solve.State != solve.StateSolved {
-		parts = append(parts, v.failures(), v.whereToLook())
+	if len(others) == 0 {
+		return strings.TrimSpace("No other patch passed. " + v.checksLink())
 	}
-	return comment(parts...)
+	return strings.TrimSpace(fmt.Sprintf("Passed with another patch: %s. The comment `/yudai pick %d` takes that of run %d instead. %s",
+		runList(others), others[0], others[0], v.checksLink()))
 }
 
 // checksLink says where the check runs are, "" if that is not known.

@@ -28,7 +28,6 @@ func TestFlakyTestsAreShown(t *testing.T) {
 		"progress":  {report.ProgressComment(v), "41 pass, 1 fail, 2 skipped, 2 flaky (left out)."},
 		"table":     {report.ProgressComment(v), "| 1 fixed, 41 kept, 0 broken, 4 flaky |"},
 		"pull":      {pull, row},
-		"final":     {report.FinalComment(v), row},
 		"check":     {report.CheckOf(v).Text, row},
 		"terminal":  {report.Console(v, 200), "- left out: 4 flaky tests: shop.TestClock,"},
 		"run check": {report.RunCheckOf(v, n).Text, "### Flaky tests, left out\n\n- `shop.TestClock`\n"},

@@ -17,9 +17,9 @@ func TestTextsOfAPick(t *testing.T) {
 		want, without []string
 	}{
 		"why":      {report.WhyText(v), []string{"because `ann` picked it", "By the rule run 1 ranks before it: "}, nil},
-		"final":    {report.FinalComment(v), []string{"#7 holds the patch of run 2", "$1.50, paid in an earlier solve", "run 2 was picked"}, []string{"of $0"}},
+		"final":    {report.FinalComment(v), []string{"#7 holds the patch of run 2"}, []string{"$"}},
 		"progress": {report.ProgressComment(v), []string{"passed, carried over", "with a button", "makes run 2 the champion of solve `s1`"}, []string{"Cost so far"}},
-		"body":     {report.PullBody(v), []string{"because `ann` picked it"}, []string{"last revision"}},
+		"body":     {report.PullBody(v), []string{"because `ann` picked it", "$1.50, paid in an earlier solve", "run 2 was picked"}, []string{"of $0", "last revision"}},
 	} {
 		for _, w := range c.want {
 			if !strings.Contains(c.text, w) {

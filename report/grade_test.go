@@ -16,6 +16,9 @@ func unproven(rule solve.UnprovenRule, change func(v *report.View)) report.View 
 			t.Fixed, t.FixedTests, t.Still = 0, nil, 1
 		}
 	}
+	other := *v.Runs[3].Candidate // no other model makes the champion's change
+	other.SHA256, other.Lines = "dd", []string{"+dd"}
+	v.Runs[3].Candidate = &other
 	v.Solve.Plan.Settings = &solve.Settings{Unproven: rule}
 	if change != nil {
 		change(&v)
@@ -48,7 +51,7 @@ func TestTextsOfAnUnprovenChampion(t *testing.T) {
 	}
 }
 
-// TestGradeIsToldEverywhere: every text about a champion says its grade in its first line,
+// TestGradeIsToldEverywhere: every text about a champion says its grade in its first line of yudai's own,
 // and what shows it.
 func TestGradeIsToldEverywhere(t *testing.T) {
 	t.Parallel()
@@ -80,6 +83,9 @@ func TestGradeIsToldEverywhere(t *testing.T) {
 			if _, rest, ours := strings.Cut(text, "-->\n\n"); ours {
 				text = rest
 			}
+			if words, rest, said := strings.Cut(text, "yudai did not check them\n\n"); said && strings.HasPrefix(words, "> ") {
+				text = rest // the agent's own words stand before the grade of a pull request
+			}
 			first := strings.Join(strings.SplitN(text, "\n", 3)[:2], "\n") // a warning has two lines
 			if !strings.Contains(strings.ToLower(first), string(c.grade)) || !strings.Contains(strings.ToLower(first), strings.ToLower(c.want)) {
 				t.Errorf("%s, %s: the first line is %q, want %s: %s", name, kind, first, c.grade, c.want)
@@ -91,6 +97,37 @@ func TestGradeIsToldEverywhere(t *testing.T) {
 		if title := report.CheckOf(v).Title; !strings.Contains(title, string(c.grade)) {
 			t.Errorf("%s: the check's title is %q", name, title)
 		}
+	}
+}
+
+// TestAgentWords: a pull request begins with what the champion's agent says, if it says something, and says whose words they are.
+func TestAgentWords(t *testing.T) {
+	t.Parallel()
+	v := sample(solve.StateSolved)
+	_, body, _ := strings.Cut(report.PullBody(v), "-->\n\n")
+	if !strings.HasPrefix(body, "> The total subtracted ") || !strings.Contains(body, "\n> — the agent of run 2 (`small`), in its own words") {
+		t.Error(body)
+	}
+	v.Runs[1].Summary = ""
+	if body := report.PullBody(v); strings.Contains(body, "own words") || strings.Contains(body, "\n> ") {
+		t.Error(body)
+	}
+}
+
+// TestPullBodyIsInOrder: the reasons stand before the details, and the tables are folded and stand once.
+func TestPullBodyIsInOrder(t *testing.T) {
+	t.Parallel()
+	body, at := report.PullBody(sample(solve.StateSolved)), 0
+	for _, part := range []string{"own words", "**Proven:**", "Fixes #12", "### Why this one", "the runner-up**", "### What it changes",
+		"git fetch origin ai/fix-12-d1a2 && git switch --detach FETCH_HEAD\ngo test ./...\n", "<summary>All runs</summary>", "| Run |"} {
+		i := strings.Index(body[at:], part)
+		if i < 0 {
+			t.Fatalf("%q does not stand where it should in\n%s", part, body)
+		}
+		at += i
+	}
+	if strings.Count(body, "| Run |") != 1 || strings.Contains(body, "Against run 3") {
+		t.Error(body)
 	}
 }
 

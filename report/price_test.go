@@ -40,3 +40,18 @@ func TestUnknownPricesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestSomePricesAreUnknown: what is known is a lower bound, and only the models without a price are named.
+func TestSomePricesAreUnknown(t *testing.T) {
+	t.Parallel()
+	v := sample(solve.StateSolved)
+	v.Solve.Plan.Unpriced, v.Runs[3].Progress.Usage.Cost = []string{"large"}, 0
+	text := report.FinalComment(v)
+	want := "Cost of all runs: $0.0304 or more. No limit of money holds for `large`: no price is in the configuration."
+	if !strings.Contains(text, want) {
+		t.Error(text)
+	}
+	if got := report.RunPageOf(v, 4).Cost + ", " + report.RunPageOf(v, 5).Cost + ", " + report.RunPageOf(v, 1).Cost; got != "unknown, $0, $0.0123" {
+		t.Error(got)
+	}
+}

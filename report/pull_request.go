@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -92,8 +94,8 @@ func CommitMessage(v View) string {
 	return b.String()
 }
 
-// PullBody is the scorecard: what the champion fixes and how, all runs, why
-// this one, and how to recompute that. It closes the issue only where GitHub
+// PullBody begins with what the champion's agent says of its change and with the grade. Then come why this one and no other,
+// what it changes and how to test that, and, folded, all runs and how to recompute the choice. It closes the issue only where GitHub
 // heeds such a word, in a pull request to the default branch.
 func PullBody(v View) string {
 	s, word := v.Solve, "For"
@@ -102,39 +104,67 @@ func PullBody(v View) string {
 	}
 	parts := []string{
 		solve.Marker(string(s.ID), string(solve.EffectPull)),
+		v.agentWords(),
 		v.gradeLine(),
 		fmt.Sprintf("%s #%d: %s", word, s.Issue.Number, Sanitize(solve.Clip(s.Issue.Title, 200))),
 	}
 	if best, ok := v.champion(); ok {
-		parts = append(parts, v.championParts(best)...)
-		parts = append(parts, "### Why this one", v.why(), "### All runs", v.runsTable())
-		if s.Base.Test.Command != "" {
-			parts = append(parts, "### Run the tests yourself", fence(s.Base.Test.ForPeople()))
-		}
-		parts = append(parts, v.ruleText(), v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
+		parts = append(parts, v.warnings(best)...)
+		parts = append(parts, "### Why this one", v.whyAgainst(2))
+		parts = append(parts, v.changes(best)...)
+		parts = append(parts, v.testYourself(), folded("All runs", v.facts(best), v.runsTable()),
+			v.ruleText(), v.askedBy()+" Solve "+codeSpan(string(s.ID))+".")
 	}
 	return withinLimit(paragraphs(parts...), MaxBody)
 }
 
-// championParts say what the champion changes, and what people should look at.
-func (v View) championParts(best solve.Run) []string {
+// testYourself are the commands that run the tests with the change in a clone, "" where the test command is not known.
+func (v View) testYourself() string {
+	command := v.Solve.Base.Test.ForPeople()
+	if command == "" {
+		return ""
+	}
+	return paragraphs("### Run the tests yourself", "In a clone of this repository:",
+		fence("git fetch origin "+shellescape.Quote(v.Solve.Branch)+" && git switch --detach FETCH_HEAD\n"+command))
+}
+
+// agentWords are what the champion's agent says of its change, as a quote that names it; "" if it does not say.
+func (v View) agentWords() string {
+	best, ok := v.champion()
+	words := Sanitize(solve.Clip(best.Summary, solve.MaxSummary))
+	if !ok || words == "" {
+		return ""
+	}
+	return fmt.Sprintf("> %s\n>\n> — the agent of run %d (%s), in its own words; yudai did not check them",
+		words, best.N, codeSpan(best.Experiment.Model))
+}
+
+// warnings are what people should know before they look at the change.
+func (v View) warnings(best solve.Run) []string {
 	var parts []string
 	if v.Solve.Revision() {
 		parts = append(parts, "This is the scorecard of the last revision. It compares with the pull request before that revision.")
 	}
-	parts = append(parts, v.facts(best), noteLines(v.Solve.Base.Notes))
+	parts = append(parts, noteLines(v.Solve.Base.Notes))
 	if c := best.Candidate; c != nil {
 		parts = append(parts, lookAt(c.Flags))
 		if best.Verdict != nil && len(best.Verdict.Weakens) > 0 {
 			parts = append(parts, "**It weakens existing tests:**\n\n"+codeList(best.Verdict.Weakens, 10, 0))
 		}
+	}
+	return parts
+}
+
+// changes are what the champion changes and which tests show it.
+func (v View) changes(best solve.Run) []string {
+	var parts []string
+	if c := best.Candidate; c != nil {
 		parts = append(parts, "### What it changes", fileList(c.Files, 30))
 	}
 	if t := best.Verdict; t != nil && t.Fixed > 0 {
 		parts = append(parts, "### Tests it fixes", codeList(t.FixedTests, 20, t.Fixed))
 	}
-	parts = append(parts, v.reproductionTests())
-	return parts
+	return append(parts, v.reproductionTests())
 }
 
 // lookAt says what people should look at in a patch.

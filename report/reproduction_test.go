@@ -23,7 +23,7 @@ func withReproducer(change func(r *solve.Run), passing ...int) report.View {
 	for _, n := range passing {
 		rule.Cross = append(rule.Cross, solve.CrossResult{Author: 6, Run: n, Passed: r.Verdict.ProofTests})
 	}
-	v := unproven(solve.UnprovenDraft, nil)
+	v := unproven(solve.UnprovenDraft, func(v *report.View) { v.Runs[3].Candidate = v.Runs[1].Candidate })
 	v.Runs = append(v.Runs, r)
 	v.Solve.Plan.Settings.PublishTests = true
 	rule.Models = v.Solve.Plan.Order

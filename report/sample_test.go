@@ -43,7 +43,7 @@ func sample(state solve.State) report.View {
 		}
 	}
 	patch := func(sum string, files ...solve.FileChange) *solve.Candidate {
-		c := &solve.Candidate{SHA256: sum, Files: files}
+		c := &solve.Candidate{SHA256: sum, Files: files, Lines: []string{"+" + sum}}
 		for _, f := range files {
 			c.Added, c.Deleted = c.Added+f.Added, c.Deleted+f.Deleted
 		}
@@ -54,6 +54,8 @@ func sample(state solve.State) report.View {
 	runs[0].Candidate = patch("aa", small, solve.FileChange{Path: "docs/old.md", OldPath: "old.md", Op: "rename"}, solve.FileChange{Path: "logo.png", Op: "add", Binary: true})
 	runs[0].Candidate.Flags = []string{"binary files: logo.png"}
 	runs[1].State, runs[1].Progress, runs[1].Verdict, runs[1].Candidate = solve.RunPassed, usage(10_100), passed(), patch("bb", small)
+	runs[1].Summary = "The total subtracted each coupon from the full price, so two coupons gave too much (see #7, @octocat). " +
+		"`Total` now applies one after the other."
 	runs[2].State, runs[2].Progress, runs[2].Exit = solve.RunFailed, usage(8_000), "LimitsExceeded"
 	runs[2].Verdict = &solve.Verdict{
 		Outcome: solve.Failed, Reason: "2 tests that passed on the base fail.", Kept: 39, Broken: 2, Still: 1,

@@ -205,7 +205,10 @@ func (v View) baseText() string {
 }
 
 // why explains the decision: the champion against the runner-up, and a line for each other run.
-func (v View) why() string {
+func (v View) why() string { return v.whyAgainst(len(v.Runs)) }
+
+// whyAgainst explains the decision with a line for each of the first runs of the ranking, the champion counted.
+func (v View) whyAgainst(first int) string {
 	d := v.Solve.Decision
 	best, ok := v.champion()
 	if d == nil || !ok {
@@ -221,7 +224,7 @@ func (v View) why() string {
 	if d.RunnerUp() == 0 {
 		b.WriteString("\nThere was no other run.\n")
 	}
-	for i, n := range d.Ranking {
+	for i, n := range d.Ranking[:min(first, len(d.Ranking))] {
 		c, known := d.Against(n)
 		if !known || v.neverStarted(n) {
 			continue
@@ -275,13 +278,17 @@ func (v View) ruleText() string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("<details>\n<summary>The rule, and how to recompute the decision</summary>\n\n")
 	for i, words := range d.Rule {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, Sanitize(words))
 	}
 	b.WriteString("\nExport the solve's record and run `yudai reduce --explain FILE`: it decides again from the record " +
-		"and prints every comparison.\n\n</details>\n")
-	return b.String()
+		"and prints every comparison.")
+	return folded("The rule, and how to recompute the decision", b.String())
+}
+
+// folded hides blocks of Markdown behind a line that opens them.
+func folded(summary string, blocks ...string) string {
+	return "<details>\n<summary>" + summary + "</summary>\n\n" + paragraphs(blocks...) + "\n\n</details>\n"
 }
 
 func runList(numbers []int) string {

@@ -77,7 +77,7 @@ func hostile(v report.View) report.View {
 	v.Solve.Plan.Notes, v.Solve.Base.Notes = []string{evil}, []string{evil}
 	for i := range v.Runs {
 		r := &v.Runs[i]
-		r.Reason, r.Exit, r.Experiment.Model, r.Experiment.Strategy, r.Experiment.Agent = evil, evil, evil, evil, evil
+		r.Reason, r.Exit, r.Experiment.Model, r.Experiment.Strategy, r.Experiment.Agent, r.Summary = evil, evil, evil, evil, evil, evil
 		r.Progress.Last, r.Progress.Waiting = evil, evil
 		if r.Verdict != nil {
 			verdict := *r.Verdict
@@ -181,7 +181,7 @@ func markdownHarmless(t *testing.T, where, text, allowed string) {
 	}
 	for _, tag := range regexp.MustCompile(`<[a-z][a-z0-9]*`).FindAllString(outside, -1) {
 		switch tag[1:] {
-		case "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "strong", "em", "h3", "details", "summary", "hr":
+		case "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "ol", "li", "strong", "em", "h3", "details", "summary", "hr", "blockquote":
 		default:
 			t.Errorf("%s: foreign element %s in\n%s", where, tag, outside)
 		}
