@@ -19,6 +19,9 @@ func (p *Preparer) Mirror(ctx context.Context, s solve.Solve) (*git.Mirror, erro
 	if m, err := p.git.Open(mirrorKey(s)); err == nil && m.Has(ctx, s.Base.SHA) {
 		return m, nil
 	}
+	if err := ctx.Err(); err != nil { // nothing is known of the mirror
+		return nil, err
+	}
 	return p.clone(ctx, s)
 }
 
