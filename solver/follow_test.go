@@ -139,6 +139,9 @@ func TestPick(t *testing.T) {
 				if _, same := report.Explain(solve.Record{V: solve.RecordVersion, Solve: now, Runs: runs}); !same {
 					w.Error("the record does not recompute")
 				}
+				if st := w.bundled(now.ID); !strings.Contains(blobs(st), " base-report.json ") {
+					w.Errorf("nobody can judge it again: %s", blobs(st))
+				}
 				if why := report.WhyText(report.View{Solve: now, Runs: runs}); !strings.Contains(why, "`ann` picked it") || !strings.Contains(why, "run 1 ranks before it") {
 					w.Error(why)
 				}

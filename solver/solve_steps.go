@@ -10,6 +10,7 @@ import (
 	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
+	"github.com/yudai-dev/yudai/solver/prepare"
 	"github.com/yudai-dev/yudai/solver/sandboxes"
 )
 
@@ -152,7 +153,9 @@ func (e *Engine) plan(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 func (e *Engine) prepare(ctx context.Context, s solve.Solve) (solve.Solve, error) {
 	makeBase := e.preparer.Prepare
 	if s.Picked() { // nothing runs: a person picks among the runs there are
-		makeBase = e.planner.EarlierBase
+		makeBase = func(ctx context.Context, s solve.Solve) (solve.Base, error) {
+			return e.planner.EarlierBase(ctx, s, prepare.BaseReport)
+		}
 	}
 	base, err := makeBase(ctx, s)
 	if err != nil {

@@ -32,9 +32,16 @@ func (p *Planner) earlierPlan(ctx context.Context, s solve.Solve) (solve.Plan, s
 	return plan, solve.Base{Branch: of.Base.Branch, SHA: of.Base.SHA}, nil
 }
 
-// EarlierBase is the base of a solve that picks among the runs of an earlier one.
-func (p *Planner) EarlierBase(ctx context.Context, s solve.Solve) (solve.Base, error) {
+// EarlierBase is the base of a solve that picks among the runs of an earlier one. It copies the report of the base's
+// tests, the artifact with that name, which a bundle judges by again.
+func (p *Planner) EarlierBase(ctx context.Context, s solve.Solve, report string) (solve.Base, error) {
 	of, err := p.earlier(ctx, s)
+	if err == nil {
+		err = p.copyArtifact(ctx, s, report)
+	}
+	if errors.Is(err, solve.ErrNotFound) {
+		err = nil // a report that was pruned
+	}
 	base := of.Base
 	base.Image, base.Duration, base.SandboxUses = "", 0, nil
 	return base, err

@@ -55,7 +55,7 @@ func (p *Planner) copyArtifacts(ctx context.Context, s solve.Solve, r solve.Run)
 		if name == "" { // a patch that is too large is not stored
 			continue
 		}
-		data, err := p.Store.Artifact(ctx, s.Follows.Of, name)
+		err := p.copyArtifact(ctx, s, name)
 		if errors.Is(err, solve.ErrNotFound) && (i > 0 || r.State != solve.RunPassed) {
 			continue // a log is only missed by readers
 		}
@@ -65,9 +65,14 @@ func (p *Planner) copyArtifacts(ctx context.Context, s solve.Solve, r solve.Run)
 		if err != nil {
 			return err
 		}
-		if err := p.Store.PutArtifact(ctx, s.ID, name, data); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+func (p *Planner) copyArtifact(ctx context.Context, s solve.Solve, name string) error {
+	data, err := p.Store.Artifact(ctx, s.Follows.Of, name)
+	if err != nil {
+		return err
+	}
+	return p.Store.PutArtifact(ctx, s.ID, name, data)
 }
