@@ -154,18 +154,78 @@ func GradeOf(runs []Run, cross []CrossResult, n int) Grade {
 // supports says whether two models make much the same change: a quarter of the lines that
 // either changes are changed by both. docs/evidence/judgement.md has how often that is right.
 func supports(a, b Run) bool {
-	if a.Experiment.Model == b.Experiment.Model {
-		return false
-	}
-	both, lines := 0, map[string]bool{}
-	for _, line := range b.Candidate.Lines {
-		lines[line] = true
-	}
-	for _, line := range a.Candidate.Lines {
-		if lines[line] {
-			both++
+	return a.Experiment.Model != b.Experiment.Model && alikeChange(a, b, sharedLines([]Run{a, b})[0][1])
+}
+
+// alikeChange goes by the patches themselves where they have no lines: a rename, a mode, a binary file.
+func alikeChange(a, b Run, both int) bool {
+	either := len(a.Candidate.Lines) + len(b.Candidate.Lines) - both
+	return a.Candidate.SHA256 != "" && a.Candidate.SHA256 == b.Candidate.SHA256 || both > 0 && 4*both >= either
+}
+
+// sharedLines counts the lines that two runs change both, for each two places in the list.
+func sharedLines(runs []Run) [][]int {
+	out, places := make([][]int, len(runs)), map[string][]int{}
+	for i, r := range runs {
+		out[i] = make([]int, len(runs))
+		for _, line := range r.Candidate.Lines {
+			for _, j := range places[line] {
+				out[i][j]++
+				out[j][i]++
+			}
+			places[line] = append(places[line], i)
 		}
 	}
-	either := len(a.Candidate.Lines) + len(b.Candidate.Lines) - both
-	return both > 0 && 4*both >= either
+	return out
+}
+
+// Group are candidates that can win and agree with each other.
+type Group struct {
+	Runs   []int // numbers of the runs, in order
+	Models int   // that made them
+	Tests  int   // the candidates' new tests that all of them pass; -1 where no such test passes with somebody else
+}
+
+// GroupsOf are the candidates that can win, by what they agree on, the largest group first: those that pass the same of the
+// candidates' new tests, or where there is none that passes with somebody else, those that make much the same change.
+func GroupsOf(runs []Run, cross []CrossResult) (out []Group) {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !eligible(&r) })
+	m, shared := newCrossMatrix(cross), sharedLines(runs)
+	agree := func(i, j int) bool {
+		a, b := &runs[i], &runs[j]
+		if len(m) > 0 {
+			return m.alike(firstWith(runs, a.N), firstWith(runs, b.N))
+		}
+		return alikeChange(*a, *b, shared[i][j])
+	}
+	var groups [][]int
+	for i := range runs {
+		joined := []int{i}
+		groups = slices.DeleteFunc(groups, func(g []int) bool { // who agrees with several makes one group of theirs
+			agrees := slices.ContainsFunc(g, func(j int) bool { return agree(i, j) })
+			if agrees {
+				joined = append(joined, g...)
+			}
+			return agrees
+		})
+		groups = append(groups, joined)
+	}
+	for _, g := range groups {
+		out = append(out, groupOf(runs, g, m))
+	}
+	slices.SortFunc(out, func(a, b Group) int { return cmp.Or(len(b.Runs)-len(a.Runs), a.Runs[0]-b.Runs[0]) })
+	return out
+}
+
+func groupOf(runs []Run, places []int, m crossMatrix) Group {
+	one, of := Group{Tests: -1}, []*Run(nil)
+	if len(m) > 0 {
+		one.Tests = len(m[firstWith(runs, runs[places[0]].N)])
+	}
+	for _, i := range places {
+		one.Runs, of = append(one.Runs, runs[i].N), append(of, &runs[i])
+	}
+	one.Models = len(distinct(models(of)))
+	slices.Sort(one.Runs)
+	return one
 }

@@ -1,6 +1,7 @@
 package solve_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -47,6 +48,39 @@ func TestAgreement(t *testing.T) {
 	}
 	if d := solve.Reduce([]solve.Run{changing(1, "small", "+x"), changing(2, "small", "+y"), changing(3, "small", "+y")}, rule()); d.Champion != 2 {
 		t.Errorf("runs of the only model do not agree: %+v", d)
+	}
+}
+
+// TestGroups: who passes the same new tests is one group; where no test tells, who makes much the same change.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	failed := changing(6, "other", "+a", "+b")
+	failed.State, failed.Verdict.Outcome = solve.RunFailed, solve.Failed
+	twin := changing(5, "small")
+	runs := []solve.Run{
+		changing(1, "small", "+x", "+y"), changing(2, "small", "+a", "+b"), changing(3, "large", "+a", "+c"), changing(4, "small", "+b", "+d"), twin, failed,
+	}
+	for i := range runs {
+		runs[i].Candidate.SHA256 = string(rune('a' + i))
+	}
+	runs[4].Candidate.SHA256 = runs[0].Candidate.SHA256
+	want := []solve.Group{{Runs: []int{2, 3, 4}, Models: 2, Tests: -1}, {Runs: []int{1, 5}, Models: 1, Tests: -1}}
+	if diff := cmp.Diff(want, solve.GroupsOf(runs, nil)); diff != "" {
+		t.Errorf("by the change: %s", diff)
+	}
+	for range 20 {
+		rand.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+		if diff := cmp.Diff(want, solve.GroupsOf(runs, nil)); diff != "" {
+			t.Fatalf("in another order: %s", diff)
+		}
+	}
+	cross := []solve.CrossResult{{Author: 2, Run: 1, Passed: []string{"TestNew"}}, {Author: 2, Run: 3, Failed: []string{"TestNew"}}}
+	want = []solve.Group{{Runs: []int{1, 2, 5}, Models: 1, Tests: 1}, {Runs: []int{3, 4}, Models: 2, Tests: 0}}
+	if diff := cmp.Diff(want, solve.GroupsOf(runs, cross)); diff != "" {
+		t.Errorf("by the tests: %s", diff)
+	}
+	if got := solve.GroupsOf([]solve.Run{failed}, nil); got != nil {
+		t.Errorf("who cannot win: %v", got)
 	}
 }
 
@@ -116,6 +150,8 @@ func TestGrades(t *testing.T) {
 	own.Verdict.Proofs = 3
 	quarter, less := changing(3, "large", "+b", "+x"), changing(4, "other", "+b", "+1", "+2", "+3")
 	same := changing(5, "small", "+b", "+c", "+d")
+	moved, again := changing(8, "small"), changing(9, "large") // a rename has no lines
+	again.Candidate.SHA256 = moved.Candidate.SHA256
 	failed := changing(6, "large", "+a")
 	failed.State, failed.Verdict.Outcome = solve.RunFailed, solve.Failed
 	for _, c := range []struct {
@@ -130,6 +166,7 @@ func TestGrades(t *testing.T) {
 		{2, []solve.Run{own, less}, solve.Unproven},
 		{2, []solve.Run{own, same}, solve.Unproven},
 		{2, []solve.Run{changing(2, "small"), changing(3, "large")}, solve.Unproven},
+		{8, []solve.Run{moved, again}, solve.Supported},
 		{6, []solve.Run{failed}, ""},
 		{7, []solve.Run{proven}, ""},
 	} {
