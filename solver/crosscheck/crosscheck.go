@@ -139,7 +139,7 @@ func (c *Checker) input(ctx context.Context, s solve.Solve, author, subject solv
 	if in.AuthorPatch, err = c.Store.Artifact(ctx, s.ID, author.Candidate.Artifact); err != nil {
 		return in, err
 	}
-	in.Tests, in.Command = author.Verdict.ProofTests, author.Verdict.ProofCommand
+	in.Tests, in.Alone = author.Verdict.ProofTests, author.Verdict.ProofCommand != ""
 	in.Patch, err = c.Store.Artifact(ctx, s.ID, subject.Candidate.Artifact)
 	in.Changes = subject.Candidate.Files
 	return in, err

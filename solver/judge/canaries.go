@@ -54,13 +54,9 @@ func (t Trial) plant(ctx context.Context, sb sandbox.Sandbox) (*canaries, error)
 		return nil, nil
 	}
 	c := &canaries{stem: word(), pass: word(), fail: word(), files: map[string]string{}}
-	places := []CanaryPlace{*t.place}
-	if kind.near != nil {
-		near, err := kind.near(ctx, sb, t.near)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, near...)
+	places, err := t.places(ctx, sb, kind)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range places {
 		text := p.Head + kind.body(c)
@@ -74,6 +70,19 @@ func (t Trial) plant(ctx context.Context, sb sandbox.Sandbox) (*canaries, error)
 		c.files[strings.Replace(p.Path, "*", c.stem, 1)] = text
 	}
 	return c, c.write(ctx, sb)
+}
+
+// places are the canaries' own place and those near some files; the latter alone where only tests of these run, and
+// the former is in another program.
+func (t Trial) places(ctx context.Context, sb sandbox.Sandbox, kind *canaryKind) ([]CanaryPlace, error) {
+	if kind.near == nil {
+		return []CanaryPlace{*t.place}, nil
+	}
+	near, err := kind.near(ctx, sb, t.near)
+	if t.only != nil && len(near) > 0 {
+		return near, err
+	}
+	return append([]CanaryPlace{*t.place}, near...), err
 }
 
 // write writes the files of the canaries. One that cannot be written is missing from the report.
@@ -229,6 +238,9 @@ func (j *judging) run(ctx context.Context, k kind) (Report, error) {
 		t.Test.Command = k.command
 	} else {
 		t.place, t.near = j.Base.Canaries, touched(j.Changes, j.testedGo)
+	}
+	if t.only != nil {
+		t.near = t.only.files
 	}
 	r, err := t.run(ctx, j.sb, &j.log, k.title)
 	switch {

@@ -67,7 +67,7 @@ var canaryKinds = []canaryKind{
 	},
 	{
 		format: "cargo", call: regexp.MustCompile(`\bcargo test\b.*--no-fail-fast`), file: regexp.MustCompile(`^(?:.*/)?src/(?:lib|main)\.rs$`),
-		head: nothing, body: func(c *canaries) string {
+		head: nothing, near: rustNear, body: func(c *canaries) string {
 			return "#[cfg(test)]\nmod " + c.stem + " {\n" + c.tests("    #[test]\n    fn %s() {\n        assert_eq!(%d + %d, %d);\n    }\n") + "}\n"
 		},
 	},
@@ -232,6 +232,16 @@ func javaHead(sample string) string {
 		return ""
 	}
 	return strings.Join(parts, "\n") + "\n"
+}
+
+// rustNear are the files themselves, where they are tests: each is a program of its own.
+func rustNear(_ context.Context, _ sandbox.Sandbox, files []string) (places []CanaryPlace, err error) {
+	for _, f := range files {
+		if rustTestFile.MatchString(f) {
+			places = append(places, CanaryPlace{Path: f})
+		}
+	}
+	return places, nil
 }
 
 // goNearScript prints a directory and the package of its tests for each that has tests and no TestMain.

@@ -14,12 +14,13 @@ type CrossInput struct {
 	Input       // of the candidate that is tested
 	AuthorPatch []byte
 	Tests       []string // names of the author's tests that count
-	Command     string   // runs only these; "" where only the whole test command does
+	Alone       bool     // only these run, with canaries; else the whole test command does
 }
 
 // Cross runs the author's tests on the other candidate's code, and says which of the named ones
 // pass and which fail. One that does not compile or import there, or is skipped, stands in neither
-// list. They run once: that chance does not decide about them was seen when they became proofs.
+// list. Where the canaries came out wrong or are missing, nothing stands in either: somebody's code lies, and nobody knows whose.
+// They run once: that chance does not decide about them was seen when they became proofs.
 // Of the author's files only tests go in, none that configure a runner. The bytes are the output.
 // An error means that the sandbox failed.
 func Cross(ctx context.Context, in CrossInput) (solve.CrossResult, []byte, error) {
@@ -30,7 +31,12 @@ func Cross(ctx context.Context, in CrossInput) (solve.CrossResult, []byte, error
 	if err != nil {
 		return out, nil, err
 	}
-	r, err := j.cross(ctx, tests, kind{title: "another candidate's tests on this candidate's code", command: in.Command})
+	if in.Alone {
+		if j.only, err = selectionOf(tests, in.Tests); err != nil {
+			return out, nil, err
+		}
+	}
+	r, err := j.cross(ctx, tests, kind{title: "another candidate's tests on this candidate's code"})
 	if err != nil || j.lied != "" {
 		return out, j.log.Bytes(), err
 	}
@@ -59,7 +65,7 @@ func (j *judging) cross(ctx context.Context, tests []byte, k kind) (Report, erro
 		return Report{}, err
 	}
 	r, err := j.run(ctx, k)
-	if err != nil || r.NoVerdict != "" {
+	if err != nil || r.NoVerdict != "" || r.Canary == missing {
 		return Report{}, err
 	}
 	return r, nil

@@ -25,6 +25,7 @@ type Trial struct {
 
 	place *CanaryPlace // of the canaries; nil is none
 	near  []string     // files beside whose tests canaries are put, too
+	only  *selection   // what runs of the tests; nil is all
 }
 
 // TrialOf is how tests are run under settings.
@@ -66,7 +67,7 @@ func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, 
 
 // run makes one run and puts its output into the log.
 func (t Trial) run(ctx context.Context, sb sandbox.Sandbox, log *bytes.Buffer, title string) (Report, error) {
-	fmt.Fprintf(log, "==> %s: %s\n", title, t.Test.Command)
+	fmt.Fprintf(log, "==> %s: %s\n", title, t.command(nil))
 	if t.place != nil {
 		fmt.Fprintln(log, "==> with tests of the judge's own, of which one passes and one fails")
 	}

@@ -58,6 +58,7 @@ func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte
 	if err != nil {
 		return Report{}, nil, err
 	}
+	cmd.Command = t.command(canaries)
 	stdout, stderr := output.stdout(), output.stderr()
 	res, err := sb.Exec(ctx, sandbox.Command{
 		Shell: withJSON(cmd), Path: sandbox.ToolPath(), Env: map[string]string{"CI": "true"},

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -8,6 +10,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -27,12 +30,15 @@ var selectors = []selector{
 	{"jest", regexp.MustCompile(`\bjest\b`), jsTestFile, withFiles("--runTestsByPath ")},
 	{"junit", regexp.MustCompile(`\bvitest run\b`), jsTestFile, withFiles("")},
 	{"junit", regexp.MustCompile(`\b(?:node|tsx)\b.*\s--test\b|\b_?mocha\b`), jsTestFile, selectNode},
-	{"cargo", regexp.MustCompile(`\bcargo test\b`), regexp.MustCompile(`^(?:.*/)?tests/[\w-]+\.rs$`), selectCargo},
+	{"cargo", regexp.MustCompile(`\bcargo test\b`), rustTestFile, selectCargo},
 	{"junit", regexp.MustCompile(`\bmvnw?\b`), jvmTestFile, selectMaven},
 	{"junit", regexp.MustCompile(`\bgradlew?\b`), jvmTestFile, selectGradle},
 }
 
-var jvmTestFile = regexp.MustCompile(`(?:^|/)src/test/.*\.(?:java|kt|groovy|scala)$`)
+var (
+	jvmTestFile  = regexp.MustCompile(`(?:^|/)src/test/.*\.(?:java|kt|groovy|scala)$`)
+	rustTestFile = regexp.MustCompile(`^(?:.*/)?tests/[\w-]+\.rs$`)
+)
 
 // maxSelected bounds a narrowed command, in bytes.
 const maxSelected = 8 << 10
@@ -71,6 +77,35 @@ func selected(test solve.TestCommand, files, names []string) (command string, al
 		call += " 2>&1"
 	}
 	return before + call, len(can) == len(files)
+}
+
+// selection are some of the tests: those of the files, of which only those with the names matter.
+type selection struct{ files, names []string }
+
+// selectionOf is for the tests with the names in a patch that has nothing but tests.
+func selectionOf(tests []byte, names []string) (*selection, error) {
+	changes, err := patch.Parse(tests)
+	s := &selection{names: names}
+	for _, c := range changes {
+		if c.Op != "delete" {
+			s.files = append(s.files, c.Path)
+		}
+	}
+	return s, err
+}
+
+// command is what runs: the test command, narrowed to what is selected and to the canaries beside it where it can be.
+func (t Trial) command(c *canaries) string {
+	if t.only == nil {
+		return t.Test.Command
+	}
+	files, names := t.only.files, t.only.names
+	if c != nil {
+		files = slices.AppendSeq(slices.Clone(files), maps.Keys(c.files))
+		names = append(slices.Clone(names), ".TestZ"+c.pass, ".TestZ"+c.fail) // as Go reports them; others are asked for by files
+	}
+	command, _ := selected(t.Test, files, names)
+	return cmp.Or(command, t.Test.Command)
 }
 
 // goTestName is the test function in a name of a report.
