@@ -34,9 +34,24 @@ func (p *Preparer) Result(ctx context.Context, s solve.Solve, patch []byte) (git
 	return m.Result(ctx, s.Base.SHA, patch)
 }
 
-// clone brings the mirror on this host up to the base commit. The token that reads the
+// Merged is what a pull request with this head brought when the commit merged it, as a patch of the solve's base; git.ErrPatch if
+// it does not apply there.
+func (p *Preparer) Merged(ctx context.Context, s solve.Solve, commit, head string) ([]byte, error) {
+	m, err := p.clone(ctx, s, commit, head)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := m.Merged(ctx, commit, head)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.Result(ctx, s.Base.SHA, patch)
+	return r.Diff, err
+}
+
+// clone brings the mirror on this host up to the base commit, and to others that are needed. The token that reads the
 // repository is revoked before anything of it runs.
-func (p *Preparer) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error) {
+func (p *Preparer) clone(ctx context.Context, s solve.Solve, others ...string) (*git.Mirror, error) {
 	url, auth, release, err := p.hub.Clone(ctx, s.Repo)
 	if err != nil {
 		return nil, fault.Outside{Err: err}
@@ -51,10 +66,12 @@ func (p *Preparer) clone(ctx context.Context, s solve.Solve) (*git.Mirror, error
 	failpoint.Hit("git", "mirror", "before")
 	mirror, err := p.git.Mirror(ctx, mirrorKey(s), url, auth)
 	failpoint.Hit("git", "mirror", "after")
-	if err == nil && !mirror.Has(ctx, s.Base.SHA) { // no branch holds it any more
-		err = mirror.FetchCommit(ctx, url, auth, s.Base.SHA)
-		if errors.Is(err, git.ErrMissing) {
-			return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, s.Base.SHA)
+	for _, sha := range append(others, s.Base.SHA) {
+		if err == nil && !mirror.Has(ctx, sha) { // no branch holds it any more
+			err = mirror.FetchCommit(ctx, url, auth, sha)
+			if errors.Is(err, git.ErrMissing) {
+				return nil, fmt.Errorf("clone %s: commit %s is not there", s.Repo, sha)
+			}
 		}
 	}
 	if err == nil {

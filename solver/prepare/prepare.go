@@ -82,6 +82,13 @@ func New(store Store, hub Hub, mirrors *git.Cache, drivers sandboxes.Drivers, ag
 	}
 }
 
+// Aside prepares beside the others, one base at a time and without agents, and keeps what it makes in another store.
+func (p *Preparer) Aside(store Store) *Preparer {
+	o := p.options
+	o.Parallel = 1
+	return New(store, p.hub, p.git, p.drivers, nil, o)
+}
+
 // Prepare makes the base once for a solve: it clones on the host, lays the tree out in a
 // sandbox, installs with the allow-listed network, runs the base's tests without any, and
 // freezes the result. The runs start from that.
