@@ -50,7 +50,7 @@ var mayImport = map[string][]string{
 	"solver/attempt":    {"agent", "git", "internal/logkey", "patch", "sandbox", "solve", "solver/budget", "solver/fault", "solver/judge", "solver/prepare", "solver/sandboxes", "solver/tree"},
 	"solver/rights":     {"solve"},
 	"solver/prepare":    {"agent", "git", "internal/failpoint", "internal/logkey", "sandbox", "solve", "solver/fault", "solver/judge", "solver/sandboxes", "solver/tree"},
-	"solver/crosscheck": {"internal/logkey", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
+	"solver/crosscheck": {"internal/logkey", "patch", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
 	"solver/replay":     {"git", "patch", "sandbox", "solve", "solver/judge", "solver/prepare", "solver/sandboxes"},
 	"solver/budget":     {"agent", "solve", "solver/fault"},
 	"solver/sandboxes":  {"internal/clock", "internal/logkey", "sandbox", "solve", "solver/fault"},

@@ -70,15 +70,20 @@ func (c *Checker) Test(ctx context.Context, s solve.Solve, runs []solve.Run) (Ou
 	case c.end(s).Before(time.Now()):
 		return out, nil
 	}
-	data, err = c.Store.Artifact(ctx, s.ID, prepare.BaseReport)
-	if err != nil {
-		return out, err
-	}
-	base, err := judge.DecodeReport(data)
+	base, err := c.base(ctx, s)
 	if err != nil {
 		return out, err
 	}
 	return c.test(ctx, s, runs, pairs, base)
+}
+
+// base is the report of the base's tests.
+func (c *Checker) base(ctx context.Context, s solve.Solve) (judge.Report, error) {
+	data, err := c.Store.Artifact(ctx, s.ID, prepare.BaseReport)
+	if err != nil {
+		return judge.Report{}, err
+	}
+	return judge.DecodeReport(data)
 }
 
 func (c *Checker) test(ctx context.Context, s solve.Solve, runs []solve.Run, pairs []solve.CrossPair, base judge.Report) (Outcome, error) {
