@@ -37,10 +37,14 @@ const (
 	CommandRenew CommandKind = "renew"
 	// CommandPull says that somebody merged, closed or opened again pull request Issue of ours. It is looked up.
 	CommandPull CommandKind = "pull"
+	// CommandHindsight says that pull request N, which is not ours, was merged and closes Issue and no other one.
+	CommandHindsight CommandKind = "hindsight"
 )
 
 // Event says whether the command is an event, so that nobody waits for an answer.
-func (k CommandKind) Event() bool { return k == CommandStop || k == CommandRenew || k == CommandPull }
+func (k CommandKind) Event() bool {
+	return k == CommandStop || k == CommandRenew || k == CommandPull || k == CommandHindsight
+}
 
 // StopEvent is the event behind a CommandStop.
 type StopEvent string
@@ -72,7 +76,7 @@ type Command struct {
 	Button bool `json:"button,omitempty"`
 	// SHA is the commit whose check runs are all to run again: its branch names the first solve of several.
 	SHA string `json:"sha,omitempty"`
-	// N is the run of a CommandPick; 0 is the runner-up.
+	// N is the run of a CommandPick, 0 is the runner-up; or the pull request of a CommandHindsight.
 	N int `json:"n,omitempty"`
 	// Text is the reply of a CommandUnknown, and what a CommandRevise should change.
 	Text string `json:"text,omitempty"`
@@ -131,6 +135,7 @@ type PullNow struct {
 	Branch string // of the head
 	SHA    string // of the head
 	Base   string // branch
+	Commit string // that merged it
 }
 
 // StrangersLast compares two who ask: strangers come after everybody else.

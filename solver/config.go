@@ -54,7 +54,9 @@ type Config struct {
 	// model, run).
 	Rule string `yaml:"rule"`
 	// Whether track records are used: how often the candidates of a model with its agent and strategy were right, which yudai counts
-	// from verdicts and from pull requests that were merged or closed. With false no plan uses them, and models=auto is refused.
+	// from verdicts, from pull requests that were merged or closed, and from the tests of somebody else's pull request that closed
+	// the issue, which run on the candidates while nothing is solved. With false no plan uses them, no such tests run, and
+	// models=auto is refused.
 	Record bool `yaml:"record"`
 	// What becomes of a champion that is unproven (no test that was there and no candidate of another model shows that it is right):
 	// draft (a draft pull request), ready (a pull request like any other), or comment (no pull request: the comment names the
@@ -156,7 +158,7 @@ type Tests struct {
 	// number. A test that does not fail each time is flaky and ignored. 1 trusts the first run.
 	Tries int `yaml:"tries"`
 	// The most runs of one candidate's new tests on another candidate, after all experiments ended; 0 is none. Only the tests that
-	// fail without their author's change run.
+	// fail without their author's change run. Also the most candidates on which such tests of somebody else's pull request run.
 	CrossRuns int `yaml:"cross_runs"`
 	// Time of all these runs together.
 	CrossTime time.Duration `yaml:"cross_time"`

@@ -66,6 +66,7 @@ type Engine struct {
 	mu          sync.Mutex
 	solves      map[solve.ID]*task // being worked on here
 	authorizing map[solve.ID]*task
+	reopened    map[solve.ID]*task // ended ones whose candidates are judged in hindsight
 	runs        map[runKey]*task
 }
 
@@ -92,7 +93,7 @@ func New(cfg Config, parts Parts) *Engine {
 		hub: parts.Hub, signer: parts.Signer,
 		commands: commands.New(store, parts.Hub, people), budgets: budgets, daily: budget.NewDailyLimit(store, cfg.Daily),
 		slots: make(chan struct{}, cfg.MaxSolves), halted: halted,
-		solves: map[solve.ID]*task{}, authorizing: map[solve.ID]*task{}, runs: map[runKey]*task{},
+		solves: map[solve.ID]*task{}, authorizing: map[solve.ID]*task{}, reopened: map[solve.ID]*task{}, runs: map[runKey]*task{},
 	}
 	e.planner = &plan.Planner{
 		Store: store, Hub: parts.Hub, Rights: people, Models: parts.Models, Gateway: parts.Gateway, Agents: parts.Agents, Drivers: parts.Drivers,
@@ -176,6 +177,7 @@ func (e *Engine) dispatch(ctx, work context.Context) {
 	}
 	e.enforce(live)
 	e.cancelRedundant(ctx, live)
+	e.lookBack(ctx, work, live)
 	if slices.ContainsFunc(live, func(s solve.Solve) bool { return s.State == solve.StateQueued }) {
 		defer e.lookAtWaiting(ctx, work) // those that are still there when all slots are taken
 	}

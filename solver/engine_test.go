@@ -42,8 +42,9 @@ type world struct {
 	signs   solver.Signer // instead of the real one; nil in most worlds
 	git     *git.Cache
 	procs   []*process
-	made    int // solves
-	said    int // asks
+	made    int    // solves
+	said    int    // asks
+	closing string // a commit of the origin
 }
 
 // bubble runs a test in fake time. After it, every solve that the test made has
@@ -69,6 +70,7 @@ func newWorld(t *testing.T, o origin) *world {
 	w.cfg.SweepEvery = 24 * time.Hour
 	w.machine = &machine{counts: map[string]int{}, hooks: map[string]fakesandbox.Func{}}
 	w.driver = &boxes{Driver: fakesandbox.New(w.machine.answer), from: map[string]string{}}
+	w.closing = o.closing
 	w.hub = &hub{role: "write", write: true, open: true, url: o.path, sha: o.sha, calls: map[string]int{}, faults: map[string][]error{}, always: map[string]error{}}
 	w.models = &models{calls: map[string]int{}, unready: map[string]error{}, opens: map[string]error{}}
 	w.agents = map[string]agent.Agent{"mini": agent.NewMini(agent.DefaultConfig())}

@@ -15,7 +15,8 @@ import (
 const answerFile = "answer.txt"
 
 // origin is the bare repository that all tests clone; it is only read.
-type origin struct{ dir, path, sha string }
+// closing is a commit on top, with a right answer and a test of it.
+type origin struct{ dir, path, sha, closing string }
 
 var theOrigin = sync.OnceValues(func() (origin, error) {
 	dir, err := os.MkdirTemp("", "yudai-solver-*")
@@ -25,8 +26,9 @@ var theOrigin = sync.OnceValues(func() (origin, error) {
 	o := origin{dir: dir, path: filepath.Join(dir, "project.git")}
 	cmd := exec.Command("sh", "-ec", `
 		mkdir work && cd work && git init -q -b main . && echo base > `+answerFile+` && echo read me > README
-		git add . && git commit -q -m base && git branch other && cd .. && git clone -q --bare work project.git
-		git -C work rev-parse HEAD`)
+		git add . && git commit -q -m base && git branch other && git rev-parse HEAD
+		git checkout -q -b closing && echo good by hand > `+answerFile+` && echo issue > `+testFile+` && git add . && git commit -q -m closing
+		git rev-parse HEAD && git checkout -q main && cd .. && git clone -q --bare work project.git`)
 	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
@@ -36,7 +38,7 @@ var theOrigin = sync.OnceValues(func() (origin, error) {
 	if err != nil {
 		return o, fmt.Errorf("make the test repository: %w\n%s", err, out)
 	}
-	o.sha = strings.TrimSpace(string(out))
+	o.sha, o.closing, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return o, nil
 })
 

@@ -70,6 +70,13 @@ func (e *Engine) wanted(ctx context.Context) (map[string]bool, error) {
 		return nil, err
 	}
 	names := map[string]bool{}
+	e.mu.Lock()
+	for id := range e.reopened {
+		for _, name := range append(sandboxes.LayerNames(id), sandboxes.CrossName(id)) {
+			names[name] = true
+		}
+	}
+	e.mu.Unlock()
 	for _, s := range live {
 		if s.State != solve.StatePreparing && s.State != solve.StateRunning && s.State != solve.StateReducing {
 			continue
