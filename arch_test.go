@@ -97,6 +97,7 @@ var mayImport = map[string][]string{
 	"test/bench":                     {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "test/dockerd", "test/e2bsim", "test/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "test/fakesandbox", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "report", "solver", "solver/budget", "store/bolt"},
 	"test/checker":                   {"internal/githubsim", "solve", "store/bolt"},
 	"test/dockerd":                   {},
+	"test/postgres":                  {},
 	"test/e2e":                       {"server", "internal/githubsim", "solve"},
 	"internal/clock":                 {},
 	"internal/durable":               {},
