@@ -91,6 +91,7 @@ var mayImport = map[string][]string{
 	"store/bolt":      {"solve", "internal/durable", "internal/failpoint", "internal/watch", "internal/setting"},
 	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
+	"store/postgres":  {"solve", "internal/clock", "internal/watch"},
 	"ghapp":           {"solve", "report", "internal/failpoint", "internal/clock"},
 	"git":             {"internal/gitenv", "solve"},
 
