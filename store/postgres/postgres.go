@@ -11,6 +11,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -43,10 +44,12 @@ type Config struct {
 // Store is the engine. Make one with [Open].
 type Store struct {
 	cfg   Config
+	boot  string // of this process
 	pool  *pgxpool.Pool
 	floor atomic.Uint64 // tokens given out are above it
 	// commits counts the transactions that changed something.
 	commits atomic.Int64
+	marks   atomic.Int64
 
 	watchers watch.Watchers
 	dirty    atomic.Bool // other nodes have not been told of a commit yet
@@ -65,7 +68,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if strings.Contains(pool.ConnConfig.Database, "@") { // the end of a password with a slash, which no error may show
 		return nil, openError(cfg.Setting, nil, errors.New(": write / in the password as %2F"))
 	}
-	s := &Store{cfg: cfg}
+	s := &Store{cfg: cfg, boot: rand.Text()}
 	if err := s.prepare(ctx, pool.ConnConfig); err != nil {
 		return nil, openError(cfg.Setting, pool.ConnConfig, err)
 	}

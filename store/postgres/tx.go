@@ -61,6 +61,7 @@ func (s *Store) view(ctx context.Context, fn func(*tx) error) error {
 }
 
 func (s *Store) once(ctx context.Context, how pgx.TxOptions, writes bool, fn func(*tx) error) (changed bool, err error) {
+	var left mark
 	err = pgx.BeginTxFunc(ctx, s.pool, how, func(p pgx.Tx) error {
 		t := &tx{db: p, ctx: ctx, clock: s.cfg.Now, floor: s.floor.Load(), writes: writes}
 		err := fn(t)
@@ -68,8 +69,14 @@ func (s *Store) once(ctx context.Context, how pgx.TxOptions, writes bool, fn fun
 		if t.failed != nil { // what a rule said without knowing is no answer
 			return t.failed
 		}
+		if err == nil && changed {
+			left, err = t.mark(s.boot, s.marks.Add(1))
+		}
 		return err
 	})
+	if err != nil && left.n > 0 && !again(err) { // all but the commit went well
+		err = s.settle(ctx, left, err)
+	}
 	return changed, err
 }
 
