@@ -6,7 +6,9 @@
 // solve before its runs, and stores what they return in one transaction. Who gives
 // work to nodes holds an advisory lock meanwhile, so that what it counts stays true.
 //
-// The database's clock decides about leases.
+// The database's clock decides about leases. Tokens carry the timeline of the
+// database, since a failover may forget the newest. On another timeline or system the
+// store doubts by itself what it holds (decision 0011).
 package postgres
 
 import (
@@ -72,6 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.prepare(ctx, pool.ConnConfig); err != nil {
 		return nil, openError(cfg.Setting, pool.ConnConfig, err)
 	}
+	pool.AfterConnect = s.recognise
 	if s.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, openError(cfg.Setting, pool.ConnConfig, err)
 	}
