@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,4 +59,93 @@ func (t *tx) mustLive(node string) error {
 		return fmt.Errorf("node %q is not live: %w", node, solve.ErrLeaseLost)
 	}
 	return nil
+}
+
+// ClaimSolve gives the node the solve whose turn it is, see [solve.NextClaim].
+func (s *Store) ClaimSolve(ctx context.Context, node string) (claimed solve.Solve, err error) {
+	err = s.update(ctx, func(t *tx) error {
+		if err := t.assign(); err != nil {
+			return err
+		}
+		if err := t.mustLive(node); err != nil {
+			return err
+		}
+		next, err := t.nextClaim()
+		if err != nil {
+			return err
+		}
+		one, err := t.solve(next.ID)
+		if err != nil {
+			return err
+		}
+		if one.State != next.State || one.Lease.Node != next.Owner {
+			return errAgain // it moved on before it was locked
+		}
+		claimed = one
+		claimed.Lease = t.next(claimed.Lease, node)
+		return t.putSolve(claimed)
+	})
+	return claimed, named(err, "claim a solve for node", node)
+}
+
+// nextClaim reads a small row of each solve that was begun, and the oldest waiting one of each repository.
+func (t *tx) nextClaim() (none solve.Brief, err error) {
+	begun, err := all[solve.Brief](t, "select brief from solve where live and not waiting")
+	if err != nil {
+		return none, err
+	}
+	heads, err := all[solve.Brief](t, "select distinct on (repo) brief from solve where waiting order by repo, created, id")
+	if err != nil {
+		return none, err
+	}
+	rows, err := t.db.Query(t.ctx, "select distinct solve from run where not final")
+	if err != nil {
+		return none, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[solve.ID])
+	if err != nil {
+		return none, err
+	}
+	t.busy = map[solve.ID]int{}
+	for _, id := range ids {
+		t.busy[id] = 1
+	}
+	id := solve.NextClaim(reader{t}, begun, heads, t.now())
+	list := slices.Concat(begun, heads)
+	if i := slices.IndexFunc(list, func(b solve.Brief) bool { return b.ID == id }); i >= 0 {
+		return list[i], nil
+	}
+	return none, solve.ErrNotFound
+}
+
+// Rescue takes over the runs at work whose node is dead.
+func (s *Store) Rescue(ctx context.Context, node string) (taken []solve.Run, err error) {
+	err = s.update(ctx, func(t *tx) error {
+		if err := t.assign(); err != nil {
+			return err
+		}
+		if err := t.mustLive(node); err != nil {
+			return err
+		}
+		lost := "active and not exists (select from node where name = run.node and until > $1)"
+		now := stamp(t.now())
+		lock := "select from solve where id in (select solve from run where " + lost + ") order by id for update"
+		if _, err := t.db.Exec(t.ctx, lock, now); err != nil {
+			return err
+		}
+		if taken, err = all[solve.Run](t, "select record from run where "+lost+" order by solve, n for update", now); err != nil {
+			return err
+		}
+		for i := range taken {
+			taken[i].Lease = t.next(taken[i].Lease, node)
+			if err := t.putRun(taken[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, named(err, "rescue runs for node", node)
+	}
+	return taken, nil
 }
