@@ -18,6 +18,9 @@ func (s *Store) Heartbeat(ctx context.Context, node string, ttl time.Duration) e
 		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return s.update(ctx, func(t *tx) error {
+		if err := s.mustHold(t); err != nil {
+			return named(err, "heartbeat of node", node)
+		}
 		now := t.now()
 		n, err := t.do("insert into node (name, until) values ($1, $2) on conflict (name) do update set until = $2 where node.until > $3",
 			node, stamp(now.Add(ttl)), stamp(now))

@@ -90,6 +90,8 @@ func advice(setting string, at *pgx.ConnConfig, err error) string {
 		return "create the schema, or correct search_path in " + setting
 	case errors.Is(err, errNewer):
 		return "start that yudai, or let " + setting + " name another database"
+	case errors.Is(err, ErrTaken):
+		return "stop that one: one process at a time is supported (docs/postgresql.md)"
 	case errors.Is(err, errForeign), errors.Is(err, errOther):
 		return "let " + setting + " name a database of its own"
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	// Installation names the yudai that owns the data, such as its App's number. A
 	// database of another is refused; "" does not ask.
 	Installation string
+	// Home names what a node keeps beside the database, and lets one process alone give out leases: the newest of a home, while no
+	// process of another home lives. The caller's lock says that a home has one process. "" lets any number work together. Process
+	// is what others are told.
+	Home, Process string
 	// KeepDeliveries is how long deliveries are kept, and KeepLogs the transcripts and artifacts of ended solves.
 	KeepDeliveries, KeepLogs time.Duration
 	// Now stands for the database's clock in tests; nil is the database's.

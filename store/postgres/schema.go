@@ -31,7 +31,7 @@ func migrations() (out []string, err error) {
 	return out, err
 }
 
-// migrate brings the schema up to date in one transaction, while no other node can.
+// migrate brings the schema up to date in one transaction, while no other node can. Who wants the database alone takes it then.
 func (s *Store) migrate(ctx context.Context, conn *pgx.Conn) error {
 	steps, err := migrations()
 	if err != nil {
@@ -52,8 +52,14 @@ func (s *Store) migrate(ctx context.Context, conn *pgx.Conn) error {
 		if err := t.checkInstallation(at, s.cfg.Installation); err != nil {
 			return err
 		}
-		if at < len(steps) {
+		if at > 0 { // nobody works while the schema changes
+			err = t.take(s.cfg, s.boot)
+		}
+		if err == nil && at < len(steps) {
 			err = t.upgrade(steps, at, s.cfg.Installation)
+		}
+		if err == nil && at == 0 {
+			err = t.take(s.cfg, s.boot)
 		}
 		return err
 	})

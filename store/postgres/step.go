@@ -62,6 +62,9 @@ func (s *Store) PutArtifact(ctx context.Context, id solve.ID, name string, conte
 		content = []byte{}
 	}
 	return s.update(ctx, func(t *tx) error {
+		if err := s.mustHold(t); err != nil { // a run's files have the same names in its next attempt
+			return named(err, "store artifact "+name+" of solve", id)
+		}
 		n, err := t.do(`insert into artifact (solve, name, content) select id, $2, $3 from solve where id = $1
 			on conflict (solve, name) do update set content = $3`, id, name, content)
 		if err == nil && n == 0 {
