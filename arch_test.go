@@ -28,12 +28,12 @@ const module = "github.com/yudai-dev/yudai"
 // may also import forEveryone.
 var mayImport = map[string][]string{
 	".":          {"cmd"},
-	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "solver/replay", "internal/durable", "internal/githubsim"},
-	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "ghapp", "git", "internal/clock", "internal/durable", "internal/failpoint", "internal/strictyaml", "repoconfig", "web"},
-	"web":        {"agent", "report", "solve"},
+	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "solver/replay", "internal/durable", "internal/githubsim", "internal/spelling"},
+	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "store/postgres", "ghapp", "git", "internal/clock", "internal/durable", "internal/failpoint", "internal/setting", "internal/strictyaml", "repoconfig", "web"},
+	"web":        {"agent", "report", "solve", "internal/durable", "internal/stream"},
 	"reconcile":  {"handlers", "solve", "ghapp", "internal/clock"},
-	"setup":      {"handlers", "bundle", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
-	"server/api": {"handlers", "solve", "repoconfig", "ghapp"},
+	"setup":      {"handlers", "web", "bundle", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},
+	"server/api": {"handlers", "solve", "repoconfig", "ghapp", "internal/stream"},
 	"handlers":   {"solve", "report", "internal/spelling"},
 	"report":     {"solve"},
 	"patch":      {"solve"},
@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 	"store/memory":    {"solve"},
 	"store/storetest": {"solve"},
 	"store/postgres":  {"solve", "internal/clock", "internal/watch"},
-	"ghapp":           {"solve", "report", "internal/failpoint", "internal/clock"},
+	"ghapp":           {"solve", "report", "internal/failpoint", "internal/clock", "internal/setting"},
 	"git":             {"internal/gitenv", "solve"},
 
 	"test/bench":                     {"agent", "git", "internal/githubsim", "model", "model/gateway", "model/scripted", "test/dockerd", "test/e2bsim", "test/primesim", "sandbox", "sandbox/docker", "sandbox/e2b", "test/fakesandbox", "sandbox/local", "sandbox/prime", "sandbox/records", "server", "solve", "report", "solver", "solver/budget", "store/bolt"},
@@ -470,7 +470,7 @@ func TestLongPagesHaveContents(t *testing.T) {
 // foreignFile are names in the pages that are not files of this repository.
 var foreignFile = map[string]bool{
 	"ai/fix-{issue}-{solve}": true, "package.json": true, "pyproject.toml": true, "conftest.py": true, "go.work": true,
-	"data/": true, "app.yml": true, "identity.json": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
+	"data/": true, "app.yml": true, "identity.json": true, "sessions.json": true, "secrets/": true, "secrets/github-app.pem": true, "secrets/webhook-secret": true, "secrets/client-secret": true,
 	"secrets/new-app.json": true, "transcripts/": true, "artifacts/": true, "sandboxes/": true, "sandbox-records/": true, "gateway/": true, "bundles/": true, "gateway/secret": true, "src/test": true, "testing/synctest": true,
 	".github/yudai.yml": true, "yudai.yml": true, "opencode.json": true,
 }
