@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-github/v66/github"
 
 	"github.com/yudai-dev/yudai/report"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // ruleTexts are the rules of a repository that can refuse a branch or a commit of
@@ -97,5 +98,5 @@ func refusalMessage(err error) string {
 	if !errors.As(err, &answer) {
 		return "no message"
 	}
-	return strings.Join(strings.Fields(Redact(answer.Message)), " ")
+	return solve.OneLine(Redact(answer.Message))
 }

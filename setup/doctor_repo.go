@@ -54,8 +54,8 @@ func (d *Doctor) repository(ctx context.Context, folder string) []Finding {
 	}
 	test := setup.Test
 	found = append(found,
-		Finding{Good, "tests", fmt.Sprintf("%s (results: %s, from %s)", oneLine(test.Command), test.Format, test.Source), ""},
-		Finding{Good, "install", cmp.Or(oneLine(setup.Install), "nothing"), ""})
+		Finding{Good, "tests", fmt.Sprintf("%s (results: %s, from %s)", solve.OneLine(test.Command), test.Format, test.Source), ""},
+		Finding{Good, "install", cmp.Or(solve.OneLine(setup.Install), "nothing"), ""})
 	if setup.Untested != "" {
 		found = append(found, Finding{Warn, "tests", setup.Untested, ""})
 	}
@@ -146,6 +146,3 @@ func peek(root *os.Root, name string, most int) ([]byte, error) {
 	}
 	return io.ReadAll(io.LimitReader(f, int64(most)+1))
 }
-
-// oneLine makes a command fit into a line of the report.
-func oneLine(command string) string { return strings.Join(strings.Fields(command), " ") }
