@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -101,20 +102,18 @@ const maxWindow = 72 * time.Hour
 
 // Validate reports every bad value; key is the path inside the section. Secrets
 // are checked by [Config.Resolve].
-func (c Config) Validate(report func(key, problem string)) {
+func (c Config) Validate(report setting.Report) {
 	for _, u := range []struct{ key, value string }{
 		{"web_url", c.WebURL}, {"v3_api_url", c.V3APIURL}, {"v4_api_url", c.V4APIURL},
 	} {
-		if problem := badURL(u.value); problem != "" {
-			report(u.key, problem)
-		}
+		problem := badURL(u.value)
+		report.Unless(problem == "", u.key, problem)
 	}
 	for _, v := range []struct{ key, value string }{
 		{"app.webhook_secret_env", c.App.WebhookSecretEnv}, {"app.private_key_env", c.App.PrivateKeyEnv},
 	} {
-		if v.value != "" && !solve.VariableName(v.value) {
-			report(v.key, "must be the name of an environment variable, not the secret itself")
-		}
+		named := v.value == "" || solve.VariableName(v.value)
+		report.Unless(named, v.key, "must be the name of an environment variable, not the secret itself")
 	}
 	w, r := c.Write, c.Recovery
 	tooOften := func(d time.Duration) bool { return d != 0 && d < time.Second }
@@ -134,9 +133,7 @@ func (c Config) Validate(report func(key, problem string)) {
 		{tooOften(r.ScanEvery), "heal.scan_every", "must be 0 or at least 1s"},
 		{r.Window < time.Minute || r.Window > maxWindow, "heal.window", "must be 1m to 72h: GitHub keeps its delivery log for three days"},
 	} {
-		if rule.broken {
-			report(rule.key, rule.problem)
-		}
+		report.Unless(!rule.broken, rule.key, rule.problem)
 	}
 }
 

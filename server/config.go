@@ -17,6 +17,7 @@ import (
 	"github.com/yudai-dev/yudai/agent/sweagent"
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/setting"
 	"github.com/yudai-dev/yudai/internal/strictyaml"
 	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
@@ -190,7 +191,7 @@ func severalLines(path string) bool {
 // Validate reports every value that cannot work, in every section, and what does
 // not fit between sections; keys are whole dotted paths.
 func (c Config) Validate(report func(key, problem string)) {
-	in := func(section string) func(key, problem string) {
+	in := func(section string) setting.Report {
 		return func(key, problem string) { report(section+"."+key, problem) }
 	}
 	c.Server.validate(in("server"))
@@ -212,7 +213,7 @@ func (c Config) Validate(report func(key, problem string)) {
 	c.checkAxes("solver.defaults", defaults, report)
 }
 
-func (l Listen) validate(report func(key, problem string)) {
+func (l Listen) validate(report setting.Report) {
 	if _, port, err := net.SplitHostPort(l.Address); err != nil || !isPort(port) {
 		report("address", fmt.Sprintf("%q is not host:port, like 127.0.0.1:8080 (port 0 takes a free one)", l.Address))
 	}
@@ -222,28 +223,21 @@ func (l Listen) validate(report func(key, problem string)) {
 			report("public_url", fmt.Sprintf("%q is not an http or https URL without user, query and fragment", l.PublicURL))
 		}
 	}
-	if strings.TrimSpace(l.Label) == "" || len(l.Label) > 50 {
-		report("label", "must be a label's name, 1 to 50 bytes")
-	}
-	if l.APITokenEnv != "" && !solve.VariableName(l.APITokenEnv) {
-		report("api_token_env", "must be the name of an environment variable, not the token itself")
-	}
+	report.Unless(strings.TrimSpace(l.Label) != "" && len(l.Label) <= 50, "label", "must be a label's name, 1 to 50 bytes")
+	report.Unless(l.APITokenEnv == "" || solve.VariableName(l.APITokenEnv),
+		"api_token_env", "must be the name of an environment variable, not the token itself")
 	l.validateMetrics(report)
-	if l.ShutdownTimeout < time.Millisecond {
-		report("shutdown_timeout", "must be at least 1ms")
-	}
+	report.Unless(l.ShutdownTimeout >= time.Millisecond, "shutdown_timeout", "must be at least 1ms")
 }
 
-func (l Listen) validateMetrics(report func(key, problem string)) {
+func (l Listen) validateMetrics(report setting.Report) {
 	if l.MetricsAddress == "" {
 		return
 	}
 	if _, port, err := net.SplitHostPort(l.MetricsAddress); err != nil || !isPort(port) {
 		report("metrics_address", fmt.Sprintf("%q is not host:port, like 127.0.0.1:9090 (port 0 takes a free one)", l.MetricsAddress))
 	}
-	if !l.Metrics {
-		report("metrics_address", "is set, and server.metrics is false: nothing would be served there")
-	}
+	report.Unless(l.Metrics, "metrics_address", "is set, and server.metrics is false: nothing would be served there")
 }
 
 func isPort(s string) bool {
