@@ -86,13 +86,10 @@ func (r *Reconciler) deliverAll(ctx context.Context, missed []ghapp.LoggedDelive
 
 // unknown returns the deliveries that neither the store nor this process has seen.
 func (r *Reconciler) unknown(ctx context.Context, log []ghapp.LoggedDelivery) ([]ghapp.LoggedDelivery, error) {
-	var guids []string
+	guids := make([]string, len(log))
 	for i, d := range log {
-		d.GUID = handlers.DeliveryID(d.GUID)
-		log[i] = d
-		if _, known := r.seen[d.GUID]; !known {
-			guids = append(guids, d.GUID)
-		}
+		guids[i] = handlers.DeliveryID(d.GUID)
+		log[i].GUID = guids[i]
 	}
 	unknown, err := r.Store.UnknownDeliveries(ctx, guids)
 	if err != nil {
@@ -104,7 +101,9 @@ func (r *Reconciler) unknown(ctx context.Context, log []ghapp.LoggedDelivery) ([
 	}
 	var out []ghapp.LoggedDelivery
 	for _, d := range log {
-		if fresh[d.GUID] {
+		if _, seen := r.seen[d.GUID]; !fresh[d.GUID] {
+			delete(r.seen, d.GUID) // it is the store's to remember: after a failover it may not
+		} else if !seen {
 			out = append(out, d)
 		}
 	}
