@@ -33,7 +33,7 @@ type ParsedCommand struct {
 
 // ParseComment finds the command in a comment and reads it; ok is false if there is
 // none. A command is a line that starts with "/yudai" and is not in a code fence, a
-// quote or an HTML comment:
+// quote or an HTML comment. "@yudai solve", or the App's own name in the vocabulary, is a solve, too:
 //
 //	command  = "/yudai" [ solve | pick | revise | question ]      none is help
 //	solve    = "solve" { key "=" value { "," value } }
@@ -49,7 +49,7 @@ type ParsedCommand struct {
 // known, a value out of range, or a second command makes a ParsedCommand with a Problem.
 // It never panics, whatever the bytes.
 func ParseComment(body string, v Vocabulary) (cmd ParsedCommand, ok bool) {
-	list := commands(body)
+	list := commands(body, v.Name)
 	if len(list) == 0 {
 		return ParsedCommand{}, false
 	}

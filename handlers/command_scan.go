@@ -10,9 +10,9 @@ import (
 const maxCommand = 4 << 10
 
 var (
-	// commandLine is a line that starts with the command word; an indent of four
-	// or more would be a code block.
-	commandLine = regexp.MustCompile(`(?i)^ {0,3}/yudai(?:[\s\p{Z}]+(.*))?$`)
+	// commandLine is a line that starts with the command word, or with the mention of somebody who is to solve; an
+	// indent of four or more would be a code block.
+	commandLine = regexp.MustCompile(`(?i)^ {0,3}(?:/yudai(?:[\s\p{Z}]+(.*))?|@([a-z0-9-]+)(?:\[bot\])?[\s\p{Z}]+(solve(?:[\s\p{Z}].*)?))$`)
 	quoteLine   = regexp.MustCompile(`^ {0,3}>`)
 	// fenceOpen finds the start of a code fence, in a list item too.
 	fenceOpen = regexp.MustCompile("^(?:[ \t]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])*(`{3,}[^`]*|~{3,}.*)$")
@@ -28,12 +28,13 @@ type found struct {
 }
 
 // commands finds the command lines of a comment. Code fences, indented code, quotes,
-// HTML comments, <pre> and <details> hold none.
-func commands(body string) []found {
+// HTML comments, <pre> and <details> hold none. A mention counts only of yudai, or of the given name.
+func commands(body, name string) []found {
 	var list []found
 	for s := scan(body); s.next(); {
-		if m := commandLine.FindStringSubmatch(s.line); m != nil && !s.code && !s.folded {
-			list = append(list, found{line: strings.TrimSpace(m[1])})
+		if m := commandLine.FindStringSubmatch(s.line); m != nil && !s.code && !s.folded &&
+			(m[2] == "" || strings.EqualFold(m[2], "yudai") || strings.EqualFold(m[2], name)) {
+			list = append(list, found{line: strings.TrimSpace(m[1] + m[3])})
 		} else if last := len(list) - 1; last >= 0 {
 			list[last].more = append(list[last].more, s.line)
 		}

@@ -64,7 +64,15 @@ func TestParseCommentFindsCommands(t *testing.T) {
 		"text that opens no comment":  {"use <!-- to hide\n/yudai status", solve.CommandStatus},
 		"comment sign in a fence":     {fence + "\n<!--\n" + fence + "\n/yudai status", solve.CommandStatus},
 
+		"mention":                   {"@yudai solve", handlers.CommandSolve},
+		"mention of the App's name": {"Now?\n\n@Acme-Yudai[bot]  SOLVE", handlers.CommandSolve},
+
 		"empty":                   {"", ""},
+		"mention of a person":     {"@kim solve", ""},
+		"mention in a sentence":   {"so @yudai solve", ""},
+		"thanks":                  {"@yudai thanks, that solves it", ""},
+		"another verb":            {"@yudai solved it", ""},
+		"quoted mention":          {"> @yudai solve", ""},
 		"in a sentence":           {"please run /yudai status", ""},
 		"another word":            {"/yudaibot status", ""},
 		"a path":                  {"/yudai/status", ""},
@@ -97,7 +105,9 @@ func TestParseCommentFindsCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, ok := handlers.ParseComment(tt.body, vocabulary())
+			v := vocabulary()
+			v.Name = "acme-yudai"
+			cmd, ok := handlers.ParseComment(tt.body, v)
 			if ok != (tt.want != "") || cmd.Kind != tt.want || cmd.Problem != "" {
 				t.Errorf("ParseComment(%q) = %+v, %v; want %q", tt.body, cmd, ok, tt.want)
 			}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
@@ -15,6 +16,7 @@ import (
 func commentIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	switch p.Action {
 	case "created":
+		o.Vocabulary.Name = strings.TrimSuffix(o.Bot, "[bot]")
 		if cmd, ok := ParseComment(p.Comment.Body, o.Vocabulary); ok && !p.fromBot(o.Bot) {
 			return o.commandIntent(p, cmd, d)
 		}

@@ -14,6 +14,8 @@ type Vocabulary struct {
 	Models, Strategies, Agents, Profiles []string
 	// Sandboxes are the drivers that may be chosen.
 	Sandboxes []string
+	// Name is the App's own, by which a mention calls it; "" if it is not known.
+	Name string
 	// Open: repositories may add strategies and profiles, so the plan checks the names.
 	Open bool
 }
