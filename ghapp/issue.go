@@ -38,6 +38,9 @@ func (a *App) Issue(ctx context.Context, repo solve.Repo, number int) (solve.Iss
 	for _, l := range answer.Labels {
 		now.Labels = append(now.Labels, l.GetName())
 	}
+	for _, u := range answer.Assignees {
+		now.Assignees = append(now.Assignees, u.GetLogin())
+	}
 	return now, nil
 }
 

@@ -24,7 +24,7 @@ func everything(t *testing.T, event, action string) []byte {
 	type obj = map[string]any
 	ours := obj{"id": 29310}
 	raw, err := json.Marshal(obj{
-		"action": action, "label": obj{"name": "yudai:solve"}, "issue": obj{"number": 1, "state": "open"},
+		"action": action, "label": obj{"name": "yudai:solve"}, "assignee": obj{"login": "yudai[bot]"}, "issue": obj{"number": 1, "state": "open"},
 		"comment":    obj{"id": 5, "body": body, "user": obj{"login": author}},
 		"repository": obj{"id": 3, "name": "hello", "owner": obj{"login": "octo"}, "default_branch": "main"},
 		"check_run":  obj{"external_id": "yudai:cnv8q5k6n88s73a1e0h0", "app": ours}, "requested_action": obj{"identifier": "retry"},

@@ -133,6 +133,28 @@ func TestEventsBecomeAsks(t *testing.T) {
 }
 
 // A label of a profile asks for a solve with that profile.
+// TestAssignmentAsksForASolve: of the issue to us, by a person.
+func TestAssignmentAsksForASolve(t *testing.T) {
+	t.Parallel()
+	i := setup(t)
+	to := func(who string) map[string]any {
+		return map[string]any{"action": "assigned", "assignee.login": who, "label.name": ""}
+	}
+	for _, raw := range [][]byte{
+		labeled(t, to("kim")), labeled(t, with(to("yudai[bot]"), "sender.type", "Bot")), labeled(t, to("yudai[bot]")),
+	} {
+		if err := i.handle("issues", raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []solve.Intent{{Solve: exampleSolve(7, solve.Trigger{
+		Kind: solve.TriggerAssigned, Key: "assigned:186853002:1:" + guid, Actor: "Codertocat", Assignee: "yudai[bot]", Delivery: guid, At: noon(),
+	}, solve.Request{})}}
+	if diff := cmp.Diff(want, i.intents); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLabelOfAProfile(t *testing.T) {
 	t.Parallel()
 	i := setup(t)

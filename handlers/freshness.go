@@ -27,6 +27,8 @@ func (p payload) about(w solve.Intent) string {
 		return fmt.Sprintf("comment:%d:%d:%s", p.Repository.ID, p.Comment.ID, verb)
 	case p.Review.ID != 0:
 		return fmt.Sprintf("review:%d:%d:%s", p.Repository.ID, p.Review.ID, verb)
+	case p.Action == "assigned" && !at.IsZero():
+		return fmt.Sprintf("assigned:%d:%d:%d", p.Repository.ID, p.Issue.Number, at.Unix())
 	case p.Action == "labeled" && !at.IsZero():
 		return fmt.Sprintf("label:%d:%d:%s:%d", p.Repository.ID, p.Issue.Number, strings.ToLower(p.Label.Name), at.Unix())
 	}

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,25 @@ func TestDeletionIsNotAsOldAsWhatIsGone(t *testing.T) {
 	ours["comment.created_at"] = noon().Add(-30 * day).Format(time.RFC3339)
 	if err := i.handle("issue_comment", event(t, "deleted", ours)); err != nil || len(i.intents) != 1 || i.intents[0].Command.Late {
 		t.Errorf("%v, %+v", err, i.intents)
+	}
+}
+
+// TestAssignmentIsOneWish: a copy of its delivery under another GUID is about the same.
+func TestAssignmentIsOneWish(t *testing.T) {
+	t.Parallel()
+	i := &intake{handlers: map[string]githubapp.EventHandler{}}
+	for _, h := range handlers.New(handlers.Options{Accepter: i, Bot: "yudai[bot]", Now: noon, Keep: time.Hour}) {
+		i.handlers[h.Handles()[0]] = h
+	}
+	at := noon().Add(-time.Minute)
+	raw := labeled(t, map[string]any{
+		"action": "assigned", "assignee.login": "yudai[bot]", "label.name": "", "issue.updated_at": at.Format(time.RFC3339),
+	})
+	if err := i.handle("issues", raw); err != nil || len(i.deliveries) != 1 {
+		t.Fatal(err, i.deliveries)
+	}
+	if want := fmt.Sprintf("assigned:186853002:1:%d", at.Unix()); i.deliveries[0].About != want {
+		t.Errorf("about %q, want %q", i.deliveries[0].About, want)
 	}
 }
 

@@ -18,7 +18,8 @@ type payload struct {
 	Label  struct {
 		Name string `json:"name"`
 	} `json:"label"`
-	Issue struct {
+	Assignee user `json:"assignee"` // of issues.assigned
+	Issue    struct {
 		Number      int             `json:"number"`
 		State       string          `json:"state"`
 		Title       string          `json:"title"`

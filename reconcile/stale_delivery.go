@@ -43,7 +43,7 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Inten
 // stale says why an intent is out of date; "" if it is not.
 func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) {
 	switch {
-	case w.Solve != nil && w.Solve.Trigger.Kind == solve.TriggerLabel:
+	case w.Solve != nil && (w.Solve.Trigger.Kind == solve.TriggerLabel || w.Solve.Trigger.Kind == solve.TriggerAssigned):
 		if why, err := f.labelGone(ctx, *w.Solve); why != "" || err != nil {
 			return why, err
 		}
@@ -62,7 +62,7 @@ func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) 
 	return f.answeredBefore(ctx, w.Command.Repo, w.Command.Issue)
 }
 
-// labelGone says why the issue needs no solve any more: it was closed or lost the label.
+// labelGone says why the issue needs no solve any more: it was closed, or lost the label or the assignment.
 func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, error) {
 	now, err := f.r.App.Issue(ctx, s.Repo, s.Issue.Number)
 	switch {
@@ -72,8 +72,8 @@ func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, erro
 		return "", err
 	case !now.Open:
 		return "the issue was closed", nil
-	case !now.Labelled(s.Trigger.Label):
-		return "the label was taken off", nil
+	case now.Withdrawn(s.Trigger):
+		return "the label was taken off, or the assignment back", nil
 	}
 	return "", nil
 }
