@@ -59,6 +59,7 @@ func (a *App) Pull(ctx context.Context, repo solve.Repo, number int) (solve.Pull
 		Branch: head.GetRef(),
 		SHA:    head.GetSHA(),
 		Base:   answer.GetBase().GetRef(),
+		Commit: answer.GetMergeCommitSHA(),
 	}, nil
 }
 

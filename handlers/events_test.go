@@ -50,6 +50,11 @@ func pull(merged bool) map[string]any {
 	return map[string]any{"pull_request.number": 8, "pull_request.user.login": "yudai[bot]", "pull_request.merged": merged}
 }
 
+// by is a pull request of somebody's that was merged.
+func by(login, body string) map[string]any {
+	return with(with(pull(true), "pull_request.user.login", login), "pull_request.body", body)
+}
+
 func with(base map[string]any, key string, value any) map[string]any {
 	all := maps.Clone(base)
 	all[key] = value
@@ -110,6 +115,7 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"merged":                  {"pull_request", event(t, "closed", pull(true)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"merged by a bot":         {"pull_request", event(t, "closed", with(pull(true), "sender.type", "Bot")), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"closed without a merge":  {"pull_request", event(t, "closed", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
+		"merged by others":        {"pull_request", event(t, "closed", by("kim", "Tidy up.\n\n<!-- Fixes #12 -->\nFixes: #3, and resolves\n#3")), solve.Command{Kind: solve.CommandHindsight, Repo: repo, Issue: 3, N: 8}},
 		"opened again":            {"pull_request", event(t, "reopened", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled}},
 		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnSuspended}},
@@ -213,6 +219,9 @@ func TestEventsThatAskForNothing(t *testing.T) {
 		"pull request opened":        {"pull_request", event(t, "opened", pull(false))},
 		"pull request closed by bot": {"pull_request", event(t, "closed", with(pull(false), "sender.type", "Bot"))},
 		"others' pull request":       {"pull_request", event(t, "closed", with(pull(true), "pull_request.user.login", "kim"))},
+		"others' for two issues":     {"pull_request", event(t, "closed", by("kim", "fixes #3, closes #4"))},
+		"others' for another's":      {"pull_request", event(t, "closed", by("kim", "fixes octo/more#3, prefixes #4, #5"))},
+		"others', closed":            {"pull_request", event(t, "closed", with(by("kim", "fixes #3"), "pull_request.merged", false))},
 		"installed":                  {"installation", event(t, "created", nil)},
 		"unsuspended":                {"installation", event(t, "unsuspend", nil)},
 		"rights accepted":            {"installation", event(t, "new_permissions_accepted", nil)},

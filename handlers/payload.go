@@ -59,6 +59,8 @@ type payload struct {
 		Number int  `json:"number"`
 		User   user `json:"user"`
 		Merged bool `json:"merged"`
+
+		Body string `json:"body"`
 	} `json:"pull_request"`
 	Review struct {
 		ID    int64  `json:"id"`

@@ -50,7 +50,7 @@ func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) 
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
 	case w.Solve != nil:
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
-	case w.Command == nil || w.Command.Kind == solve.CommandRenew || w.Command.Kind == solve.CommandPull:
+	case w.Command == nil || w.Command.Kind.Event() && w.Command.Kind != solve.CommandStop:
 		return "", nil
 	case w.Command.Kind == solve.CommandStop:
 		return f.stopOutdated(ctx, w.Command)
