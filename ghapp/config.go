@@ -63,7 +63,8 @@ type WriteConfig struct {
 	Interval time.Duration `yaml:"interval"`
 	// The most writes in any hour, 10 or more. A tenth of them may come at once.
 	PerHour int `yaml:"per_hour"`
-	// The shortest time between two updates of one comment or check run. Changes in between are merged into one update.
+	// The shortest time between two updates of one comment or check run. Changes in between are merged into one update. While runs
+	// work, a text that is older is written again in its turn (docs/operations.md).
 	ProgressEvery time.Duration `yaml:"progress_every"`
 	// How long GitHub's lists may lag behind a write; at least three times timeout. If the outcome of a write is unknown, yudai
 	// waits this long before it looks the write up and perhaps repeats it.

@@ -179,6 +179,36 @@ func (m *memStore) Effect(_ context.Context, key string) (solve.Effect, error) {
 	return e, nil
 }
 
+func (m *memStore) RenewEffect(_ context.Context, key string) error {
+	m.mu.Lock()
+	e := m.effects[key]
+	m.mu.Unlock()
+	m.want(e)
+	return nil
+}
+
+func (m *memStore) SolveEffects(_ context.Context, id solve.ID) (list []solve.Effect, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.effects {
+		if e.Solve == id {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+func (m *memStore) LiveSolves(_ context.Context) (list []solve.Solve, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.solves {
+		if !s.State.Final() {
+			list = append(list, s)
+		}
+	}
+	return list, nil
+}
+
 func (m *memStore) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 	classObject
 	// classReaction: the sign that yudai noticed somebody, without delay.
 	classReaction
-	// classDenied: answers to people without rights, from what nobody else needs.
+	// classDenied: answers to people without rights, and whether a text is renewed: from what nobody else needs.
 	classDenied
 )
 

@@ -27,7 +27,10 @@ type EffectStore interface {
 	FinishEffect(ctx context.Context, key string, token, version uint64, r solve.Receipt) error
 	RetryEffect(ctx context.Context, key string, token uint64, wait time.Duration, reason string, unknown bool) error
 	KillEffect(ctx context.Context, key string, token uint64, reason string) error
+	RenewEffect(ctx context.Context, key string) error
 	Effect(ctx context.Context, key string) (solve.Effect, error)
+	SolveEffects(ctx context.Context, id solve.ID) ([]solve.Effect, error)
+	LiveSolves(ctx context.Context) ([]solve.Solve, error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
@@ -86,6 +89,9 @@ func (w *Writer) Run(ctx context.Context) error {
 			}
 		case <-idle:
 		case <-ticker.C:
+			if err := w.renewOldest(ctx); err != nil && ctx.Err() == nil {
+				zerolog.Ctx(ctx).Error().Str(logkey.Error, Redact(err.Error())).Msg("old texts not renewed")
+			}
 		}
 	}
 }
@@ -149,7 +155,7 @@ func (w *Writer) view(ctx context.Context, e solve.Effect) (report.View, error) 
 	if err != nil {
 		return report.View{}, fmt.Errorf("read runs: %w", err)
 	}
-	return report.View{Solve: s, Runs: runs}, nil
+	return report.View{Solve: s, Runs: runs, Now: w.app.now()}, nil
 }
 
 func (w *Writer) log(ctx context.Context, e solve.Effect) *zerolog.Logger {
