@@ -22,9 +22,10 @@ import (
 // rig is yudai and the emulator on this machine: the very program that serves
 // GitHub, with GitHub played by package githubsim on a loopback port.
 type rig struct {
-	dir     string // with everything of it
-	bundles string // directory of the signing key and the statements
-	keep    bool   // whether its record and log are worth keeping
+	dir     string         // with everything of it
+	bundles string         // directory of the signing key and the statements
+	keep    bool           // whether its record and log are worth keeping
+	who     *server.Person // the committer of champions; nil is the emulator's App
 	log     *os.File
 	hub     *githubsim.Hub
 	app     githubsim.App
@@ -99,7 +100,7 @@ func (r *rig) start(ctx context.Context, cfg server.Config, repo string) error {
 		return os.Getenv(key)
 	}
 	log := zerolog.New(r.log).With().Timestamp().Logger()
-	srv, err := server.New(ctx, r.configure(cfg), server.Options{Getenv: getenv, Log: log, Bundles: r.bundles})
+	srv, err := server.New(ctx, r.configure(cfg), server.Options{Getenv: getenv, Log: log, Bundles: r.bundles, Committer: r.who})
 	if err != nil {
 		return err
 	}

@@ -61,12 +61,30 @@ func (t *writeTry) commitOf(ctx context.Context, sha string) (*github.Commit, er
 // newCommit leaves author, committer and signature out: GitHub then signs the
 // commit as the App's.
 func (t *writeTry) newCommit(ctx context.Context, message, tree, parent string) (string, error) {
-	return t.makeCommit(ctx, message, tree, parent, nil)
+	return t.makeCommit(ctx, message, tree, parent, nil, nil)
+}
+
+// Person is whom a commit names. An empty one is yudai itself.
+type Person struct{ Name, Email string }
+
+// local is who made the commits of `yudai solve`, where no account exists.
+func local() Person { return Person{"yudai", "yudai@localhost"} }
+
+func (p Person) at(now time.Time) *github.CommitAuthor {
+	return &github.CommitAuthor{Name: &p.Name, Email: &p.Email, Date: &github.Timestamp{Time: now.UTC().Truncate(time.Second)}}
 }
 
 // publishedCommit is a commit that people are to merge. Where the operator wants it, it is signed with
 // the key of the bundles. GitHub adds no signature of its own then, and needs to be told the author.
 func (t *writeTry) publishedCommit(ctx context.Context, message, tree, parent string) (string, error) {
+	now := t.w.app.now()
+	if t.w.Committer != nil {
+		committer := *t.w.Committer
+		if committer == (Person{}) {
+			committer = local()
+		}
+		return t.makeCommit(ctx, message, tree, parent, local().at(now), committer.at(now))
+	}
 	if t.w.Sign == nil {
 		return t.newCommit(ctx, message, tree, parent)
 	}
@@ -80,21 +98,19 @@ func (t *writeTry) publishedCommit(ctx context.Context, message, tree, parent st
 	if err != nil {
 		return "", err
 	}
-	return t.makeCommit(ctx, message, tree, parent, &github.CommitAuthor{
-		Name: &who.Bot, Email: github.String(fmt.Sprintf("%d+%s@users.noreply.github.com", bot.GetID(), who.Bot)),
-		Date: &github.Timestamp{Time: t.w.app.now().UTC().Truncate(time.Second)},
-	})
+	author := Person{who.Bot, fmt.Sprintf("%d+%s@users.noreply.github.com", bot.GetID(), who.Bot)}.at(now)
+	return t.makeCommit(ctx, message, tree, parent, author, author)
 }
 
-// makeCommit signs the commit of an author; without one GitHub does.
-func (t *writeTry) makeCommit(ctx context.Context, message, tree, parent string, author *github.CommitAuthor) (string, error) {
+// makeCommit makes a commit, signed if yudai signs; without an author GitHub signs it.
+func (t *writeTry) makeCommit(ctx context.Context, message, tree, parent string, author, committer *github.CommitAuthor) (string, error) {
 	repo, opts := t.e.Repo, &github.CreateCommitOptions{}
-	if author != nil {
+	if author != nil && t.w.Sign != nil {
 		opts.Signer = github.MessageSignerFunc(t.w.Sign)
 	}
 	return t.object(ctx, "commit "+tree+" on "+parent, "commit", func(ctx context.Context, c *github.Client) (string, error) {
 		commit, _, err := c.Git.CreateCommit(ctx, repo.Owner, repo.Name, &github.Commit{
-			Message: &message, Author: author, Committer: author,
+			Message: &message, Author: author, Committer: committer,
 			Tree:    &github.Tree{SHA: &tree},
 			Parents: []*github.Commit{{SHA: &parent}},
 		}, opts)

@@ -45,6 +45,9 @@ type Writer struct {
 	Counted func(kind solve.EffectKind, outcome string)
 	// Sign writes the signature of a champion's commit, which it reads; nil leaves signing to GitHub.
 	Sign func(signature io.Writer, commit io.Reader) error
+	// Committer is the person who is named as the committer of what yudai publishes on this machine, with yudai
+	// as its author; nil leaves both to GitHub, which names the App.
+	Committer *Person
 
 	app   *App
 	store EffectStore

@@ -46,7 +46,12 @@ type Options struct {
 	Now func() time.Time
 	// Bundles is the directory of the signing key and the statements; "" is the one beside the store.
 	Bundles string
+	// Committer is named as the committer of champions on this machine; nil leaves that to GitHub.
+	Committer *Person
 }
+
+// Person is whom a commit names. An empty one is yudai itself.
+type Person = ghapp.Person
 
 // Server is the whole program, listening. Run serves until its context ends.
 type Server struct {
@@ -132,6 +137,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	}
 	s.writer = ghapp.NewWriter(app, s.store, s.cfg.GitHub.Write, node)
 	s.writer.Counted = s.metrics.written
+	s.writer.Committer = opts.Committer
 	if s.cfg.GitHub.SignCommits {
 		s.writer.Sign = s.bundles.SignCommit
 	}
