@@ -55,6 +55,13 @@ type AppConfig struct {
 	PrivateKeyEnv string `yaml:"private_key_env"`
 	// A file that holds the private key, read if the variable is empty; "" is none.
 	PrivateKeyFile string `yaml:"private_key_file"`
+	// The App's client ID, from its settings page; "" is none. With it, and with server.public_url, people sign in to the pages with
+	// GitHub. The App must name the callback URL: server.public_url with /signin/callback.
+	ClientID string `yaml:"client_id"`
+	// The environment variable that holds a client secret of the App. It is needed if client_id is set.
+	ClientSecretEnv string `yaml:"client_secret_env"`
+	// A file that holds the client secret, read if the variable is empty; "" is none.
+	ClientSecretFile string `yaml:"client_secret_file"`
 }
 
 // WriteConfig paces the writes of one installation and bounds each of them.
@@ -84,6 +91,7 @@ func DefaultConfig() Config {
 		App: AppConfig{
 			WebhookSecretEnv: "GITHUB_APP_WEBHOOK_SECRET",
 			PrivateKeyEnv:    "GITHUB_APP_PRIVATE_KEY",
+			ClientSecretEnv:  "GITHUB_APP_CLIENT_SECRET",
 		},
 		Write: WriteConfig{
 			Interval:      2 * time.Second,
@@ -112,6 +120,7 @@ func (c Config) Validate(report setting.Report) {
 	}
 	for _, v := range []struct{ key, value string }{
 		{"app.webhook_secret_env", c.App.WebhookSecretEnv}, {"app.private_key_env", c.App.PrivateKeyEnv},
+		{"app.client_secret_env", c.App.ClientSecretEnv},
 	} {
 		named := v.value == "" || solve.VariableName(v.value)
 		report.Unless(named, v.key, "must be the name of an environment variable, not the secret itself")
@@ -123,6 +132,8 @@ func (c Config) Validate(report setting.Report) {
 		key, problem string
 	}{
 		{c.App.IntegrationID < 0, "app.integration_id", "must be the App's id, a positive number"},
+		{c.App.ClientSecretFile != "" && c.App.ClientID == "", "app.client_id",
+			"must be set with app.client_secret_file: the App's settings page shows it"},
 		{w.Timeout < time.Millisecond, "write.timeout", "must be at least 1ms"},
 		{w.Interval < 0, "write.interval", "must not be negative"},
 		{w.ProgressEvery < 0, "write.progress_every", "must not be negative"},

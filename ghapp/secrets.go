@@ -15,6 +15,8 @@ type Secrets struct {
 	WebhookSecret Secret
 	// PrivateKey is PEM.
 	PrivateKey Secret
+	// ClientSecret signs people in; empty without a client ID.
+	ClientSecret Secret
 }
 
 // Problem is one thing missing or wrong, by its key in the section "github".
@@ -44,6 +46,10 @@ func (c Config) Resolve(getenv func(string) string, readFile func(string) ([]byt
 		}
 	}
 	s.PrivateKey = NewSecret(key)
+	if c.App.ClientID != "" {
+		secret, _ := r.value("app.client_secret", "the client secret of github.app.client_id", c.App.ClientSecretEnv, c.App.ClientSecretFile)
+		s.ClientSecret = NewSecret(secret)
+	}
 	return s, r.problems
 }
 

@@ -117,3 +117,18 @@ func TestProblemsOfSecretsNameWhereTheyCameFrom(t *testing.T) {
 		t.Errorf("a blank secret: %+v", problems)
 	}
 }
+
+func TestClientSecretIsNeededWithItsID(t *testing.T) {
+	t.Parallel()
+	c := ghapp.DefaultConfig()
+	c.App.ClientID = "Iv1.x"
+	app := []string{"GITHUB_APP_INTEGRATION_ID", "7", "GITHUB_APP_WEBHOOK_SECRET", "s", "GITHUB_APP_PRIVATE_KEY", testPEM()}
+	_, problems := c.Resolve(env(app...), nil)
+	if len(problems) != 1 || problems[0].Key != "app.client_secret_env" || !strings.Contains(problems[0].Text, "set GITHUB_APP_CLIENT_SECRET or") {
+		t.Errorf("without a client secret: %+v", problems)
+	}
+	secrets, problems := c.Resolve(env(append(app, "GITHUB_APP_CLIENT_SECRET", "hush")...), nil)
+	if len(problems) > 0 || secrets.ClientSecret.Reveal() != "hush" {
+		t.Errorf("%+v", problems)
+	}
+}

@@ -194,14 +194,16 @@ func byDesign() map[string][]string {
 		"agents.commands.hosts":          {"[]", "[nonsense]"}, // a host of one word may be a mirror's
 		"agents.commands.command":        {"[nonsense]"},
 		"sandbox.choices":                {"[]"},
-		"sandbox.fallback":               names, // none
-		"sandbox.local.extra_ro":         {"[]"},
-		"sandbox.local.toolchains":       {"[]"},
-		"sandbox.local.allow_private":    {"[]"},
-		"sandbox.local.go_root":          names,
-		"sandbox.local.free_disk_mib":    {"0"},
-		"sandbox.local.usd_per_hour":     {"0"},                                  // no price
-		"sandbox.docker.host":            names, "sandbox.docker.runtime": names, // the engine's own
+		"github.app.client_id":           {`""`}, // nobody signs in
+		"github.app.client_secret_env":   {`""`}, "github.app.client_secret_file": {`""`},
+		"sandbox.fallback":            names, // none
+		"sandbox.local.extra_ro":      {"[]"},
+		"sandbox.local.toolchains":    {"[]"},
+		"sandbox.local.allow_private": {"[]"},
+		"sandbox.local.go_root":       names,
+		"sandbox.local.free_disk_mib": {"0"},
+		"sandbox.local.usd_per_hour":  {"0"},                                  // no price
+		"sandbox.docker.host":         names, "sandbox.docker.runtime": names, // the engine's own
 		"sandbox.docker.allow_private": {"[]"},
 		"sandbox.docker.usd_per_hour":  {"0"},
 		"sandbox.e2b.api_key_env":      names, "sandbox.e2b.api_key_file": names,
