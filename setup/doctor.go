@@ -122,7 +122,8 @@ func (d *Doctor) driver(name string, t sandbox.Traits, problem error) []Finding 
 	return found
 }
 
-func (d *Doctor) models(context.Context) []Finding {
+// models asks each model that can be used: only a call shows that its key is taken and its name known.
+func (d *Doctor) models(ctx context.Context) []Finding {
 	set, err := model.NewSet(d.Models, d.Getenv)
 	if err != nil {
 		return []Finding{{Bad, "models", err.Error(), "mend the section models"}}
@@ -136,12 +137,23 @@ func (d *Doctor) models(context.Context) []Finding {
 		err := set.Ready(name)
 		switch {
 		case err == nil:
-			found = append(found, Finding{Good, "model", name, ""})
+			found = append(found, asked(name, set.Ask(ctx, name), wanted[name]))
 		case wanted[name]:
 			found = append(found, Finding{Bad, "model", err.Error(), "set the key, or take the model out of solver.defaults.models"})
 		}
 	}
 	return found
+}
+
+// asked is what a call of a model says; one that no solve uses by itself is only warned of.
+func asked(name string, err error, wanted bool) Finding {
+	switch {
+	case err == nil:
+		return Finding{Good, "model", name + " answers", ""}
+	case wanted:
+		return Finding{Bad, "model", err.Error(), "mend what is named, or take the model out of solver.defaults.models"}
+	}
+	return Finding{Warn, "model", err.Error(), "mend what is named before somebody asks for this model"}
 }
 
 // agents says what is missing on this machine.
