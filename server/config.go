@@ -36,6 +36,9 @@ const ConfigFile = "config.yml"
 //go:embed defaults.yml
 var DefaultsYAML string
 
+// VariablePrefix begins the environment variables that set keys: YUDAI_SERVER_ADDRESS is server.address.
+const VariablePrefix = "YUDAI_"
+
 // maxConfig is how large a configuration file may be, in bytes.
 const maxConfig = 1 << 20
 
@@ -127,8 +130,8 @@ func Default() Config {
 // An empty path means [ConfigFile], which may be missing; a file that is named must
 // exist. The error is a [*strictyaml.Error] with everything that is wrong.
 //
-// The environment overrides GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL
-// here, as go-githubapp names them, and fills in the servers of models, see
+// The environment overrides every key by the variable that [strictyaml.Variable] names, and with less
+// weight by GITHUB_WEB_URL, GITHUB_V3_API_URL and GITHUB_V4_API_URL, as go-githubapp names them. It fills in the servers of models, see
 // [model.Config.Environment]; secrets are read when they are needed. An App that the
 // set-up registered fills in what the file leaves open; see [Config.AppFile].
 func Load(path string, getenv func(string) string) (Config, error) {
@@ -168,6 +171,7 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 			p.Override(v.key, v.name)
 		}
 	}
+	p.Environment(&cfg, VariablePrefix, getenv, severalLines)
 	cfg.Models.Environment(getenv, func(key, variable string) { p.Override("models."+key, variable) })
 	if p.Has("models.models") && len(cfg.Models.Models) > 0 && !p.Has("solver.defaults.models") {
 		cfg.Solver.Defaults.Models = cfg.Models.First(2)

@@ -272,7 +272,12 @@ comments, as a file that ` + "`yudai serve --config`" + ` accepts. ` + "`yudai s
 - Secrets are not written into the file. A key that ends in _env names an environment variable that holds the secret, a key that
   ends in _file names a file. The variable takes precedence unless the key says otherwise.
 - If the file names no GitHub App, yudai uses the one that ` + "`yudai setup`" + ` registered: app.yml beside store.path (docs/setup.md).
-- These variables override keys: GITHUB_WEB_URL, GITHUB_V3_API_URL, GITHUB_V4_API_URL, GITHUB_APP_INTEGRATION_ID.
+- An environment variable overrides every key, also those that the file does not have. Its name is YUDAI_ and the key in capitals, with _
+  for each dot: YUDAI_SERVER_ADDRESS is server.address. A text is taken as it is, without quotes. Anything else is written as in the
+  file: YUDAI_SOLVER_LIMITS_RUN_TIME=90m, YUDAI_SOLVER_DEFAULTS_MODELS='[gpt-5-mini]', YUDAI_MODELS_MODELS='[{name: m, provider: openai}]'.
+  An empty variable changes nothing. A wrong value is reported with the variable's name; a name that is no key's has no effect.
+- These variables override keys, too, with less weight: GITHUB_WEB_URL, GITHUB_V3_API_URL, GITHUB_V4_API_URL,
+  GITHUB_APP_INTEGRATION_ID.
 `
 
 // asPage writes all keys as a page, one heading for each section.

@@ -172,7 +172,7 @@ solver:
 
 func TestEnvironmentLiesOverTheFile(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"GITHUB_WEB_URL": "https://ghe.example", "GITHUB_V3_API_URL": "https://ghe.example/api/v3", "YUDAI_SERVER_ADDRESS": "x"}
+	env := map[string]string{"GITHUB_WEB_URL": "https://ghe.example", "GITHUB_V3_API_URL": "https://ghe.example/api/v3", "YUDAI_SERVER_ADDRESSES": "x"}
 	cfg, err := server.Parse("c.yml", []byte("github: {web_url: https://other.example}"), func(k string) string { return env[k] })
 	if err != nil || cfg.GitHub.WebURL != env["GITHUB_WEB_URL"] || cfg.GitHub.V3APIURL != env["GITHUB_V3_API_URL"] || cfg.Server.Address != server.Default().Server.Address {
 		t.Errorf("%+v %+v, %v", cfg.GitHub, cfg.Server, err)
