@@ -85,7 +85,7 @@ func TestMetricsAskForTheToken(t *testing.T) {
 // TestEveryMetricIsInThePage and nothing else.
 func TestEveryMetricIsInThePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestEveryMetricIsInThePage(t *testing.T) {
 	slices.Sort(told)
 	slices.Sort(have)
 	if diff := cmp.Diff(have, told); diff != "" {
-		t.Errorf("metrics that are (-) and that docs/operations.md explains (+):\n%s", diff)
+		t.Errorf("metrics that are (-) and that docs/metrics.md explains (+):\n%s", diff)
 	}
 }
 
