@@ -95,7 +95,7 @@ type Listen struct {
 	// A file that holds the token, read if the variable is empty; "" is none.
 	APITokenFile string `yaml:"api_token_file"`
 	// Whether Prometheus metrics are served at /metrics. They hold no names of repositories and no secrets, but do not let a proxy
-	// publish them. Where server.address is not a loopback address they ask for the token of the REST API.
+	// publish them. Where server.address is not a loopback address, or server.public_url is set, they ask for the token of the REST API.
 	Metrics bool `yaml:"metrics"`
 	// A separate address for metrics, host:port. If it is set, /metrics is served there, with /healthz and /readyz, and not at
 	// server.address; "" is none.

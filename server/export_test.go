@@ -27,7 +27,7 @@ func PublicMetrics(l Listen, numbers http.Handler, token ghapp.Secret) http.Hand
 	return l.publicMetrics(numbers, token)
 }
 
-// OnlyHere decides whether pages are opened by a printed link.
+// OnlyHere decides whether pages are opened by a printed link, and metrics without a token.
 func OnlyHere(address, publicURL string) bool { return onlyHere(address, publicURL) }
 
 // MetricNames are the names of all metrics of ours.

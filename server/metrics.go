@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -90,8 +89,7 @@ func (l Listen) publicMetrics(numbers http.Handler, token ghapp.Secret) http.Han
 	if !l.Metrics || l.MetricsAddress != "" {
 		return nil
 	}
-	host, _, _ := net.SplitHostPort(l.Address)
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+	if onlyHere(l.Address, l.PublicURL) {
 		return numbers
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -61,18 +61,15 @@ func TestMetricsAskForTheToken(t *testing.T) {
 	t.Parallel()
 	numbers := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	const token = "a-token-of-the-api"
-	for address, open := range map[string]bool{
-		"127.0.0.1:8080": true, "127.8.8.8:1": true, "[::1]:8080": true, "localhost:8080": true,
-		":8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "10.0.0.7:8080": false, "yudai.example.org:8080": false,
-	} {
+	for _, c := range listeners() {
 		for header, right := range map[string]bool{"": false, "Bearer " + token: true, "Bearer wrong": false, "Bearer ": false, token: false} {
 			for set, known := range map[string]bool{token: true, "": false} {
 				req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 				req.Header.Set("Authorization", header)
 				rec := httptest.NewRecorder()
-				server.PublicMetrics(server.Listen{Address: address, Metrics: true}, numbers, ghapp.NewSecret(set)).ServeHTTP(rec, req)
-				if ok := rec.Code == http.StatusOK; ok != (open || right && known) {
-					t.Errorf("%s with %q, token %q: %d", address, header, set, rec.Code)
+				server.PublicMetrics(server.Listen{Address: c.address, PublicURL: c.public, Metrics: true}, numbers, ghapp.NewSecret(set)).ServeHTTP(rec, req)
+				if ok := rec.Code == http.StatusOK; ok != (c.onlyHere || right && known) {
+					t.Errorf("%+v with %q, token %q: %d", c, header, set, rec.Code)
 				}
 			}
 		}

@@ -29,5 +29,5 @@ func (s *Server) PageURL(page string) string {
 // onlyHere says whether an address is reached from this machine only, and no proxy makes it public.
 func onlyHere(address, publicURL string) bool {
 	host, _, err := net.SplitHostPort(address)
-	return err == nil && net.ParseIP(host).IsLoopback() && publicURL == ""
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) && publicURL == ""
 }

@@ -55,21 +55,26 @@ func TestRoutesCarrySafeHeaders(t *testing.T) {
 	}
 }
 
-// TestLinkOnlyWhereNobodyElseIs: the link that needs no login is for a server that only this machine reaches.
-func TestLinkOnlyWhereNobodyElseIs(t *testing.T) {
+// listener is where a server listens, and whether only this machine reaches it.
+type listener struct {
+	address, public string
+	onlyHere        bool
+}
+
+func listeners() []listener {
+	return []listener{
+		{"127.0.0.1:8080", "", true}, {"127.8.8.8:1", "", true}, {"[::1]:8080", "", true}, {"localhost:8080", "", true},
+		{"127.0.0.1:8080", "https://yudai.example.org", false}, {"localhost:8080", "https://yudai.example.org", false},
+		{":8080", "", false}, {"0.0.0.0:8080", "", false}, {"[::]:8080", "", false}, {"192.0.2.7:8080", "", false},
+		{"yudai.example.org:8080", "", false}, {"localhost.example.org:8080", "", false}, {"127.0.0.1", "", false},
+	}
+}
+
+// TestOnlyHere: links that need no login, and metrics that need no token, are for a server that only this machine reaches.
+func TestOnlyHere(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		address, public string
-		want            bool
-	}{
-		{"127.0.0.1:8080", "", true},
-		{"[::1]:8080", "", true},
-		{"127.0.0.1:8080", "https://yudai.example.org", false},
-		{"0.0.0.0:8080", "", false},
-		{"[::]:8080", "", false},
-		{"192.0.2.7:8080", "", false},
-	} {
-		if got := server.OnlyHere(c.address, c.public); got != c.want {
+	for _, c := range listeners() {
+		if got := server.OnlyHere(c.address, c.public); got != c.onlyHere {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
