@@ -406,7 +406,7 @@ func TestReadyz(t *testing.T) {
 		text            string
 	}{
 		"ready":         {nil, time.Minute, true, false, http.StatusOK, "ready"},
-		"no store":      {errors.New("the store is closed"), time.Minute, true, false, http.StatusServiceUnavailable, "the store does not answer"},
+		"no store":      {errors.New("to solves on db.internal"), time.Minute, true, false, http.StatusServiceUnavailable, "the store does not answer\n"},
 		"no lease":      {nil, -time.Second, true, false, http.StatusServiceUnavailable, "the engine holds no lease"},
 		"no writer":     {nil, time.Minute, false, false, http.StatusServiceUnavailable, "the GitHub writer does not run"},
 		"shutting down": {nil, time.Minute, true, true, http.StatusServiceUnavailable, "shutting down"},

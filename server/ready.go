@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -29,7 +28,7 @@ func (r *readiness) check(ctx context.Context) error {
 		return errors.New("shutting down")
 	}
 	if _, err := r.store.Commands(ctx); err != nil {
-		return fmt.Errorf("the store does not answer: %w", err)
+		return errors.New("the store does not answer")
 	}
 	if !r.engine.Leased().After(time.Now()) {
 		return errors.New("the engine holds no lease: it is starting, or has lost it")
@@ -42,7 +41,7 @@ func (r *readiness) check(ctx context.Context) error {
 
 // ServeHTTP answers 200, or 503 with the reason.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", plainText)
 	w.Header().Set("Cache-Control", "no-store")
 	ctx, cancel := context.WithTimeout(req.Context(), 5*time.Second)
 	defer cancel()

@@ -55,9 +55,12 @@ func NewHandler(log zerolog.Logger, r Routes, a api.API) (http.Handler, error) {
 	}), nil
 }
 
+// plainText is the type of the answers of the health checks.
+const plainText = "text/plain; charset=utf-8"
+
 // healthz says that the server answers requests.
 func healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", plainText)
 	io.WriteString(w, "ok\n") //nolint:errcheck // nobody is left to tell
 }
 
