@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -96,3 +97,13 @@ func Labels(c Config) (labels map[string]string, prefix string) { return c.label
 
 // AgentNames are the agents of a configuration.
 func AgentNames(c Config) []string { return c.agentNames() }
+
+// BuildOf is the version and the origin of another build, with a stamp.
+func BuildOf(settings map[string]string, stamp string) (version, origin string) {
+	info := &debug.BuildInfo{}
+	for key, value := range settings {
+		info.Settings = append(info.Settings, debug.BuildSetting{Key: key, Value: value})
+	}
+	info = stamped(info, stamp)
+	return versionOf(info), originOf(info)
+}
