@@ -76,6 +76,11 @@ func (c Config) CheckRequest(r solve.Request, configured bool, getenv func(strin
 	}
 }
 
+// ModelSet is the set of the configured models.
+func (c Config) ModelSet(getenv func(string) string) (*model.Set, error) {
+	return model.NewSet(c.Models, getenv)
+}
+
 // RemoveSandboxes ends and removes every sandbox below dir, which was the
 // configuration's sandbox.local.dir: processes, control groups and files. Nothing
 // else may use the directory any more.
