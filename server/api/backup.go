@@ -22,10 +22,9 @@ func (a API) backupOperation(api huma.API) huma.Operation {
 		Description: "A tar with a consistent copy of the database, the transcripts and the artifacts, taken while the server works. " +
 			"Unpack it into the directory of store.path to restore it. The connection breaks off if the backup cannot be " +
 			"finished: keep no file of a call that failed.",
-		Metadata: map[string]any{"curl": `curl -sSf "$YUDAI_URL/admin/backup" \
-  -H "Authorization: Bearer $YUDAI_API_TOKEN" -o yudai.tar`},
+		Metadata: example(`/admin/backup`, ` -o yudai.tar`),
 	})
-	o.Responses = archiveResponse("The backup")
+	o.Responses = answer("The backup", &huma.Schema{Type: huma.TypeString, Format: "binary"}, "application/x-tar")
 	return o
 }
 
@@ -35,22 +34,28 @@ func (a API) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, err
 	}), nil
 }
 
-// archiveResponse describes the answer of [archive].
-func archiveResponse(what string) map[string]*huma.Response {
-	return map[string]*huma.Response{"200": {
-		Description: what,
-		Content: map[string]*huma.MediaType{
-			"application/x-tar": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
-		},
-	}}
+// answer describes an answer that is no JSON of ours.
+func answer(what string, schema *huma.Schema, kinds ...string) map[string]*huma.Response {
+	content := map[string]*huma.MediaType{}
+	for _, kind := range kinds {
+		content[kind] = &huma.MediaType{Schema: schema}
+	}
+	return map[string]*huma.Response{"200": {Description: what, Content: content}}
 }
 
-// archive streams a tar. Once it has begun an error can only be told by breaking off.
+// archive streams a tar.
 func archive(name, failed string, write func(io.Writer) error) *huma.StreamResponse {
+	header := map[string]string{"Content-Type": "application/x-tar", "Content-Disposition": `attachment; filename="` + name + `"`}
+	return transfer(header, failed, write)
+}
+
+// transfer streams what may be long. Once it has begun an error can only be told by breaking off.
+func transfer(header map[string]string, failed string, write func(io.Writer) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		_, w := humago.Unwrap(ctx)
-		ctx.SetHeader("Content-Type", "application/x-tar")
-		ctx.SetHeader("Content-Disposition", `attachment; filename="`+name+`"`)
+		for name, value := range header {
+			ctx.SetHeader(name, value)
+		}
 		ctx.SetStatus(http.StatusOK)
 		if err := write(patientWriter{w, http.NewResponseController(w)}); err != nil {
 			zerolog.Ctx(ctx.Context()).Error().Err(err).Msg(failed)

@@ -70,6 +70,11 @@ func serve(kind, policy string, body []byte) http.Handler {
 	})
 }
 
+// example is the call of an operation that needs no body, for its documentation; more follows it.
+func example(path, more string) map[string]any {
+	return map[string]any{"curl": "curl -sSf \"$YUDAI_URL" + path + "\" \\\n  -H \"Authorization: Bearer $YUDAI_API_TOKEN\"" + more}
+}
+
 // operationsOf lists the operations in the order of their paths.
 func operationsOf(doc *huma.OpenAPI) (out []*huma.Operation) {
 	for _, p := range slices.Sorted(maps.Keys(doc.Paths)) {

@@ -10,7 +10,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-type recordOutput struct {
+// fileOutput is an answer that is no JSON of ours.
+type fileOutput struct {
 	Type string `header:"Content-Type"`
 	Body []byte
 }
@@ -21,24 +22,21 @@ func (a API) recordOperation(api huma.API) huma.Operation {
 		Summary:     "Export a solve",
 		Description: "The whole record with its runs and events, as the command yudai reduce --explain FILE reads it to recompute the champion.",
 		Errors:      []int{http.StatusNotFound},
-		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/solve/cnv8q5k6n88s73a1e0h0/record" \
-  -H "Authorization: Bearer $YUDAI_API_TOKEN" -o record.json`},
+		Metadata:    example(`/solve/cnv8q5k6n88s73a1e0h0/record`, ` -o record.json`),
 	})
-	o.Responses = map[string]*huma.Response{"200": {
-		Description: "The record", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}},
-	}}
+	o.Responses = answer("The record", &huma.Schema{Type: huma.TypeObject}, "application/json")
 	return o
 }
 
 // record exports a solve as package solve reads it back.
-func (a API) record(ctx context.Context, in *statusInput) (*recordOutput, error) {
+func (a API) record(ctx context.Context, in *SolveInput) (*fileOutput, error) {
 	rec, err := a.Record(ctx, solve.ID(in.ID))
 	var data []byte
 	if err == nil {
 		data, err = json.MarshalIndent(rec, "", "  ")
 	}
 	if err != nil {
-		return nil, unread(ctx, in.ID, err)
+		return nil, unread(ctx, err, in.ID, "solve", noSolve)
 	}
-	return &recordOutput{Type: "application/json", Body: data}, nil
+	return &fileOutput{Type: "application/json", Body: data}, nil
 }

@@ -14,9 +14,13 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-type statusInput struct {
+// SolveInput names a solve.
+type SolveInput struct {
 	ID string `path:"id" pattern:"^[0-9a-v]{20}$" example:"cnv8q5k6n88s73a1e0h0" doc:"The solve_id that POST /solve returned."`
 }
+
+// noSolve says what is not there.
+const noSolve = "there is no such solve"
 
 type statusOutput struct{ Body solveStatus }
 
@@ -104,32 +108,31 @@ type verdictStatus struct {
 func (a API) statusOperation(api huma.API) huma.Operation {
 	return a.operation(api, huma.Operation{
 		OperationID: "solve-status", Method: http.MethodGet, Path: "/solve/{id}/status",
-		Summary: "Follow a solve",
-		Errors:  []int{http.StatusNotFound},
-		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/solve/cnv8q5k6n88s73a1e0h0/status" \
-  -H "Authorization: Bearer $YUDAI_API_TOKEN"`},
+		Summary:  "Follow a solve",
+		Errors:   []int{http.StatusNotFound},
+		Metadata: example(`/solve/cnv8q5k6n88s73a1e0h0/status`, ``),
 	})
 }
 
-func (a API) status(ctx context.Context, in *statusInput) (*statusOutput, error) {
+func (a API) status(ctx context.Context, in *SolveInput) (*statusOutput, error) {
 	s, err := a.Solves.Solve(ctx, solve.ID(in.ID))
 	var runs []solve.Run
 	if err == nil {
 		runs, err = a.Solves.Runs(ctx, s.ID)
 	}
 	if err != nil {
-		return nil, unread(ctx, in.ID, err)
+		return nil, unread(ctx, err, in.ID, "solve", noSolve)
 	}
 	return &statusOutput{Body: statusOf(s, runs)}, nil
 }
 
-// unread is the answer where a solve was not read.
-func unread(ctx context.Context, id string, err error) error {
-	if errors.Is(err, solve.ErrNotFound) {
-		return huma.Error404NotFound("there is no such solve")
+// unread is the answer where something was not read: missing, if it is not there, or "" if it always is.
+func unread(ctx context.Context, err error, id, what, missing string) error {
+	if errors.Is(err, solve.ErrNotFound) && missing != "" {
+		return huma.Error404NotFound(missing)
 	}
-	zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, id).Msg("solve not read")
-	return huma.Error500InternalServerError("the solve could not be read; please try again")
+	zerolog.Ctx(ctx).Error().Err(err).Str(logkey.SolveID, id).Msg(what + " not read")
+	return huma.Error500InternalServerError("the " + what + " could not be read; please try again")
 }
 
 func statusOf(s solve.Solve, runs []solve.Run) solveStatus {

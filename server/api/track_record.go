@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -38,17 +37,15 @@ func (a API) trackOperation(api huma.API) huma.Operation {
 		Summary: "Tell the track record of a repository",
 		Description: "How often the candidates of each model with its agent and strategy were right there: won of those that are known, from " +
 			"verdicts and from pull requests that were merged or closed; and alpha and beta of the Beta distribution that plans use.",
-		Errors: []int{http.StatusNotFound},
-		Metadata: map[string]any{"curl": `curl -sS "$YUDAI_URL/repos/octo/project/record" \
-  -H "Authorization: Bearer $YUDAI_API_TOKEN"`},
+		Errors:   []int{http.StatusNotFound},
+		Metadata: example(`/repos/octo/project/record`, ``),
 	})
 }
 
 func (a API) trackRecord(ctx context.Context, in *trackInput) (*trackOutput, error) {
 	records, err := a.Solves.TrackRecords(ctx)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("track records not read")
-		return nil, huma.Error500InternalServerError("the track record could not be read; please try again")
+		return nil, unread(ctx, err, "", "track record", "")
 	}
 	rates, err := solve.RatesOf(in.Owner+"/"+in.Repo, records)
 	if errors.Is(err, solve.ErrNotFound) {
