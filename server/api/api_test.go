@@ -212,9 +212,29 @@ func TestPostSolveTwiceIsOneSolve(t *testing.T) {
 	if got := s.solves[0].Trigger.Key; got != "api:nightly" {
 		t.Errorf("trigger key %q", got)
 	}
-	var p problem
-	if res := s.call(t, "POST", "/solve", `{"repo_url": "octo/hello", "issue_number": 8}`, key, &p); res.StatusCode != 409 || !strings.Contains(p.Detail, "another issue") {
-		t.Errorf("key of another issue: %d %+v", res.StatusCode, p)
+}
+
+// TestKeyStandsForOneBody: a key that is known refuses another wish, and takes the same one in other words.
+func TestKeyStandsForOneBody(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	key := map[string]string{"Idempotency-Key": "nightly"}
+	s.call(t, "POST", "/solve", `{"repo_url": "octo/hello", "issue_number": 7, "stop": "all", "matrix": {"temps": [0.5]}}`, key, nil)
+	s.solves[0].State = solve.StateSolved
+	for body, want := range map[string]int{
+		`{"repo_url": "octo/hello", "issue_number": 7, "stop": "all", "matrix": {"temps": [0.5]}}`:                                                 200,
+		`{"matrix": {"temps": [5e-1], "models": []}, "limits": {}, "stop": "all", "repo_url": "https://github.com/octo/hello", "issue_number": 7}`: 200,
+		`{"repo_url": "octo/hello", "issue_number": 8, "stop": "all", "matrix": {"temps": [0.5]}}`:                                                 422,
+		`{"repo_url": "octo/hello", "issue_number": 7, "stop": "all", "matrix": {"temps": [0.6]}}`:                                                 422,
+		`{"repo_url": "octo/hello", "issue_number": 7, "stop": "all"}`:                                                                             422,
+	} {
+		var p problem
+		res := s.call(t, "POST", "/solve", body, key, &p)
+		refused := len(p.Errors) == 1 && p.Errors[0].Location == "header.Idempotency-Key" &&
+			strings.Contains(p.Errors[0].Message, "was used for another request (solve cnv8q5k6n88s73a1e0h1)")
+		if res.StatusCode != want || refused != (want == 422) || len(s.solves) != 1 {
+			t.Errorf("%s: %d %+v", body, res.StatusCode, p)
+		}
 	}
 }
 

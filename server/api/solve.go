@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,7 +20,7 @@ import (
 )
 
 type startInput struct {
-	Key  string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" doc:"Any text of your own. A second request with the same key returns the solve of the first."`
+	Key  string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" doc:"Any text of your own. A second request with the same key returns the solve that the first made; with another body it is refused. A request that finds the issue's live solve makes none, and its key stays free."`
 	Body solveRequest
 }
 
@@ -67,7 +69,7 @@ func (a API) startOperation(api huma.API) huma.Operation {
 		Summary: "Ask for the solve of an issue",
 		Description: "Repository and issue are looked up on GitHub now, and the issue's text is pinned. " +
 			"The answer is 202 for a new solve and 200 for one that exists.",
-		Errors: []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusBadGateway},
+		Errors: []int{http.StatusRequestEntityTooLarge, http.StatusBadGateway},
 		Metadata: map[string]any{"curl": `curl -sS -X POST "$YUDAI_URL/solve" \
   -H "Authorization: Bearer $YUDAI_API_TOKEN" \
   -H "Content-Type: application/json" \
@@ -114,12 +116,22 @@ func (a API) start(ctx context.Context, in *startInput) (*startOutput, error) {
 		zerolog.Ctx(ctx).Error().Err(err).Str(logkey.Repo, repo.String()).Msg("solve not stored")
 		return nil, huma.Error500InternalServerError("the solve could not be stored; please try again")
 	}
-	if stored.Repo.ID != repo.ID || stored.Issue.Number != issue.Number {
-		return nil, huma.Error409Conflict(fmt.Sprintf("the Idempotency-Key was used for another issue (solve %s)", stored.ID))
+	if stored.Trigger.Key == key && !sameWish(stored, wanted) {
+		return nil, huma.Error422UnprocessableEntity("validation failed", &huma.ErrorDetail{
+			Message:  fmt.Sprintf("was used for another request (solve %s); take a new one", stored.ID),
+			Location: "header.Idempotency-Key", Value: in.Key,
+		})
 	}
 	zerolog.Ctx(ctx).Info().Str(logkey.SolveID, string(stored.ID)).Str(logkey.Repo, repo.String()).Bool(logkey.Created, created).
 		Msg("solve asked for through the API")
 	return a.started(stored, created), nil
+}
+
+// sameWish says whether two solves were asked for with the same body.
+func sameWish(a, b solve.Solve) bool {
+	asked, err := json.Marshal(a.Request) // in which an empty list is none, as in the store
+	again, failed := json.Marshal(b.Request)
+	return a.Repo.ID == b.Repo.ID && a.Issue.Number == b.Issue.Number && err == nil && failed == nil && bytes.Equal(asked, again)
 }
 
 func (a API) started(s solve.Solve, created bool) *startOutput {
