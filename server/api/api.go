@@ -41,6 +41,8 @@ type Solves interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
+	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
+	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 }
 
@@ -77,6 +79,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	api := humago.New(mux, describe())
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.statusOperation(api), a.status)
+	huma.Register(api, a.patchOperation(api), a.patch)
 	huma.Register(api, a.recordOperation(api), a.record)
 	huma.Register(api, a.bundleOperation(api), a.bundle)
 	huma.Register(api, a.backupOperation(api), a.backup)

@@ -34,6 +34,7 @@ type shelf struct {
 	solves []solve.Solve
 	runs   []solve.Run
 	tracks []solve.TrackRecord
+	files  map[string]string // artifacts
 	broken error
 	github error
 }
@@ -64,6 +65,22 @@ func (s *shelf) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 }
 
 func (s *shelf) Runs(context.Context, solve.ID) ([]solve.Run, error) { return s.runs, s.broken }
+
+func (s *shelf) Run(_ context.Context, id solve.ID, n int) (solve.Run, error) {
+	for _, r := range s.runs {
+		if r.Solve == id && r.N == n {
+			return r, s.broken
+		}
+	}
+	return solve.Run{}, fmt.Errorf("run %d: %w", n, solve.ErrNotFound)
+}
+
+func (s *shelf) Artifact(_ context.Context, _ solve.ID, name string) ([]byte, error) {
+	if text, ok := s.files[name]; ok {
+		return []byte(text), nil
+	}
+	return nil, fmt.Errorf("artifact %s: %w", name, solve.ErrNotFound)
+}
 
 func (s *shelf) TrackRecords(context.Context) ([]solve.TrackRecord, error) { return s.tracks, s.broken }
 

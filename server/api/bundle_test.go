@@ -46,7 +46,7 @@ func TestBundle(t *testing.T) {
 		signed: {http.StatusOK, "a tar"}, "cnv8q5k6n88s73a1e0h9": {http.StatusNotFound, "there is no bundle"},
 		broken: {http.StatusInternalServerError, "please try again"},
 	} {
-		res, body := s.download(t, id, "Bearer "+token)
+		res, body := s.read(t, "/solve/"+id+"/bundle", "Bearer "+token)
 		if res.StatusCode != want.status || !strings.Contains(body, want.text) || strings.Contains(body, "disk") {
 			t.Errorf("%s: %d %s", id, res.StatusCode, body)
 		}
@@ -54,36 +54,16 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%v", res.Header)
 		}
 	}
-	if res, body := s.download(t, signed, "Bearer wrong"); res.StatusCode != http.StatusUnauthorized || strings.Contains(body, "a tar") {
+	if res, body := s.read(t, "/solve/"+signed+"/bundle", "Bearer wrong"); res.StatusCode != http.StatusUnauthorized || strings.Contains(body, "a tar") {
 		t.Errorf("without the token: %d %s", res.StatusCode, body)
 	}
-}
-
-// download asks for a bundle and reads it whole.
-func (s site) download(t *testing.T, id, authorization string) (*http.Response, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/solve/"+id+"/bundle", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", authorization)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err.Error()
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return res, string(body)
 }
 
 // TestBundleBreaksOff: half a bundle does not end like a whole one.
 func TestBundleBreaksOff(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(a *api.API) { a.Bundle = bundles })
-	if res, _ := s.download(t, cut, "Bearer "+token); res != nil {
+	if res, _ := s.read(t, "/solve/"+cut+"/bundle", "Bearer "+token); res != nil {
 		t.Error("the call ended well")
 	}
 }

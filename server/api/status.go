@@ -19,8 +19,8 @@ type SolveInput struct {
 	ID string `path:"id" pattern:"^[0-9a-v]{20}$" example:"cnv8q5k6n88s73a1e0h0" doc:"The solve_id that POST /solve returned."`
 }
 
-// noSolve says what is not there.
-const noSolve = "there is no such solve"
+// noSolve and noRun say what is not there.
+const noSolve, noRun = "there is no such solve", "there is no such solve, or it has no run of this number yet"
 
 type statusOutput struct{ Body solveStatus }
 
