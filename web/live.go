@@ -4,81 +4,28 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
-	"time"
 
+	"github.com/yudai-dev/yudai/internal/stream"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-const (
-	// frameTime is the least time between two frames of a stream.
-	frameTime = 100 * time.Millisecond
-	// idleTime is how long a stream says nothing: proxies close a silent one.
-	idleTime = 15 * time.Second
-)
-
-// stream is an open answer of server-sent events.
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-}
-
-// openStream begins the answer. A stream always begins with 200: browsers do not try again after an error.
-func openStream(w http.ResponseWriter) stream {
-	s := stream{w, http.NewResponseController(w)}
-	_ = s.control.SetReadDeadline(time.Time{}) // the server's deadline for requests would cut it
-	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no")
-	_ = s.send("retry: 1000\n\n")
-	return s
-}
-
-// send writes a frame. A reader that takes none for a while is gone.
-func (s stream) send(frame string) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(time.Minute))
-	if _, err := fmt.Fprint(s.w, frame); err != nil {
-		return err
-	}
-	return s.control.Flush()
-}
-
 // each calls tell at the start and after changes in the store until the reader is gone. tell returns a frame, or "".
-func (p *Pages) each(r *http.Request, s stream, tell func() (frame string, err error)) {
-	changes := p.Store.Watch(r.Context())
-	idle := time.NewTicker(idleTime)
-	defer idle.Stop()
-	for {
+// It ends when who reads is signed out.
+func (p *Pages) each(w http.ResponseWriter, r *http.Request, tell func() (frame string, err error)) {
+	stream.Events(w).Follow(r.Context(), p.Store.Watch(r.Context()), p.stopped, func() (string, error) {
 		frame, err := tell()
 		if !p.sessions.has(r) { // signed out while it was read, or twelve hours are over
-			return
+			return "", stream.ErrEnd
 		}
-		if frame != "" && s.send(frame) != nil || err != nil { // the browser comes again
-			return
-		}
-		pause := time.NewTimer(frameTime)
-		select {
-		case <-pause.C:
-		case <-r.Context().Done():
-		case <-p.stopped:
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-p.stopped:
-			return
-		case <-changes:
-		case <-idle.C:
-			if s.send(": still here\n\n") != nil {
-				return
-			}
-		}
-	}
+		return frame, err
+	})
 }
 
 // live tells a page that what it shows has changed: of one solve, or of all. The page then reads itself again, so
 // nothing can be lost or doubled. The ID of an event stands for what is shown.
 func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	id, last := solve.ID(r.URL.Query().Get("solve")), r.Header.Get("Last-Event-ID")
-	p.each(r, openStream(w), func() (string, error) {
+	p.each(w, r, func() (string, error) {
 		now, err := p.fingerprint(r, id)
 		if err != nil || now == last {
 			return "", err

@@ -2,20 +2,17 @@ package web
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/yudai-dev/yudai/internal/stream"
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // maxFrame is how many lines one event brings.
 const maxFrame = 2_000
-
-// errStreamEnd ends a stream that has said everything.
-var errStreamEnd = errors.New("the stream is at its end")
 
 // position reads attempt and line: "2.140".
 func position(text string) (attempt, line int) {
@@ -40,18 +37,18 @@ func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
 	if a, n := position(r.Header.Get("Last-Event-ID")); a > attempt || a == attempt && n > after {
 		attempt, after = a, n
 	}
-	p.each(r, openStream(w), func() (text string, err error) {
+	p.each(w, r, func() (text string, err error) {
 		_, s, err := p.logOf(r)
 		if err != nil {
 			return "", err
 		}
 		if s.run.Attempt != attempt && after > 0 { // another attempt is another log
-			return "event: reset\ndata: \n\n", errStreamEnd
+			return "event: reset\ndata: \n\n", stream.ErrEnd
 		}
 		attempt = s.run.Attempt
 		text, after, err = s.events(after)
 		if err == nil && !s.live {
-			return text + "event: end\ndata: \n\n", errStreamEnd
+			return text + "event: end\ndata: \n\n", stream.ErrEnd
 		}
 		return text, err
 	})
@@ -61,7 +58,7 @@ func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
 func (s source) events(after int) (text string, now int, err error) {
 	now = s.whole()
 	if now-after > maxShown || now > after && len(s.log.data)-s.log.starts[after] > maxBytes {
-		return "event: reset\ndata: \n\n", after, errStreamEnd
+		return "event: reset\ndata: \n\n", after, stream.ErrEnd
 	}
 	var b strings.Builder
 	for first := after + 1; first <= now; first += maxFrame {
