@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func readTrajectory(transcript []byte) *trajectory {
 
 // turn begins a step with what the agent said and wants to run.
 func (s *trajectory) turn(m agent.Message) {
-	one := step{N: len(s.steps) + 1, Said: m.Content, Command: strings.Join(commands(m), "\n"), At: timeOf(m)}
+	one := step{N: len(s.steps) + 1, Said: m.Content, Command: strings.Join(agent.Commands(m), "\n"), At: timeOf(m)}
 	if usd, ok := m.Extra["cost"].(float64); ok {
 		one.Cost = solve.Money(math.Round(usd * 1e6))
 	}
@@ -91,30 +90,6 @@ func (s *trajectory) print(m agent.Message, text string, open bool) {
 	if at := timeOf(m); !at.IsZero() {
 		last.Took = at.Sub(last.At)
 	}
-}
-
-// commands are what a message asks to be run.
-func commands(m agent.Message) (out []string) {
-	for _, c := range m.ToolCalls {
-		var args struct {
-			Command string `json:"command"`
-		}
-		if json.Unmarshal([]byte(c.Arguments), &args) != nil || args.Command == "" {
-			args.Command = strings.TrimSpace(c.Name + " " + c.Arguments)
-		}
-		out = append(out, args.Command)
-	}
-	if len(out) > 0 {
-		return out
-	}
-	actions, _ := m.Extra["actions"].([]any)
-	for _, a := range actions {
-		one, _ := a.(map[string]any)
-		if text, ok := one["command"].(string); ok {
-			out = append(out, text)
-		}
-	}
-	return out
 }
 
 func timeOf(m agent.Message) time.Time {
