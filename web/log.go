@@ -89,9 +89,15 @@ func (p *Pages) logOf(r *http.Request) (v report.View, s source, err error) {
 	if !artifactLog.MatchString(name) {
 		return v, s, fmt.Errorf("log %q: %w", name, solve.ErrNotFound)
 	}
-	data, err := p.Store.Artifact(r.Context(), v.Solve.ID, name)
+	s, err = p.storedLog(r.Context(), v.Solve.ID, name)
+	return v, s, err
+}
+
+// storedLog is a log among the artifacts of a solve.
+func (p *Pages) storedLog(ctx context.Context, id solve.ID, name string) (source, error) {
+	data, err := p.Store.Artifact(ctx, id, name)
 	l := newLog(data)
-	return v, source{name: name, log: &l}, err
+	return source{name: name, log: &l}, err
 }
 
 func (p *Pages) runSource(ctx context.Context, v report.View, n int) (source, error) {
@@ -99,12 +105,40 @@ func (p *Pages) runSource(ctx context.Context, v report.View, n int) (source, er
 	if i < 0 {
 		return source{}, fmt.Errorf("run %d: %w", n, solve.ErrNotFound)
 	}
-	s, err := p.trajectory(ctx, v.Runs[i])
+	return p.agentLog(ctx, v.Runs[i])
+}
+
+// RunLog reads the log of a run from a line on: what its agent did, or, with tests, what the tests of its candidate
+// printed. The lines are whole and those of the pages; next is the number of the line behind them.
+// solve.ErrNotFound if there is no such log, or it is kept no more.
+func (p *Pages) RunLog(ctx context.Context, r solve.Run, tests bool, from int) (lines []byte, next int, err error) {
+	var s source
+	switch {
+	case !tests:
+		s, err = p.agentLog(ctx, r)
+	case r.Verdict == nil || r.Verdict.Log == "":
+		err = fmt.Errorf("log of the tests of run %d: %w", r.N, solve.ErrNotFound)
+	default:
+		s, err = p.storedLog(ctx, r.Solve, r.Verdict.Log)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	n := s.whole()
+	if from = max(from, 1); from <= n {
+		lines = s.log.data[s.log.starts[from-1]:s.log.end(n)]
+	}
+	return lines, n + 1, nil
+}
+
+// agentLog is the log of what an agent did.
+func (p *Pages) agentLog(ctx context.Context, r solve.Run) (source, error) {
+	s, err := p.trajectory(ctx, r)
 	if err != nil {
 		return source{}, err
 	}
-	out := source{name: fmt.Sprintf("run-%d.log", n), log: &s.log, run: v.Runs[i], open: s.open, anchors: map[int]bool{}}
-	out.live = !out.run.State.Final()
+	out := source{name: fmt.Sprintf("run-%d.log", r.N), log: &s.log, run: r, open: s.open, anchors: map[int]bool{}}
+	out.live = !r.State.Final()
 	for _, one := range s.steps {
 		out.anchors[one.Line] = true
 	}

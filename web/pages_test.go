@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,6 +95,39 @@ func TestLog(t *testing.T) {
 	wants(t, w.get(path+"?at=L4-L5"), `<a id="L4"></a><mark>`)
 	if got := w.get(path + "/search?q=COMPARE"); got != `{"lines":[1,2,4],"total":3}` {
 		t.Errorf("search: %s", got)
+	}
+}
+
+// TestRunLog: other readers get the lines that the pages show, by the same numbers, and no line that may still grow.
+func TestRunLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ended, works := w.store.runs[decided][0], func() solve.Run { return w.store.runs[atWork][0] }
+	raw := w.get("/solves/" + decided + "/logs/run-1.log/raw")
+	w.store.say(agent.Message{Role: agent.RoleOutput, Content: "whole\nhalf"})
+	for _, c := range []struct {
+		run   solve.Run
+		tests bool
+		from  int
+		want  string
+		next  int
+	}{
+		{ended, false, 1, raw, 6},
+		{ended, false, 4, "\x1b[31m--- FAIL: TestCompareNumeric\x1b[0m\nFAIL\n", 6},
+		{ended, false, 6, "", 6},
+		{ended, false, 99, "", 6},
+		{ended, true, 0, "ok\n", 2},
+		{works(), false, 3, "b.go\nwhole\n", 5},
+	} {
+		got, next, err := w.pages.RunLog(t.Context(), c.run, c.tests, c.from)
+		if string(got) != c.want || next != c.next || err != nil {
+			t.Errorf("run %d from line %d: %q, then %d: %v", c.run.N, c.from, got, next, err)
+		}
+	}
+	for _, r := range []solve.Run{works(), {Solve: decided, N: 7, Verdict: &solve.Verdict{Log: "run-7-tests.log"}}} {
+		if _, _, err := w.pages.RunLog(t.Context(), r, true, 1); !errors.Is(err, solve.ErrNotFound) {
+			t.Errorf("tests of run %d: %v", r.N, err)
+		}
 	}
 }
 

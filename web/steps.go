@@ -141,11 +141,15 @@ func (l *logText) split() {
 // lines is how many there are.
 func (l *logText) lines() int { return len(l.starts) }
 
+// end is where line n ends, its line break included.
+func (l *logText) end(n int) int {
+	if n < len(l.starts) {
+		return l.starts[n]
+	}
+	return len(l.data)
+}
+
 // line is line n without its end.
 func (l *logText) line(n int) []byte {
-	end := len(l.data)
-	if n < len(l.starts) {
-		end = l.starts[n]
-	}
-	return bytes.TrimSuffix(l.data[l.starts[n-1]:end], []byte("\n"))
+	return bytes.TrimSuffix(l.data[l.starts[n-1]:l.end(n)], []byte("\n"))
 }
