@@ -54,6 +54,9 @@ type API struct {
 	Record func(ctx context.Context, id solve.ID) (solve.Record, error)
 	// Bundle finds the signed bundle of a solve and returns what writes it; solve.ErrNotFound if there is none.
 	Bundle func(ctx context.Context, id solve.ID) (write func(io.Writer) error, err error)
+	// Log reads the log of a run from a line on: what its agent did, or, with tests, what the tests of its candidate
+	// printed; next is the number of the line behind. solve.ErrNotFound if there is none.
+	Log func(ctx context.Context, r solve.Run, tests bool, from int) (lines []byte, next int, err error)
 	// Backup writes a copy of everything stored, as a tar.
 	Backup func(ctx context.Context, w io.Writer) error
 	// Token is the operator's: it may ask for solves in every repository the App is
@@ -80,6 +83,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.statusOperation(api), a.status)
 	huma.Register(api, a.patchOperation(api), a.patch)
+	huma.Register(api, a.logOperation(api), a.log)
 	huma.Register(api, a.recordOperation(api), a.record)
 	huma.Register(api, a.bundleOperation(api), a.bundle)
 	huma.Register(api, a.backupOperation(api), a.backup)

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -77,5 +78,44 @@ func TestPatch(t *testing.T) {
 	s.broken = errors.New("dial tcp 10.0.0.7: refused")
 	if res, body := s.read(t, "/solve/"+ran+"/runs/1/patch", "Bearer "+token); res.StatusCode != 500 || strings.Contains(body, "10.0.0.7") {
 		t.Errorf("a broken store: %d %s", res.StatusCode, body)
+	}
+}
+
+// TestLog: what is asked of the logs is what was asked for, and headers say where the next call goes on.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	s := withRuns(t, func(a *api.API) {
+		a.Log = func(_ context.Context, r solve.Run, tests bool, from int) ([]byte, int, error) {
+			switch {
+			case tests:
+				return []byte("ok\n"), 2, nil
+			case r.N == 2:
+				return []byte(strings.Repeat("line\n", 10-from)), 10, nil
+			default:
+				return nil, 0, solve.ErrNotFound
+			}
+		}
+	})
+	for _, c := range []struct{ query, body, next, attempt, live string }{
+		{"", strings.Repeat("line\n", 9), "10", "3", "true"},
+		{"?log=agent&from=9", "line\n", "10", "3", "true"},
+		{"?from=10", "", "10", "3", "true"},
+		{"?log=tests", "ok\n", "2", "3", "false"},
+	} {
+		res, body := s.read(t, "/solve/"+ran+"/runs/2/log"+c.query, "Bearer "+token)
+		h := res.Header
+		if res.StatusCode != http.StatusOK || body != c.body || h.Get("Yudai-Next-Line") != c.next || h.Get("Yudai-Attempt") != c.attempt ||
+			h.Get("Yudai-Live") != c.live || h.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s: %d %v %q", c.query, res.StatusCode, h, body)
+		}
+	}
+	for path, want := range map[string]int{
+		"1/log": http.StatusNotFound, "9/log": http.StatusNotFound, "2/log?from=0": http.StatusUnprocessableEntity,
+		"2/log?log=base": http.StatusUnprocessableEntity,
+	} {
+		var p problem
+		if res := s.call(t, "GET", "/solve/"+ran+"/runs/"+path, "", nil, &p); res.StatusCode != want || p.Status != want {
+			t.Errorf("%s: %d %+v", path, res.StatusCode, p)
+		}
 	}
 }
