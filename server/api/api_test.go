@@ -388,7 +388,7 @@ func TestStatusTellsEverything(t *testing.T) {
 	warm := 0.5
 	s.solves = []solve.Solve{{
 		ID: "cnv8q5k6n88s73a1e0h0", State: solve.StateSolved, Repo: solve.Repo{ID: 1, Owner: "octo", Name: "hello"}, Issue: solve.Issue{Number: 7},
-		Base: solve.Base{Branch: "main", SHA: "abc"}, Plan: solve.Plan{Sandbox: "e2b"}, Decision: &solve.Decision{Champion: 1}, Seq: 12,
+		Base: solve.Base{Branch: "main", SHA: "abc"}, Plan: solve.Plan{Sandbox: "e2b", Unpriced: []string{"o3"}}, Decision: &solve.Decision{Champion: 1}, Seq: 12,
 		Pull:    &solve.Pull{Number: 8, URL: "https://github.com/octo/hello/pull/8", Commit: "def"},
 		Created: noon(), Started: noon().Add(time.Second), Deadline: noon().Add(time.Hour), Ended: noon().Add(time.Minute),
 	}}
@@ -396,7 +396,7 @@ func TestStatusTellsEverything(t *testing.T) {
 		{
 			N: 1, Experiment: solve.Experiment{Agent: "mini", Model: "gpt-5-mini", Temperature: &warm, Strategy: "plain", Repeat: 1},
 			State: solve.RunPassed, Attempt: 1, Exit: "Submitted", AgentTime: 90 * time.Second,
-			Progress:    solve.Progress{Steps: 5, Edits: 2, Usage: solve.Usage{Cost: 250_000}},
+			Progress:    solve.Progress{Steps: 5, Edits: 2, Usage: solve.Usage{Cost: 250_000, Input: 4000, CachedRead: 1000, Output: 120}},
 			SandboxUses: []solve.SandboxUse{{Phase: "work", Driver: "e2b", Hourly: 500_000, Opened: noon(), Closed: noon().Add(time.Hour)}},
 			Candidate:   &solve.Candidate{Files: []solve.FileChange{{}, {}}, Added: 3, Deleted: 1, Flags: []string{"adds dependencies: x (go.mod)"}},
 			Verdict:     &solve.Verdict{Outcome: solve.Passed, Reason: "1 fixed", Fixed: 1, NewPass: 2},
@@ -408,16 +408,19 @@ func TestStatusTellsEverything(t *testing.T) {
 	var want map[string]any
 	if err := json.Unmarshal([]byte(`{
 		"solve_id": "cnv8q5k6n88s73a1e0h0", "state": "solved", "repository": "octo/hello", "issue_number": 7,
-		"base_branch": "main", "base_sha": "abc", "champion": 1, "grade": {"name": "proven", "reason": "a test that fails on main passes with this change"}, "cost_usd": 0.75, "sandbox_cost_usd": 0.5, "sandbox": "e2b", "events": 12,
+		"base_branch": "main", "base_sha": "abc", "champion": 1, "grade": {"name": "proven", "reason": "a test that fails on main passes with this change"}, "cost_usd": 0.75, "sandbox_cost_usd": 0.5, "sandbox": "e2b", "events": 12, "unpriced_models": ["o3"],
 		"pull_request": {"number": 8, "url": "https://github.com/octo/hello/pull/8", "commit": "def"},
 		"created_at": "2026-11-21T12:00:00Z", "started_at": "2026-11-21T12:00:01Z", "deadline_at": "2026-11-21T13:00:00Z", "ended_at": "2026-11-21T12:01:00Z",
 		"experiments": [
 			{"run": 1, "agent": "mini", "model": "gpt-5-mini", "temperature": 0.5, "max_edits": 0, "strategy": "plain", "repeat": 1,
 			 "state": "passed", "attempt": 1, "exit": "Submitted", "steps": 5, "edits": 2, "agent_time_s": 90, "cost_usd": 0.25, "sandbox_cost_usd": 0.5,
+			 "latency_ms": 90000, "tokens": 4120, "logs_url": "https://yudai.example.com/solve/cnv8q5k6n88s73a1e0h0/runs/1/log",
+			 "pr_url": "https://github.com/octo/hello/pull/8",
 			 "files": 2, "added": 3, "deleted": 1, "flags": ["adds dependencies: x (go.mod)"],
 			 "verdict": {"outcome": "passed", "reason": "1 fixed", "fixed": 1, "broken": 0, "new_pass": 2}},
 			{"run": 2, "agent": "mini", "model": "o3", "max_edits": 5, "strategy": "plain", "repeat": 1, "state": "error", "reason": "no answer",
-			 "attempt": 2, "steps": 0, "edits": 0, "agent_time_s": 0, "cost_usd": 0.5, "sandbox_cost_usd": 0, "files": 0, "added": 0, "deleted": 0}]}`), &want); err != nil {
+			 "attempt": 2, "steps": 0, "edits": 0, "agent_time_s": 0, "cost_usd": 0.5, "sandbox_cost_usd": 0, "files": 0, "added": 0, "deleted": 0,
+			 "latency_ms": 0, "tokens": 0, "logs_url": "https://yudai.example.com/solve/cnv8q5k6n88s73a1e0h0/runs/2/log"}]}`), &want); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" || res.StatusCode != 200 {
@@ -495,7 +498,7 @@ func TestStatusTellsTheWaves(t *testing.T) {
 	}
 	for i, want := range []map[string]any{
 		{"wave": 1.0, "repeat": 2.0, "state": "passed", "not_needed": nil},
-		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "reason": "not needed: run 1 is proven after wave 1"},
+		{"wave": 3.0, "repeat": 1.0, "state": "cancelled", "not_needed": true, "logs_url": nil, "pr_url": nil, "reason": "not needed: run 1 is proven after wave 1"},
 	} {
 		for key, value := range want {
 			if got.Experiments[i][key] != value {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -37,7 +38,8 @@ type solveStatus struct {
 	Grade       *gradeStatus       `json:"grade,omitempty" doc:"What shows that the champion is right; left out if there is none."`
 	Withheld    int                `json:"withheld,omitempty" doc:"The number of the run that would have won, were it not unproven (solver.unproven is comment); left out otherwise."`
 	PullRequest *pullStatus        `json:"pull_request,omitempty"`
-	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together."`
+	CostUSD     float64            `json:"cost_usd" doc:"What the models cost so far, all runs together, as far as their prices are known."`
+	Unpriced    []string           `json:"unpriced_models,omitempty" doc:"Models whose price is not known: their calls count as 0 in every cost_usd, and no limit of money holds for them."`
 	SandboxUSD  float64            `json:"sandbox_cost_usd" doc:"What the sandboxes cost so far, of the base and all runs together; limits of money do not count it."`
 	Sandbox     string             `json:"sandbox,omitempty" doc:"The sandbox driver it was planned with."`
 	Stop        string             `json:"stop,omitempty" enum:"all,first_green,waves" doc:"Its stop rule; left out until it is planned."`
@@ -88,6 +90,10 @@ type experimentStatus struct {
 	Steps       int            `json:"steps"`
 	Edits       int            `json:"edits"`
 	AgentTimeS  float64        `json:"agent_time_s" doc:"How long the agent worked, in seconds."`
+	LatencyMS   int64          `json:"latency_ms" doc:"The same in milliseconds."`
+	Tokens      int64          `json:"tokens" doc:"What its model calls read and wrote, together."`
+	LogsURL     string         `json:"logs_url,omitempty" doc:"Where its log is; left out until it was started."`
+	PRURL       string         `json:"pr_url,omitempty" doc:"The pull request that carries its patch; left out if there is none."`
 	CostUSD     float64        `json:"cost_usd"`
 	SandboxUSD  float64        `json:"sandbox_cost_usd" doc:"What its own sandboxes cost, at the configured prices."`
 	Files       int            `json:"files" doc:"Files in the candidate's patch."`
@@ -123,7 +129,7 @@ func (a API) status(ctx context.Context, in *SolveInput) (*statusOutput, error) 
 	if err != nil {
 		return nil, unread(ctx, err, in.ID, "solve", noSolve)
 	}
-	return &statusOutput{Body: statusOf(s, runs)}, nil
+	return &statusOutput{Body: a.statusOf(s, runs)}, nil
 }
 
 // unread is the answer where something was not read: missing, if it is not there, or "" if it always is.
@@ -135,7 +141,7 @@ func unread(ctx context.Context, err error, id, what, missing string) error {
 	return huma.Error500InternalServerError("the " + what + " could not be read; please try again")
 }
 
-func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
+func (a API) statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 	out := solveStatus{
 		SolveID: string(s.ID), State: string(s.State), Reason: s.Reason, Repository: s.Repo.String(), IssueNumber: s.Issue.Number,
 		BaseBranch: s.Base.Branch, BaseSHA: s.Base.SHA, Experiments: []experimentStatus{}, Events: s.Seq, CancelledBy: s.CancelBy,
@@ -154,10 +160,17 @@ func statusOf(s solve.Solve, runs []solve.Run) solveStatus {
 	var cost solve.Money
 	for _, r := range runs {
 		cost += r.Progress.Usage.Cost
-		out.Experiments = append(out.Experiments, experimentOf(r))
+		x := experimentOf(r)
+		if r.Attempt > 0 {
+			x.LogsURL = a.link(fmt.Sprintf("/solve/%s/runs/%d/log", s.ID, r.N))
+		}
+		if out.PullRequest != nil && r.N == out.Champion {
+			x.PRURL = out.PullRequest.URL
+		}
+		out.Experiments = append(out.Experiments, x)
 	}
 	out.CostUSD, out.SandboxUSD, out.Sandbox = dollars(cost), dollars(solve.SandboxCost(s, runs)), s.Plan.Sandbox
-	out.Stop, out.Wave = string(s.Plan.Stop), s.Wave
+	out.Stop, out.Wave, out.Unpriced = string(s.Plan.Stop), s.Wave, s.Plan.Unpriced
 	if s.Plan.Stop == solve.StopWaves {
 		out.Waves = s.Plan.Waves()
 	}
@@ -174,6 +187,7 @@ func experimentOf(r solve.Run) experimentStatus {
 		Repeat: x.Repeat, Wave: x.Wave, Purpose: string(x.Purpose), NotNeeded: r.NotNeeded, State: string(r.State), Reason: r.Reason,
 		Attempt: r.Attempt, Exit: r.Exit,
 		Steps: r.Progress.Steps, Edits: r.Progress.Edits, AgentTimeS: r.AgentTime.Seconds(),
+		LatencyMS: r.AgentTime.Milliseconds(), Tokens: r.Progress.Usage.Input + r.Progress.Usage.Output,
 		CostUSD: dollars(r.Progress.Usage.Cost), SandboxUSD: dollars(r.SandboxCost()),
 	}
 	if c := r.Candidate; c != nil {
