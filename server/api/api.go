@@ -1,4 +1,4 @@
-// Package api is the REST API: ask for a solve, follow it, export it, back up the store, check
+// Package api is the REST API: ask for a solve, list solves, follow one, export it, back up the store, check
 // the settings of a repository; with its OpenAPI description and the page made from it.
 package api
 
@@ -40,6 +40,8 @@ func (r Refusal) Error() string { return string(r) }
 type Solves interface {
 	Create(ctx context.Context, s solve.Solve) (stored solve.Solve, created bool, err error)
 	Solve(ctx context.Context, id solve.ID) (solve.Solve, error)
+	// Solves are at most that many whose ID is below before, or of all for "", the newest first.
+	Solves(ctx context.Context, before solve.ID, most int) ([]solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
@@ -81,6 +83,7 @@ type API struct {
 func (a API) Register(mux *http.ServeMux) error {
 	api := humago.New(mux, describe())
 	huma.Register(api, a.startOperation(api), a.start)
+	huma.Register(api, a.listOperation(api), a.list)
 	huma.Register(api, a.statusOperation(api), a.status)
 	huma.Register(api, a.patchOperation(api), a.patch)
 	huma.Register(api, a.logOperation(api), a.log)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,18 @@ func (s *shelf) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 		}
 	}
 	return solve.Solve{}, fmt.Errorf("solve %s: %w", id, solve.ErrNotFound)
+}
+
+func (s *shelf) Solves(_ context.Context, before solve.ID, most int) (out []solve.Solve, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.solves {
+		if before == "" || one.ID < before {
+			out = append(out, one)
+		}
+	}
+	slices.SortFunc(out, func(a, b solve.Solve) int { return strings.Compare(string(b.ID), string(a.ID)) })
+	return out[:min(most, len(out))], s.broken
 }
 
 func (s *shelf) Runs(context.Context, solve.ID) ([]solve.Run, error) { return s.runs, s.broken }
