@@ -111,6 +111,9 @@ func (p *Pages) Patterns() []string { return p.patterns }
 // Stop ends the streams, which would hold the web server's shutdown up. It is called once.
 func (p *Pages) Stop() { close(p.stopped) }
 
+// Stopped is closed by Stop.
+func (p *Pages) Stopped() <-chan struct{} { return p.stopped }
+
 // ServeHTTP answers with a page.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")

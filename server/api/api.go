@@ -44,6 +44,9 @@ type Solves interface {
 	Solves(ctx context.Context, before solve.ID, most int) ([]solve.Solve, error)
 	Runs(ctx context.Context, id solve.ID) ([]solve.Run, error)
 	Run(ctx context.Context, id solve.ID, n int) (solve.Run, error)
+	Events(ctx context.Context, id solve.ID, after uint64) ([]solve.Entry, error)
+	// Watch returns a channel that gets a value, coalesced, after every change.
+	Watch(ctx context.Context) <-chan struct{}
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 }
@@ -59,6 +62,8 @@ type API struct {
 	// Log reads the log of a run from a line on: what its agent did, or, with tests, what the tests of its candidate
 	// printed; next is the number of the line behind. solve.ErrNotFound if there is none.
 	Log func(ctx context.Context, r solve.Run, tests bool, from int) (lines []byte, next int, err error)
+	// Stopped is closed when streams have to end; nil is never.
+	Stopped <-chan struct{}
 	// Backup writes a copy of everything stored, as a tar.
 	Backup func(ctx context.Context, w io.Writer) error
 	// Token is the operator's: it may ask for solves in every repository the App is
@@ -85,6 +90,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.listOperation(api), a.list)
 	huma.Register(api, a.statusOperation(api), a.status)
+	huma.Register(api, a.eventsOperation(api), a.events)
 	huma.Register(api, a.patchOperation(api), a.patch)
 	huma.Register(api, a.logOperation(api), a.log)
 	huma.Register(api, a.recordOperation(api), a.record)

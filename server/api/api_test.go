@@ -21,6 +21,7 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/internal/watch"
 	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -36,8 +37,11 @@ type shelf struct {
 	runs   []solve.Run
 	tracks []solve.TrackRecord
 	files  map[string]string // artifacts
-	broken error
-	github error
+	events []solve.Entry
+	// watchers are told of events.
+	watchers watch.Watchers
+	broken   error
+	github   error
 }
 
 func (s *shelf) Create(_ context.Context, n solve.Solve) (solve.Solve, bool, error) {
@@ -86,6 +90,23 @@ func (s *shelf) Run(_ context.Context, id solve.ID, n int) (solve.Run, error) {
 		}
 	}
 	return solve.Run{}, fmt.Errorf("run %d: %w", n, solve.ErrNotFound)
+}
+
+func (s *shelf) Events(_ context.Context, _ solve.ID, after uint64) ([]solve.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.events[min(int(after), len(s.events)):], s.broken
+}
+
+func (s *shelf) Watch(ctx context.Context) <-chan struct{} { return s.watchers.Watch(ctx) }
+
+// happens adds an event of the only solve, which brings it to a state.
+func (s *shelf) happens(run int, name solve.EventName, to solve.State) {
+	s.mu.Lock()
+	s.events = append(s.events, solve.Entry{Solve: s.solves[0].ID, Seq: uint64(len(s.events) + 1), At: noon(), Run: run, Event: name, To: string(to)})
+	s.solves[0].State = to
+	s.mu.Unlock()
+	s.watchers.Signal()
 }
 
 func (s *shelf) Artifact(_ context.Context, _ solve.ID, name string) ([]byte, error) {
