@@ -98,6 +98,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.backupOperation(api), a.backup)
 	huma.Register(api, a.validateOperation(api), a.validate)
 	huma.Register(api, a.trackOperation(api), a.trackRecord)
+	refuseOthers(mux, api.OpenAPI())
 	description, err := newDescription(api)
 	if err != nil {
 		return err
