@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -22,13 +22,15 @@ func TrackRecord(ctx context.Context, cfg Config, base, repo string, getenv func
 	if !ok {
 		return nil, fmt.Errorf("%q is no repository: write it as owner/name", repo)
 	}
-	if base == "" {
-		base = "http://" + reachable(cfg.Server.Address)
+	c, err := NewClient(cfg, base, getenv)
+	if err != nil {
+		return nil, err
 	}
-	at := strings.TrimSuffix(base, "/") + "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/record"
-	err = fetch(ctx, cfg, at, "application/json", getenv, func(body io.Reader) error {
+	base = c.bases[0]
+	at := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/record"
+	err = c.ask(ctx, base, at, "application/json", func(res *http.Response) error {
 		var told api.TrackRecord
-		err := json.NewDecoder(body).Decode(&told)
+		err := json.NewDecoder(res.Body).Decode(&told)
 		for _, arm := range told.Arms {
 			rates = append(rates, arm.Rate)
 		}
