@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/yudai-dev/yudai/store/bolt"
 )
@@ -34,6 +35,21 @@ func Backup(ctx context.Context, cfg Config, base string, getenv func(string) st
 	}
 	err = s.Backup(ctx, w)
 	return cfg.Store.Path, errors.Join(err, s.Close())
+}
+
+// maxHealthWait is how long the server may take to say that it answers.
+const maxHealthWait = 5 * time.Second
+
+// Healthy returns nil if the server of this configuration answers on this machine, in the set-up too.
+func Healthy(ctx context.Context, cfg Config, getenv func(string) string) error {
+	base := "http://" + reachable(cfg.Server.Address)
+	c, err := NewClient(cfg, base, getenv)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxHealthWait)
+	defer cancel()
+	return c.ask(ctx, base, "/healthz", "text/plain", func(*http.Response) error { return nil })
 }
 
 // reachable is where a listening address is reached from this machine.
