@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/yudai-dev/yudai/ghapp"
@@ -60,6 +61,19 @@ func NewClient(cfg Config, base string, getenv func(string) string) (Client, err
 	var err error
 	c.token, err = cfg.Server.APIToken(getenv, os.ReadFile)
 	return c, err
+}
+
+// Page is the address of a page of the server, where people sign in.
+func (c Client) Page(path string) string { return c.bases[len(c.bases)-1] + path }
+
+// get asks for a path that is answered with one kind of content. Where nothing listens the error is a syscall.ECONNREFUSED, too.
+func (c Client) get(ctx context.Context, path, kind string, receive func(*http.Response) error) (err error) {
+	for _, base := range c.bases {
+		if err = c.ask(ctx, base, path, kind, receive); !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: start `yudai serve`, or name the server with --url or %s", err, URLVariable)
 }
 
 // ask asks the server at one address.
@@ -116,4 +130,18 @@ func (c Client) refusal(base string, res *http.Response) error {
 	}
 	return fmt.Errorf("%s answers %s, and not as yudai's API does: name the server with --url or %s",
 		base, cmp.Or(res.Status, "nothing"), URLVariable)
+}
+
+// getJSON asks for a path about solves and reads what it answers.
+func (c Client) getJSON(ctx context.Context, path string, into any) (raw json.RawMessage, err error) {
+	err = c.get(ctx, path, "application/json", func(res *http.Response) error {
+		if raw, err = io.ReadAll(res.Body); err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, into)
+	})
+	if errors.Is(err, solve.ErrNotFound) {
+		err = fmt.Errorf("%w; `yudai runs` lists the solves", err)
+	}
+	return raw, err
 }
