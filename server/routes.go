@@ -83,7 +83,7 @@ func (s *Server) routes(
 	all := Routes{Hook: s.metrics.intake(hook, events), Ready: s.ready, Metrics: numbers, Gateway: s.gateway, Pages: s.pages}
 	return NewHandler(s.log, all, api.API{
 		Solves: s.store, GitHub: api.AppReader{App: app}, Record: s.engine.Record, Bundle: s.bundles.Export,
-		Backup: s.store.Backup, Log: s.pages.RunLog, Stopped: s.pages.Stopped(),
+		Backup: s.backup(), Log: s.pages.RunLog, Stopped: s.pages.Stopped(),
 		Token: token, TokenSetting: s.cfg.Server.tokenSetting(),
 		Vocabulary: s.cfg.openVocabulary(), Operator: s.cfg.operator(),
 		ReadsConfig: s.cfg.Solver.Repository.Read, UsesRecords: s.cfg.Solver.Record,

@@ -32,7 +32,6 @@ import (
 	"github.com/yudai-dev/yudai/setup"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver"
-	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/web"
 )
 
@@ -57,7 +56,7 @@ type Person = ghapp.Person
 type Server struct {
 	cfg        Config
 	log        zerolog.Logger
-	store      *bolt.Store
+	store      store
 	drivers    *drivers.Set
 	app        *ghapp.App
 	identity   *identity
@@ -113,9 +112,8 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		return err
 	}
 	s.warnOf(models)
-	s.cfg.Store.Ended = s.metrics.ended
-	if s.store, err = bolt.Open(s.cfg.Store); err != nil {
-		return fmt.Errorf("store.path: %w", err)
+	if s.store, err = s.openStore(); err != nil {
+		return err
 	}
 	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: s.metrics.transport(opts.Transport)})
 	if err != nil {
