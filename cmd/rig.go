@@ -121,6 +121,7 @@ func (r *rig) configure(cfg server.Config) server.Config {
 	w := &cfg.GitHub.Write
 	w.Interval, w.PerHour, w.ProgressEvery = 0, 1_000_000, 300*time.Millisecond
 	w.Timeout, w.Lease, w.ListLag = 5*time.Second, 15*time.Second, 15*time.Second
+	cfg.Store.Engine = server.Default().Store.Engine // an operator's database holds other solves
 	cfg.Store.Path = filepath.Join(r.dir, "store", "yudai.db")
 	cfg.Gateway.Dir = filepath.Join(r.dir, "gateway")
 	return sandboxesIn(r.dir, cfg)

@@ -17,6 +17,9 @@ import (
 // or of the files if no server answers. base is the server's address, "" for the
 // configured one. It returns where the backup is from.
 func Backup(ctx context.Context, cfg Config, base string, getenv func(string) string, w io.Writer) (from string, err error) {
+	if cfg.Store.Engine == enginePostgres {
+		return "", fmt.Errorf("store.engine is postgres: back the database up with pg_dump, and copy %s (docs/postgresql.md)", cfg.bundles())
+	}
 	c, err := NewClient(cfg, base, getenv)
 	if err != nil {
 		return "", err

@@ -52,8 +52,8 @@ type Config struct {
 	Server Listen `yaml:"server"`
 	// The GitHub App, and how it writes.
 	GitHub ghapp.Config `yaml:"github"`
-	// The embedded database.
-	Store bolt.Config `yaml:"store"`
+	// Where solves are stored, and for how long what belongs to them is kept.
+	Store StoreConfig `yaml:"store"`
 	// The models that experiments may use.
 	Models model.Config `yaml:"models"`
 	// How an issue is solved.
@@ -115,7 +115,7 @@ func Default() Config {
 			ShutdownTimeout: 15 * time.Second,
 		},
 		GitHub:   ghapp.DefaultConfig(),
-		Store:    bolt.DefaultConfig(),
+		Store:    StoreConfig{Engine: engineBolt, DSNEnv: "YUDAI_STORE_DSN", Config: bolt.DefaultConfig()},
 		Models:   model.DefaultConfig(),
 		Solver:   solver.DefaultConfig(),
 		Agent:    agent.DefaultConfig(),

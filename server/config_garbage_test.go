@@ -145,7 +145,8 @@ func byDesign() map[string][]string {
 		"github.write.interval":       {"0s", "1ns"}, // an Enterprise Server may have no limits
 		"github.write.progress_every": {"0s", "1ns"},
 		"github.heal.every":           {"0s"}, "github.heal.scan_every": {"0s"}, // off
-		"store.batch_delay":      {"0s", "1ns"},
+		"store.batch_delay": {"0s", "1ns"},
+		"store.dsn_env":     names, "store.dsn_file": names,
 		"models.retry_wait":      {"1ns"},
 		"models.models.model":    names, // the name above
 		"models.models.base_url": names, "models.models.api_key_env": names, "models.models.api_key_file": names,

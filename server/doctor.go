@@ -34,7 +34,7 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 		Getenv: getenv, Config: read, App: cfg.app(), Sandbox: cfg.Sandbox, Models: cfg.Models, Gateway: cfg.Gateway, Solver: cfg.Solver,
 		Operator: cfg.operator(), Bundles: cfg.bundles(),
 		SecretFiles: []string{
-			cfg.GitHub.App.PrivateKeyFile, cfg.GitHub.App.WebhookSecretFile, cfg.Server.APITokenFile, cfg.Sandbox.E2B.APIKeyFile,
+			cfg.GitHub.App.PrivateKeyFile, cfg.GitHub.App.WebhookSecretFile, cfg.Server.APITokenFile, cfg.Store.DSNFile, cfg.Sandbox.E2B.APIKeyFile,
 			cfg.Sandbox.Prime.APIKeyFile, filepath.Join(cfg.Gateway.Dir, gateway.SecretFile),
 			filepath.Join(cfg.bundles(), bundle.KeyFile),
 		},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -57,6 +58,7 @@ type Server struct {
 	cfg        Config
 	log        zerolog.Logger
 	store      store
+	home       *os.File // locked, if the store is no file; else nil
 	drivers    *drivers.Set
 	app        *ghapp.App
 	identity   *identity
@@ -112,7 +114,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		return err
 	}
 	s.warnOf(models)
-	if s.store, err = s.openStore(); err != nil {
+	if s.store, err = s.openStore(ctx, secrets.AppID, opts.Getenv); err != nil {
 		return err
 	}
 	app, err := ghapp.New(s.cfg.GitHub, secrets, ghapp.Options{Transport: s.metrics.transport(opts.Transport)})
@@ -120,7 +122,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		return err
 	}
 	s.app = app
-	if s.identity, err = identify(ctx, app, secrets.AppID, filepath.Dir(s.cfg.Store.Path)); err != nil {
+	if s.identity, err = identify(ctx, app, secrets.AppID, s.cfg.Store.dir()); err != nil {
 		return err
 	}
 	if err := s.cfg.app().ForgetAnswer(); err != nil {
@@ -160,7 +162,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 
 // newEngine makes the engine, and sweeps its mirrors of repositories.
 func (s *Server) newEngine(models *model.Set, node string) error {
-	mirrors := git.New(filepath.Join(filepath.Dir(s.cfg.Store.Path), "git"))
+	mirrors := git.New(filepath.Join(s.cfg.Store.dir(), "git"))
 	if err := mirrors.Sweep(time.Now()); err != nil {
 		return err
 	}
@@ -259,6 +261,9 @@ func (s *Server) close() {
 		if err := s.store.Close(); err != nil {
 			s.log.Error().Err(err).Msg("store not closed")
 		}
+	}
+	if s.home != nil {
+		_ = s.home.Close()
 	}
 }
 

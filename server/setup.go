@@ -129,11 +129,11 @@ func (s *Setup) start(ctx context.Context, app setup.App) error {
 
 // app is the part of the configuration that the set-up fills in.
 func (c Config) app() setup.App {
-	return setup.App{Dir: filepath.Dir(c.Store.Path), PublicURL: c.Server.PublicURL, GitHub: c.GitHub}
+	return setup.App{Dir: c.Store.dir(), PublicURL: c.Server.PublicURL, GitHub: c.GitHub}
 }
 
 // bundles is the directory of the signing key and the statements.
-func (c Config) bundles() string { return filepath.Join(filepath.Dir(c.Store.Path), "bundles") }
+func (c Config) bundles() string { return filepath.Join(c.Store.dir(), "bundles") }
 
 // with is the configuration with that part filled in.
 func (c Config) with(a setup.App) Config {

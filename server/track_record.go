@@ -39,6 +39,9 @@ func TrackRecord(ctx context.Context, cfg Config, base, repo string, getenv func
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return rates, err
 	}
+	if cfg.Store.Engine == enginePostgres {
+		return nil, fmt.Errorf("no server answers at %s, and store.engine is postgres: start yudai serve, which reads the database", base)
+	}
 	s, err := bolt.Inspect(cfg.Store.Path)
 	if err != nil {
 		return nil, fmt.Errorf("no server answers at %s, and the files cannot be read: %w", base, err)

@@ -64,7 +64,7 @@ type API struct {
 	Log func(ctx context.Context, r solve.Run, tests bool, from int) (lines []byte, next int, err error)
 	// Stopped is closed when streams have to end; nil is never.
 	Stopped <-chan struct{}
-	// Backup writes a copy of everything stored, as a tar.
+	// Backup writes a copy of everything stored, as a tar; nil if the store is backed up by other programs.
 	Backup func(ctx context.Context, w io.Writer) error
 	// Token is the operator's: it may ask for solves in every repository the App is
 	// installed on. Without a token the API refuses everything.

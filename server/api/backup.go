@@ -22,6 +22,7 @@ func (a API) backupOperation(api huma.API) huma.Operation {
 		Description: "A tar with a consistent copy of the database, the transcripts and the artifacts, taken while the server works. " +
 			"Unpack it into the directory of store.path to restore it. The connection breaks off if the backup cannot be " +
 			"finished: keep no file of a call that failed.",
+		Errors:   []int{http.StatusNotImplemented},
 		Metadata: example(`/admin/backup`, ` -o yudai.tar`),
 	})
 	o.Responses = answer("The backup", &huma.Schema{Type: huma.TypeString, Format: "binary"}, "application/x-tar")
@@ -29,6 +30,9 @@ func (a API) backupOperation(api huma.API) huma.Operation {
 }
 
 func (a API) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+	if a.Backup == nil {
+		return nil, huma.Error501NotImplemented("the store is a PostgreSQL database: back it up with pg_dump")
+	}
 	return archive("yudai-"+a.Now().UTC().Format("20060102T150405Z")+".tar", "backup not finished", func(w io.Writer) error {
 		return a.Backup(ctx, w)
 	}), nil

@@ -160,7 +160,7 @@ func (b *bench) start(ctx context.Context, dir string) (result, error) {
 		return result{}, errors.Join(err, empty.close())
 	}
 	defer func() { err = errors.Join(err, empty.close(), full.close()) }()
-	if err := fill(ctx, full.cfg.Store); err != nil {
+	if err := fill(ctx, full.cfg.Store.Config); err != nil {
 		return result{}, err
 	}
 	once := func(r *rig) func() (float64, error) {

@@ -63,7 +63,7 @@ func (w *world) branches() []string {
 // ago, one that ended just now, and one that waits.
 func (w *world) past() (over, fresh, waits solve.ID) {
 	w.t.Helper()
-	at, c := time.Now(), w.cfg.Store
+	at, c := time.Now(), w.cfg.Store.Config
 	c.Now = func() time.Time { return at }
 	s, err := bolt.Open(c)
 	w.must(err)
