@@ -187,6 +187,9 @@ func (w *world) checkTrajectory(r solve.Run) {
 	if r.Exit == "" || !strings.HasPrefix(r.Experiment.Agent, "mini") {
 		return // the agent never came to its end, or writes no such file
 	}
+	if w.cfg.Store.Engine == "postgres" {
+		return // it is no file
+	}
 	name := filepath.Join(filepath.Dir(w.cfg.Store.Path), "artifacts", string(r.Solve), fmt.Sprintf("run-%d.traj.json", r.N))
 	data, err := os.ReadFile(name)
 	if err != nil {
