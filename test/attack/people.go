@@ -91,6 +91,9 @@ func (w *world) step(ctx context.Context, issue int, a attack, step string) erro
 		return w.hub.LockIssue(project, issue, true)
 	case "delete":
 		return w.hub.DeleteIssue(project, issue, who)
+	case "transfer":
+		_, err := w.hub.TransferIssue(project, issue, who, other)
+		return err
 	case "comment":
 		_, err := w.hub.Comment(project, issue, who, rest)
 		return err
