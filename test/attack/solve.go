@@ -126,7 +126,7 @@ func (w *world) published(ctx context.Context, repo string, issue int, o *outcom
 		}
 		o.pull, o.body, o.text = true, p.Body, o.text+p.Body // a title is no markup
 		// The list of files and everything after it warns of nothing.
-		o.warning, _, _ = strings.Cut(p.Title+"\n"+p.Body, "### What it changes")
+		o.warning, _, _ = strings.Cut(p.Title+"\n"+p.Body, "### Why this one")
 		if o.tree, err = w.tree(ctx, repo, p); err != nil {
 			return err
 		}
