@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -143,5 +144,48 @@ func TestScoreCounts(t *testing.T) {
 	}
 	if text := s.lines(); !strings.Contains(text, "3 tried, 1 held, 2 failed, 1 not applicable here") || !strings.Contains(text, "needs root") {
 		t.Error(text)
+	}
+}
+
+// TestPromisesAreAttacked: each promise of the README about safety has attacks that exist, by name, and
+// there is no promise without.
+func TestPromisesAreAttacked(t *testing.T) {
+	t.Parallel()
+	promises := []struct {
+		says    string // the beginning
+		attacks []string
+	}{
+		{"No GitHub token, model key", []string{"host-secret-in-environment", "install-git-credentials", "install-environment"}},
+		{"Only a patch comes out", []string{"rename-base-meanwhile", "workflow-by-rename", "swap-file-and-link"}},
+		{"The sandboxes of agents and tests have no network", []string{"own-network", "install-stays-open", "install-private-address", "install-rebinding"}},
+		{"yudai looks permissions up", []string{"label-by-triage", "label-by-stranger", "rights-lost-meanwhile"}},
+		{"Hidden text in issues", []string{"hidden-order-in-issue"}},
+		{"Secrets never reach", []string{"key-in-the-error", "key-in-the-answer"}},
+		{"A webhook without a valid", []string{"no-signature", "empty-secret"}},
+		{"Runs share nothing", []string{"other-runs", "large-reply-without-usage", "usage-too-small", "endless-stream"}},
+	}
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "## What yudai promises about safety")
+	text, _, _ = strings.Cut(text, "\n## ")
+	told := regexp.MustCompile(`(?m)^\d+\. (.*)$`).FindAllStringSubmatch(text, -1)
+	if len(told) != len(promises) {
+		t.Fatalf("the README makes %d promises, and %d are attacked", len(told), len(promises))
+	}
+	families, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range promises {
+		if !strings.HasPrefix(told[i][1], p.says) {
+			t.Errorf("the README promises %q, the attacks are about %q", told[i][1], p.says)
+		}
+		for _, name := range p.attacks {
+			if len((&campaign{only: "^" + name + "$"}).chosen(families)) == 0 {
+				t.Errorf("%s: no attack is called %s", p.says, name)
+			}
+		}
 	}
 }
