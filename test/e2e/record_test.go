@@ -45,8 +45,10 @@ func TestMergedPullRequestTeaches(t *testing.T) {
 			t.Errorf("%s is right %d times of 100", x.Model, x.Record)
 		}
 	}
-	w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State.Final() })
-	_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, "/yudai why")
-	w.must(err)
+	for _, command := range []string{"/yudai cancel", "/yudai why"} { // the plan is all that the second one is for
+		_, err := w.hub.Comment(w.repo.FullName(), w.issue, user, command)
+		w.must(err)
+		w.until(srv, time.Minute, func(v report.View) bool { return v.Solve.State.Final() })
+	}
 	w.awaitComments([]string{"`careful, mini, plain`: won 1 of 1 here", "`hasty, mini, plain`: won 0 of 1 here"})
 }
