@@ -128,7 +128,7 @@ func (w *world) config(archive *txtar.Archive) server.Config {
 	cfg.Server.Address = "127.0.0.1:0"
 	cfg.GitHub.WebURL, cfg.GitHub.V3APIURL, cfg.GitHub.V4APIURL = w.hub.URL(), w.hub.APIURL(), w.hub.URL()+"/graphql"
 	cfg.GitHub.Write.Interval, cfg.GitHub.Write.PerHour, cfg.GitHub.Write.ProgressEvery = time.Millisecond, 1_000_000, 100*time.Millisecond
-	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.ListLag = time.Second, 3*time.Second, 3*time.Second
+	cfg.GitHub.Write.Timeout, cfg.GitHub.Write.Lease, cfg.GitHub.Write.ListLag = 2*time.Second, 6*time.Second, 6*time.Second
 	cfg.Store.Path = filepath.Join(w.dir, "store", "yudai.db")
 	cfg.Sandbox.Local.Dir = filepath.Join(w.dir, "sandboxes")
 	cfg.Sandbox.Local.AllowUnlimited = true
