@@ -164,6 +164,18 @@ func TestAPI(t *testing.T) {
 	if status != http.StatusOK || answer["state"] != "solved" {
 		t.Errorf("GET status: %d %v", status, answer)
 	}
+	if patch := get(t, base+"/solve/"+id+"/runs/1/patch", "operator-token-of-the-test"); !bytes.HasPrefix(patch, []byte("diff --git ")) {
+		t.Errorf("the patch: %s", patch)
+	}
+	events := get(t, base+"/solve/"+id+"/events", "operator-token-of-the-test")
+	if n := bytes.Count(events, []byte("\ndata: {")); n != int(v.Solve.Seq) || !bytes.HasSuffix(events, []byte("event: end\ndata: \n\n")) {
+		t.Errorf("%d events of %d: %s", n, v.Solve.Seq, events)
+	}
+	for _, query := range []string{"", "?log=tests"} {
+		if log := get(t, base+"/solve/"+id+"/runs/1/log"+query, "operator-token-of-the-test"); !bytes.HasSuffix(log, []byte("\n")) {
+			t.Errorf("the log%s: %q", query, log)
+		}
+	}
 	if rec, err := solve.ReadRecord(get(t, base+"/solve/"+id+"/record", "operator-token-of-the-test")); err != nil {
 		t.Error(err)
 	} else if _, same := report.Explain(rec); !same {
