@@ -113,7 +113,7 @@ func cardOf(v report.View) card {
 	s, texts := v.Solve, report.PageOf(v)
 	c := card{Path: "/solves/" + string(s.ID), Title: titleOf(s), Where: whereOf(s), Text: texts.Headline, Mark: solveMark(v)}
 	if s.State.Final() {
-		c.Text = texts.Cost
+		c.Text = "cost " + texts.Cost
 		if s.State != solve.StateSolved && texts.Reason != "" {
 			c.Text = texts.Reason
 		}

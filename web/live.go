@@ -53,7 +53,7 @@ func (p *Pages) fingerprint(r *http.Request, id solve.ID) (string, error) {
 			return "", failed
 		}
 		for _, run := range runs {
-			fmt.Fprint(sum, run.State, run.Progress.Steps, run.Progress.Usage.Cost, ",")
+			fmt.Fprint(sum, run.State, run.Progress.Steps, run.Progress.Usage.Cost, run.Progress.Waiting, ",")
 		}
 	}
 	return fmt.Sprintf("%x", sum.Sum64()), err

@@ -46,9 +46,11 @@ func TestSolvePage(t *testing.T) {
 	live := w.get("/solves/" + atWork)
 	wants(t, live, `data-stream="/live?solve=`+atWork, "Running 1 experiment", "$ ls", `class="now"`, "1 of 8")
 	w.store.runs[atWork][0].Progress.Output = 1 << 30
-	if strings.Contains(w.get("/solves/"+atWork), "$ ls") {
+	if strings.Contains(w.get("/solves/"+atWork), `class="step"`) {
 		t.Error("a page about all runs read a gigabyte of output of one")
 	}
+	w.store.runs[atWork][0].Progress.Waiting = "model m: the provider failed"
+	wants(t, w.get("/solves/"+atWork), "waits for its model server (model m: the provider failed)")
 	for _, path := range []string{
 		"none", decided + "/runs/9", decided + "/runs/x", decided + "/logs/commit.json", decided + "/files/commit.json",
 		decided + "/logs/run-9.log", decided + "/files/run-1-tests.log",

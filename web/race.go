@@ -115,7 +115,7 @@ func raceOf(v report.View, events []solve.Entry, now time.Time, trajectoryOf fun
 func laneOf(v report.View, r solve.Run, a axis, bars []bar, s *trajectory) lane {
 	texts := report.RunPageOf(v, r.N)
 	l := lane{
-		N: r.N, Path: runPath(v.Solve.ID, r.N), Name: texts.Name, Steps: stepsText(v.Solve, r), Cost: r.Progress.Usage.Cost.String(),
+		N: r.N, Path: runPath(v.Solve.ID, r.N), Name: texts.Name, Steps: report.Steps(v.Solve, r), Cost: texts.Cost,
 		Champion: v.Solve.Decision != nil && v.Solve.Decision.Champion == r.N, Mark: runMark(v, r), Bars: bars,
 	}
 	if s != nil {
@@ -124,37 +124,13 @@ func laneOf(v report.View, r solve.Run, a axis, bars []bar, s *trajectory) lane 
 		}
 	}
 	if r.State.Active() {
-		l.Now = axisWidth
-		if s != nil {
-			l.Last = s.last()
-		}
+		l.Now, l.Last = axisWidth, report.Doing(r)
 	}
 	if r.State.Final() && r.State != solve.RunPassed { // of those that passed, the chain says it
 		l.Last = solve.OneLine(texts.Why)
 	}
 	l.Spoken = solve.Count(r.Progress.Steps, "step") + ", worked " + solve.FormatDuration(r.AgentTime)
 	return l
-}
-
-// stepsText is how many steps a run took, and of how many while it works.
-func stepsText(s solve.Solve, r solve.Run) string {
-	text := thousands(r.Progress.Steps)
-	if most := s.Plan.Limits.RunSteps; most > 0 && r.State.Active() {
-		text += " of " + thousands(most)
-	}
-	return text
-}
-
-// last is the last thing that an agent did, in a line.
-func (s *trajectory) last() string {
-	if len(s.steps) == 0 {
-		return ""
-	}
-	one := s.steps[len(s.steps)-1]
-	if one.Command != "" {
-		return solve.Clip("$ "+solve.OneLine(one.Command), 200)
-	}
-	return solve.Clip(solve.OneLine(one.Said), 200)
 }
 
 // ordered are the runs in the order of the ranking, those that it does not name behind them.

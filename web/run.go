@@ -128,11 +128,11 @@ func rowOf(s step) stepRow {
 // runFacts are the facts beside the title.
 func runFacts(v report.View, r solve.Run) []string {
 	u := r.Progress.Usage
-	out := []string{r.Experiment.Agent, stepsText(v.Solve, r) + " steps"}
+	out := []string{r.Experiment.Agent, report.Steps(v.Solve, r) + " steps"}
 	if r.AgentTime > 0 {
 		out = append(out, solve.FormatDuration(r.AgentTime))
 	}
-	out = append(out, u.Cost.String(), thousands(int(u.Input+u.Output))+" tokens")
+	out = append(out, report.RunPageOf(v, r.N).Cost, thousands(int(u.Input+u.Output))+" tokens")
 	if v.Solve.Plan.Sandbox != "" {
 		out = append(out, v.Solve.Plan.Sandbox+" sandbox")
 	}

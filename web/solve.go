@@ -91,7 +91,8 @@ func (p *Pages) raceTrajectory(r *http.Request, v report.View, run solve.Run) *t
 func factsOf(v report.View, now time.Time) []string {
 	s := v.Solve
 	out := []string{whereOf(s), "asked by " + solve.OneLine(s.Trigger.Actor) + " (" + string(s.Trigger.Kind) + ")"}
-	cost := report.PageOf(v).Cost
+	texts := report.PageOf(v)
+	cost := texts.Cost
 	if most := s.Plan.Limits.SolveMoney; most > 0 {
 		cost += " of " + most.String()
 	}
@@ -100,6 +101,9 @@ func factsOf(v report.View, now time.Time) []string {
 		out = append(out, solve.Count(n, "run"))
 	}
 	out = append(out, solve.FormatDuration(a.to.Sub(a.from)), cost)
+	if texts.NoLimit != "" {
+		out = append(out, texts.NoLimit)
+	}
 	if s.Base.SHA != "" {
 		out = append(out, "base "+s.Base.Branch+" at "+s.Base.SHA[:min(len(s.Base.SHA), 7)])
 	}

@@ -127,6 +127,7 @@ func (s *store) say(messages ...agent.Message) {
 		for _, m := range messages {
 			s.files[atWork+"/transcript-1"] += agent.JSON(m) + "\n"
 		}
+		s.runs[atWork][0].Progress.Last = agent.LastAction([]byte(s.files[atWork+"/transcript-1"]))
 		s.runs[atWork][0].Progress.Steps++
 	})
 }
@@ -256,6 +257,7 @@ func (w *world) addAtWork() {
 	w.store.runs[atWork] = []solve.Run{{
 		V: 1, Solve: atWork, N: 1, State: solve.RunWorking, Attempt: 1,
 		Experiment: solve.Experiment{Agent: "mini", Model: "gpt-5-mini", Strategy: "plain", Repeat: 1},
+		Progress:   solve.Progress{Last: "$ ls"},
 	}}
 	w.event(atWork, 0, solve.EventClaimed, "preparing", 0)
 	w.event(atWork, 0, solve.EventBaseReady, "running", 6)
