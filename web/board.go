@@ -30,6 +30,8 @@ type boardPage struct {
 	Repos, People       []string
 	Repo, Person, State string
 	States              []string
+	Within              string // a duration: solves that began in the last so much time
+	from                time.Time
 }
 
 type column struct {
@@ -71,7 +73,10 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) {
 		Repo: q.Get("repo"), Person: q.Get("person"), State: q.Get("state"), Label: p.Label, Slots: p.Slots, Limit: p.DayLimit,
 		Empty: len(views) == 0, Spent: spent,
 	}
-	b.Filtered = b.Repo+b.Person+b.State != ""
+	if within, err := time.ParseDuration(q.Get("within")); err == nil {
+		b.Within, b.from = within.String(), p.Now().Add(-within)
+	}
+	b.Filtered = b.Repo+b.Person+b.State+b.Within != ""
 	for _, name := range columnNames() {
 		b.Columns = append(b.Columns, column{Name: name})
 	}
@@ -102,7 +107,8 @@ func (b *boardPage) add(v report.View) {
 		}
 	}
 	passes := func(want, is string) bool { return want == "" || want == is }
-	if !passes(b.Repo, s.Repo.String()) || !passes(b.Person, s.Trigger.Actor) || !passes(b.State, string(s.State)) {
+	if !passes(b.Repo, s.Repo.String()) || !passes(b.Person, s.Trigger.Actor) || !passes(b.State, string(s.State)) ||
+		axisOf(s, time.Time{}).from.Before(b.from) {
 		return
 	}
 	at := &b.Columns[columnOf(s.State)]

@@ -28,6 +28,12 @@ func TestBoard(t *testing.T) {
 	if page = w.get("/?person=nobody"); strings.Contains(page, "Race in the watcher") {
 		t.Error("the filter by person lets others pass")
 	}
+	w.now = w.now.Add(3 * time.Hour)
+	w.store.solves[1].Started = w.now
+	if page = w.get("/?within=1h0m0s"); strings.Contains(page, "1.10.0") || !strings.Contains(page, "Race in the watcher") {
+		t.Errorf("the filter by time: %s", page)
+	}
+	wants(t, w.get("/?within=24h0m0s"), "1.10.0", "Race in the watcher", `<option value="24h0m0s" selected>`, "all solves</a>")
 	w.store.solves = nil
 	wants(t, w.get("/"), "There is no solve yet", "yudai:solve", "yudai solve PATH ISSUE.md")
 }
