@@ -2,22 +2,30 @@ package server
 
 import (
 	"net"
+	"path/filepath"
 	"time"
 
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/web"
 )
 
 // newPages makes the pages for people.
-func (s *Server) newPages(token string) (err error) {
-	s.pages, err = web.New(web.Options{
+func (s *Server) newPages(token string, client ghapp.Secret) (err error) {
+	o := web.Options{
 		Store: s.store, Bundle: s.bundles.Export, Token: token, Label: s.cfg.Server.Label,
-		DayLimit: solve.Money(s.cfg.Solver.Daily.Process.USD * 1e6), Slots: s.cfg.Solver.Caps.Process, Now: time.Now,
-	})
+		PublicURL: s.cfg.Server.PublicURL, Access: s.app.Access,
+		SessionFile: filepath.Join(s.cfg.Store.dir(), "sessions.json"),
+		DayLimit:    solve.Money(s.cfg.Solver.Daily.Process.USD * 1e6), Slots: s.cfg.Solver.Caps.Process, Now: time.Now,
+	}
+	if people := s.app.SignIn(client, web.CallbackURL(o.PublicURL)); people != nil && o.PublicURL != "" {
+		o.SignIn = people
+	}
+	s.pages, err = web.New(o)
 	return err
 }
 
-// PageURL is a link that opens a page once, in one browser, without a login. It is "" unless the server is reached
+// PageURL is a link that opens a page once within an hour, in one browser, without a login. It is "" unless the server is reached
 // from this machine only: elsewhere people need the API token.
 func (s *Server) PageURL(page string) string {
 	if !onlyHere(s.Addr(), s.cfg.Server.PublicURL) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -27,6 +26,7 @@ type boardPage struct {
 	Slots, Taken        int
 	Label               string
 	Empty, Filtered     bool
+	Operator            bool // who also sees what all repositories cost
 	Repos, People       []string
 	Repo, Person, State string
 	States              []string
@@ -63,7 +63,7 @@ func columnOf(s solve.State) int {
 }
 
 func (p *Pages) board(w http.ResponseWriter, r *http.Request) {
-	views, spent, err := p.solves(r.Context())
+	views, spent, err := p.solves(r)
 	if err != nil {
 		p.fail(w, r, err)
 		return
@@ -71,7 +71,7 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	b := boardPage{
 		Repo: q.Get("repo"), Person: q.Get("person"), State: q.Get("state"), Label: p.Label, Slots: p.Slots, Limit: p.DayLimit,
-		Empty: len(views) == 0, Spent: spent,
+		Empty: len(views) == 0, Spent: spent, Operator: viewer(r.Context()).operator(),
 	}
 	if within, err := time.ParseDuration(q.Get("within")); err == nil {
 		b.Within, b.from = within.String(), p.Now().Add(-within)
@@ -134,8 +134,10 @@ func cardOf(v report.View) card {
 	return c
 }
 
-// solves reads the live solves and those that ended lately, with their runs, and what all of them cost in 24 hours.
-func (p *Pages) solves(ctx context.Context) (out []report.View, spent solve.Money, err error) {
+// solves reads the live solves and those that ended lately, with their runs, as far as who asks may see them, and what
+// all of them cost in 24 hours.
+func (p *Pages) solves(r *http.Request) (out []report.View, spent solve.Money, err error) {
+	ctx := r.Context()
 	list, err := p.Store.LiveSolves(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -146,6 +148,7 @@ func (p *Pages) solves(ctx context.Context) (out []report.View, spent solve.Mone
 			list[i].Place, list[i].Queue = at+1, len(queue)
 		}
 	}
+	list = slices.DeleteFunc(list, func(s solve.Solve) bool { return !p.reads(r, s.Repo) })
 	now := p.Now()
 	rows, err := p.Store.Spent(ctx, now.Add(-endedTime))
 	if err != nil {
@@ -165,6 +168,9 @@ func (p *Pages) solves(ctx context.Context) (out []report.View, spent solve.Mone
 		}
 		if err != nil {
 			return nil, 0, err
+		}
+		if !p.reads(r, s.Repo) {
+			continue
 		}
 		ended++
 		list = append(list, s)

@@ -10,11 +10,11 @@ import (
 )
 
 // each calls tell at the start and after changes in the store until the reader is gone. tell returns a frame, or "".
-// It ends when who reads is signed out.
-func (p *Pages) each(w http.ResponseWriter, r *http.Request, tell func() (frame string, err error)) {
+// It ends when who reads is signed out or may read the solve no more.
+func (p *Pages) each(w http.ResponseWriter, r *http.Request, id solve.ID, tell func() (frame string, err error)) {
 	stream.Events(w).Follow(r.Context(), p.Store.Watch(r.Context()), p.stopped, func() (string, error) {
 		frame, err := tell()
-		if !p.sessions.has(r) { // signed out while it was read, or twelve hours are over
+		if !p.staysOpen(r, id) { // as it is after it was read
 			return "", stream.ErrEnd
 		}
 		return frame, err
@@ -25,7 +25,11 @@ func (p *Pages) each(w http.ResponseWriter, r *http.Request, tell func() (frame 
 // nothing can be lost or doubled. The ID of an event stands for what is shown.
 func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	id, last := solve.ID(r.URL.Query().Get("solve")), r.Header.Get("Last-Event-ID")
-	p.each(w, r, func() (string, error) {
+	if !p.mayOpen(r, id) {
+		p.fail(w, r, solve.ErrNotFound)
+		return
+	}
+	p.each(w, r, id, func() (string, error) {
 		now, err := p.fingerprint(r, id)
 		if err != nil || now == last {
 			return "", err
@@ -47,6 +51,9 @@ func (p *Pages) fingerprint(r *http.Request, id solve.ID) (string, error) {
 	}
 	sum := fnv.New64a()
 	for _, s := range list {
+		if !p.reads(r, s.Repo) {
+			continue
+		}
 		fmt.Fprint(sum, s.ID, s.Seq, s.State, s.Place, ";")
 		runs, failed := p.Store.Runs(r.Context(), s.ID)
 		if failed != nil {

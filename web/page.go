@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"embed"
 	"errors"
@@ -26,10 +27,12 @@ type page struct {
 	// Live is the address of the stream that tells of changes, "" where nothing changes any more.
 	Live string
 	// Bare leaves the navigation out.
-	Bare  bool
-	Nonce string
-	asset map[string]string
-	Body  any
+	Bare bool
+	// Who is signed in, and Check is what their forms carry.
+	Who, Check string
+	Nonce      string
+	asset      map[string]string
+	Body       any
 }
 
 // Asset is the address of an asset.
@@ -41,7 +44,7 @@ func loadTemplates() (map[string]*template.Template, error) {
 		"count": solve.Count, "clip": solve.Clip, "thousands": thousands,
 	}
 	out := map[string]*template.Template{}
-	for _, name := range []string{"board.html", "login.html", "log.html", "run.html", "solve.html"} {
+	for _, name := range []string{"board.html", "login.html", "log.html", "run.html", "sessions.html", "solve.html"} {
 		t, err := template.New("frame.html").Funcs(funcs).
 			ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/"+name)
 		if err != nil {
@@ -64,6 +67,9 @@ func thousands(n int) string {
 // show answers with a page made from a template.
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, frame page, body any) {
 	frame.Nonce, frame.asset, frame.Body = rand.Text(), p.assets.names, body
+	if s := viewer(r.Context()); s.value != "" {
+		frame.Who, frame.Check = cmp.Or(s.Person.Login, "operator"), s.check()
+	}
 	var out bytes.Buffer
 	if err := p.templates[name].Execute(&out, frame); err != nil {
 		p.fail(w, r, err)

@@ -310,7 +310,7 @@ func TestSignedOutStreamsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	w.ask(http.MethodPost, "/logout", cookie)
+	w.send(http.MethodPost, "/logout", cookie, "")
 	w.store.say(turn(20, "", "cat secret", "secret\n", 0)...)
 	if seen, err := io.ReadAll(answer.Body); err != nil || strings.Contains(string(seen), "secret") {
 		t.Errorf("%v: %s", err, seen)

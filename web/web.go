@@ -25,13 +25,19 @@ type Store interface {
 	Watch(ctx context.Context) <-chan struct{}
 }
 
-// Options are what the pages need. All fields but Token, DayLimit and Slots are required.
+// Options are what the pages need. Store, Bundle, Label and Now are required.
 type Options struct {
 	Store Store
 	// Bundle finds the signed bundle of a solve and returns what writes it; solve.ErrNotFound if there is none.
 	Bundle func(ctx context.Context, id solve.ID) (write func(io.Writer) error, err error)
 	// Token is the operator's; a form exchanges it for a session. "" is none.
 	Token string
+	// SignIn lets people in, who see what Access lets them read; nil lets nobody in. PublicURL is where they come from.
+	SignIn    SignIn
+	Access    func(ctx context.Context, repo solve.Repo, who solve.Person) (solve.Access, error)
+	PublicURL string
+	// SessionFile keeps the sessions of people over a restart; "" does not.
+	SessionFile string
 	// Label is the one that starts a solve.
 	Label string
 	// DayLimit is the most that 24 hours may cost, and Slots how many runs may be at work; 0 is no limit.
@@ -44,6 +50,7 @@ type Options struct {
 type Pages struct {
 	Options
 	sessions  *sessions
+	access    *access
 	logs      *logCache
 	assets    *assets
 	templates map[string]*template.Template
@@ -63,8 +70,11 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	p := &Pages{
-		Options: o, sessions: &sessions{token: o.Token, now: o.Now}, logs: &logCache{},
-		assets: files, templates: templates, stopped: make(chan struct{}),
+		Options: o, logs: &logCache{}, assets: files, templates: templates, stopped: make(chan struct{}),
+		access: &access{ask: o.Access, now: o.Now, known: map[accessKey]known{}, refused: map[int64]*refusals{}},
+	}
+	if p.sessions, err = newSessions(o.Token, o.SessionFile, o.Now); err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	for _, r := range p.routes() {
@@ -102,6 +112,10 @@ func (p *Pages) routes() []route {
 		{"GET /enter", true, p.enter},
 		{"POST /login", true, p.login},
 		{"POST /logout", false, p.logout},
+		{"GET " + signInPath, true, p.beginSignIn},
+		{"GET " + callbackPath, true, p.endSignIn},
+		{"GET /sessions", false, p.listSessions},
+		{"POST /sessions/end", false, p.endSessions},
 	}
 }
 

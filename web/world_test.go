@@ -2,10 +2,13 @@ package web_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +156,51 @@ type world struct {
 	store *store
 	pages *web.Pages
 	now   time.Time
+	hub   *people
+	// sessions is the file that keeps them.
+	sessions string
+}
+
+// public is where the pages of a world are reached.
+const public = "http://yudai.example"
+
+// people are those who sign in; a code of the world's GitHub is the login of who agreed.
+type people struct {
+	mu     sync.Mutex
+	access map[string]solve.Access // by login
+	asked  int
+	err    error
+	// agree has GitHub send the browser back at once, as this person; "" sends it to a GitHub that is not there.
+	agree string
+}
+
+func (p *people) URL(state, verifier string) string {
+	if p.agree != "" {
+		return "/signin/callback?" + url.Values{"state": {state}, "code": {p.agree + "/" + verifier}}.Encode()
+	}
+	return "https://github.example/authorize?" + url.Values{"state": {state}, "verifier": {verifier}}.Encode()
+}
+
+func (p *people) Person(_ context.Context, code, verifier string) (solve.Person, error) {
+	login, with, _ := strings.Cut(code, "/")
+	if with != verifier {
+		return solve.Person{}, errors.New("bad_verification_code")
+	}
+	return solve.Person{ID: int64(len(login)), Login: login}, nil
+}
+
+func (p *people) may(_ context.Context, _ solve.Repo, who solve.Person) (solve.Access, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	return p.access[who.Login], p.err
+}
+
+// let changes what somebody may do.
+func (p *people) let(login string, a solve.Access) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.access[login] = a
 }
 
 const patchText = `diff --git a/compare.go b/compare.go
@@ -173,17 +221,33 @@ func newWorld(t testing.TB) *world {
 	}}
 	w.addDecided()
 	w.addAtWork()
+	w.hub = &people{access: map[string]solve.Access{"reader": {Reads: true}, "writers": {Reads: true, Writes: true}}}
+	w.sessions = filepath.Join(t.TempDir(), "sessions.json")
+	w.restart()
+	return w
+}
+
+// clock may be read while a test turns it in a change of the store.
+func (w *world) clock() time.Time {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	return w.now
+}
+
+// restart begins the pages anew over the same store and files.
+func (w *world) restart() {
+	w.t.Helper()
 	var err error
 	w.pages, err = web.New(web.Options{
-		Store: w.store, Token: token, Label: "yudai:solve", DayLimit: 50_000_000, Slots: 8, Now: func() time.Time { return w.now },
+		SignIn: w.hub, Access: w.hub.may, PublicURL: public, SessionFile: w.sessions,
+		Store: w.store, Token: token, Label: "yudai:solve", DayLimit: 50_000_000, Slots: 8, Now: w.clock,
 		Bundle: func(context.Context, solve.ID) (func(io.Writer) error, error) {
 			return func(out io.Writer) error { _, err := io.WriteString(out, "a tar"); return err }, nil
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	return w
 }
 
 func newSolve(id solve.ID, title string) solve.Solve {
@@ -292,6 +356,30 @@ func (w *world) enter() string {
 	return cookie
 }
 
+// signIn walks the way by GitHub and returns the cookie.
+func (w *world) signIn(login string) string {
+	w.t.Helper()
+	ask := w.ask(http.MethodGet, "/signin?to=/solves/"+decided, "")
+	kept, _, _ := strings.Cut(ask.Header().Get("Set-Cookie"), ";")
+	to, err := url.Parse(ask.Header().Get("Location"))
+	if err != nil || ask.Code != http.StatusSeeOther || kept == "" {
+		w.t.Fatalf("the way to GitHub: %d %v %v", ask.Code, ask.Header(), err)
+	}
+	q := url.Values{"state": {to.Query().Get("state")}, "code": {login + "/" + to.Query().Get("verifier")}}
+	answer := w.ask(http.MethodGet, "/signin/callback?"+q.Encode(), kept)
+	cookie := ""
+	for _, set := range answer.Header().Values("Set-Cookie") {
+		if one, _, _ := strings.Cut(set, ";"); strings.HasPrefix(one, "yudai=") {
+			wants(w.t, set, "HttpOnly", "SameSite=Lax", "Path=/;")
+			cookie = one
+		}
+	}
+	if answer.Code != http.StatusSeeOther || answer.Header().Get("Location") != "/solves/"+decided || cookie == "" {
+		w.t.Fatalf("back from GitHub: %d %v\n%s", answer.Code, answer.Header(), answer.Body)
+	}
+	return cookie
+}
+
 // allPages has one page of each kind.
 func allPages() []string {
 	return []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log"}
@@ -308,7 +396,7 @@ func (w *world) get(path string) string {
 }
 
 // wants fails unless the text holds each of the words.
-func wants(t *testing.T, text string, words ...string) {
+func wants(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
