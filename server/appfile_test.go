@@ -33,11 +33,14 @@ func TestAppFile(t *testing.T) {
 		}
 	}
 	write("server: {address: '127.0.0.1:99', public_url: 'https://a.example'}\ngithub: {web_url: 'https://g.example', v3_api_url: 'https://g.example/api/v3', " +
-		"v4_api_url: 'https://g.example/api/graphql', app: {integration_id: 7, private_key_file: secrets/k.pem, webhook_secret_file: /abs/w}}\n")
+		"v4_api_url: 'https://g.example/api/graphql', app: {integration_id: 7, private_key_file: secrets/k.pem, webhook_secret_file: /abs/w, client_id: Iv1.a, client_secret_file: secrets/c}}\n")
 	cfg, err := load("", none)
 	if err != nil || cfg.GitHub.App.IntegrationID != 7 || cfg.GitHub.App.PrivateKeyFile != filepath.Join(dir, "secrets", "k.pem") ||
 		cfg.GitHub.App.WebhookSecretFile != "/abs/w" || cfg.Server.PublicURL != "https://a.example" || cfg.GitHub.WebURL != "https://g.example" || cfg.Server.Address != "127.0.0.1:99" {
 		t.Errorf("%v %+v %+v", err, cfg.GitHub, cfg.Server)
+	}
+	if cfg.GitHub.App.ClientID != "Iv1.a" || cfg.GitHub.App.ClientSecretFile != filepath.Join(dir, "secrets", "c") {
+		t.Errorf("%+v", cfg.GitHub.App)
 	}
 	cfg, err = load("server: {address: '127.0.0.1:5', public_url: 'https://b.example'}\ngithub: {v3_api_url: 'https://h.example'}\n", none)
 	if err != nil || cfg.GitHub.App.IntegrationID != 7 || cfg.Server.PublicURL != "https://b.example" || cfg.GitHub.WebURL != "https://github.com" || cfg.Server.Address != "127.0.0.1:5" {

@@ -14,9 +14,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/internal/githubsim"
 	"github.com/yudai-dev/yudai/server"
 	"github.com/yudai-dev/yudai/setup"
+	"github.com/yudai-dev/yudai/web"
 )
 
 func TestSetupNeedsItsToken(t *testing.T) {
@@ -186,8 +188,18 @@ func (w *setupWorld) reload() {
 	if cfg.Bare(func(string) string { return "" }) || cfg.GitHub.App.IntegrationID == 0 || cfg.Server.PublicURL != w.base || cfg.GitHub.V3APIURL != w.hub.URL()+"/api/v3" {
 		w.t.Errorf("the next process reads %+v %+v", cfg.GitHub, cfg.Server)
 	}
-	if _, problems := cfg.GitHub.Resolve(func(string) string { return "" }, os.ReadFile); len(problems) > 0 {
-		w.t.Errorf("the next process cannot use it: %v", problems)
+	secrets, problems := cfg.GitHub.Resolve(func(string) string { return "" }, os.ReadFile)
+	if len(problems) > 0 {
+		w.t.Fatalf("the next process cannot use it: %v", problems)
+	}
+	app, err := ghapp.New(cfg.GitHub, secrets, ghapp.Options{})
+	w.must(err)
+	people := app.SignIn(secrets.ClientSecret, web.CallbackURL(cfg.Server.PublicURL))
+	if people == nil {
+		w.t.Fatalf("nobody can sign in: %+v", cfg.GitHub.App)
+	}
+	if p := w.get(people.URL("state", "verifier")); p.status != http.StatusOK || !strings.Contains(p.body, "Authorize yudai") {
+		w.t.Errorf("GitHub does not ask who signs in: %d\n%s", p.status, p.body)
 	}
 }
 

@@ -42,6 +42,8 @@ type Settings struct {
 			IntegrationID     int64  `yaml:"integration_id"`
 			WebhookSecretFile string `yaml:"webhook_secret_file"`
 			PrivateKeyFile    string `yaml:"private_key_file"`
+			ClientID          string `yaml:"client_id,omitempty"`
+			ClientSecretFile  string `yaml:"client_secret_file,omitempty"`
 		} `yaml:"app"`
 	} `yaml:"github"`
 }
@@ -96,6 +98,9 @@ func (a *App) Take(s Settings) {
 	g.App.IntegrationID = s.GitHub.App.IntegrationID
 	g.App.PrivateKeyFile = from(s.GitHub.App.PrivateKeyFile)
 	g.App.WebhookSecretFile = from(s.GitHub.App.WebhookSecretFile)
+	if g.App.ClientID == "" {
+		g.App.ClientID, g.App.ClientSecretFile = s.GitHub.App.ClientID, from(s.GitHub.App.ClientSecretFile)
+	}
 	if g.WebURL == builtIn.WebURL && g.V3APIURL == builtIn.V3APIURL && g.V4APIURL == builtIn.V4APIURL {
 		g.WebURL, g.V3APIURL, g.V4APIURL = s.GitHub.WebURL, s.GitHub.V3APIURL, s.GitHub.V4APIURL
 	}

@@ -211,5 +211,8 @@ func settingsOf(cfg App, reg ghapp.Registration) Settings {
 	s.GitHub.App.IntegrationID = reg.ID
 	s.GitHub.App.PrivateKeyFile = secretsDir + "/" + keyFile
 	s.GitHub.App.WebhookSecretFile = secretsDir + "/" + hookFile
+	if reg.ClientID != "" {
+		s.GitHub.App.ClientID, s.GitHub.App.ClientSecretFile = reg.ClientID, secretsDir+"/"+clientFile
+	}
 	return s
 }

@@ -26,6 +26,9 @@ type manifest struct {
 		URL    string `json:"url"`
 		Active bool   `json:"active"`
 	} `json:"hook_attributes"`
+	CallbackURLs          []string `json:"callback_urls"`
+	RequestOAuthOnInstall bool     `json:"request_oauth_on_install"`
+
 	Events      []string          `json:"default_events"`
 	Permissions map[string]string `json:"default_permissions"`
 }
@@ -75,6 +78,9 @@ func TestManifestIsNotRefused(t *testing.T) {
 	}
 	if !m.HookAttributes.Active || u.Path != githubapp.DefaultWebhookRoute {
 		t.Errorf("webhook %+v", m.HookAttributes)
+	}
+	if len(m.CallbackURLs) != 1 || !strings.HasSuffix(m.CallbackURLs[0], "/signin/callback") || m.RequestOAuthOnInstall {
+		t.Errorf("people come back to %q", m.CallbackURLs)
 	}
 	needs := map[string]string{
 		"issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests", "pull_request_review": "pull_requests",
