@@ -28,6 +28,11 @@ func PublicMetrics(l Listen, numbers http.Handler, token ghapp.Secret) http.Hand
 	return l.publicMetrics(numbers, token)
 }
 
+// Pressed is the command of a button.
+func Pressed(on solve.Solve, who solve.Person, kind solve.CommandKind, argument string) (solve.Command, string) {
+	return pressed(on, who, kind, argument, Default().openVocabulary())
+}
+
 // OnlyHere decides whether pages are opened by a printed link, and metrics without a token.
 func OnlyHere(address, publicURL string) bool { return onlyHere(address, publicURL) }
 

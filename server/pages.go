@@ -14,7 +14,7 @@ import (
 func (s *Server) newPages(token string, client ghapp.Secret) (err error) {
 	o := web.Options{
 		Store: s.store, Bundle: s.bundles.Export, Token: token, Label: s.cfg.Server.Label,
-		PublicURL: s.cfg.Server.PublicURL, Access: s.app.Access,
+		PublicURL: s.cfg.Server.PublicURL, Access: s.app.Access, Ask: s.press,
 		SessionFile: filepath.Join(s.cfg.Store.dir(), "sessions.json"),
 		DayLimit:    solve.Money(s.cfg.Solver.Daily.Process.USD * 1e6), Slots: s.cfg.Solver.Caps.Process, Now: time.Now,
 	}

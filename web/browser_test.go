@@ -132,6 +132,7 @@ func TestInABrowser(t *testing.T) {
 	b.open("/")
 	b.look("light", 360, "") // the form
 	b.problems = nil         // its status is 401, which the console tells
+	b.signsIn(w)
 	b.open(w.pages.PageLink("/"))
 	for path, name := range map[string]string{
 		"/": "board", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
@@ -147,6 +148,40 @@ func TestInABrowser(t *testing.T) {
 	b.readsALargeLog()
 	if len(b.problems) > 0 {
 		t.Errorf("the console says:\n%s", strings.Join(b.problems, "\n"))
+	}
+}
+
+// signsIn walks the way by GitHub as a reader, who sees no buttons, and as a writer, who presses two; then it is nobody.
+func (b *browser) signsIn(w *world) {
+	b.t.Helper()
+	w.pages.PublicURL = b.base
+	const asks = `document.querySelectorAll("#actions form").length`
+	for who, want := range map[string]float64{"reader": 0, "writers": 3} {
+		w.hub.agree = who
+		b.open("/solves/" + decided)
+		b.problems = nil
+		b.do(chromedp.Click("a.main"), chromedp.WaitReady("#race"))
+		if got := b.number(asks); got != want {
+			b.t.Errorf("%s sees %v forms", who, got)
+		}
+		b.look("light", 360, "")
+		b.look("dark", 1120, "")
+		if who == "writers" {
+			b.do(chromedp.Click("#actions summary"), chromedp.SendKeys("#revision", "keep the name"), chromedp.Click("button[value=revise]"),
+				chromedp.WaitReady("#actions [role=status]"))
+			b.look("light", 360, "")
+			b.look("light", 1120, "page-buttons.png")
+			b.open("/solves/" + atWork)
+			b.do(chromedp.Click("button[value=cancel]"), chromedp.WaitReady("#actions [role=status]"))
+			if got := strings.Join(w.hub.pressed, ";"); got != "writers revise keep the name;writers cancel " {
+				b.t.Errorf("pressed: %q", got)
+			}
+		}
+		b.open("/sessions")
+		b.look("light", 360, "")
+		b.do(chromedp.Click(".out button"), chromedp.WaitReady("a.main"))
+		b.look("dark", 360, "") // the ways in
+		b.problems = nil
 	}
 }
 

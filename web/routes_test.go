@@ -22,6 +22,7 @@ func accessTable() map[string]access {
 		"GET /{$}":                            {"/", "", 401, 200, 200, 200, 200},
 		"GET /live":                           {"/live?solve=" + decided, "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}":                    {solve, "", 401, 404, 200, 200, 200},
+		"POST /solves/{id}/ask":               {solve + "/ask", "do=retry", 404, 404, 403, 303, 403},
 		"GET /solves/{id}/bundle":             {solve + "/bundle", "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}/files/{name}":       {solve + "/files/run-1.patch", "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}/logs/{name}":        {solve + "/logs/run-1.log", "", 401, 404, 200, 200, 200},

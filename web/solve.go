@@ -29,6 +29,7 @@ type solvePage struct {
 	Live         bool
 	Logs         []link
 	HasBundle    bool
+	Buttons      *buttons
 }
 
 // pick is a run whose patch can be shown.
@@ -57,7 +58,8 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	s := v.Solve
 	body := solvePage{
 		Solve: s, Title: titleOf(s), Mark: solveMark(v), Texts: report.PageOf(v), Facts: factsOf(v, p.Now()),
-		Race:   raceOf(v, events, p.Now(), func(run solve.Run) *trajectory { return p.raceTrajectory(r, v, run) }),
+		Race:    raceOf(v, events, p.Now(), func(run solve.Run) *trajectory { return p.raceTrajectory(r, v, run) }),
+		Buttons: p.buttonsFor(r, v),
 		Events: eventRows(events, axisOf(s, p.Now())), Live: !s.State.Final(), Logs: solveLogs(s, events),
 	}
 	if d := s.Decision; d != nil {

@@ -1,6 +1,6 @@
 // Package web has the pages for people: the board of solves, a solve, a run, and logs. Pages are read
-// without JavaScript, too; one small module keeps them live. The package only reads: what is decided is
-// decided in package solve, and texts come from package report.
+// without JavaScript, too; one small module keeps them live. The package decides nothing: what buttons ask for is
+// handed on, what is decided is decided in package solve, and texts come from package report.
 package web
 
 import (
@@ -36,6 +36,9 @@ type Options struct {
 	SignIn    SignIn
 	Access    func(ctx context.Context, repo solve.Repo, who solve.Person) (solve.Access, error)
 	PublicURL string
+	// Ask does what a person asks for by a button: a command about a solve, with the run's number or the text that it
+	// takes. problem is what is wrong with that argument. nil shows no buttons.
+	Ask func(ctx context.Context, on solve.Solve, who solve.Person, kind solve.CommandKind, argument string) (problem string, err error)
 	// SessionFile keeps the sessions of people over a restart; "" does not.
 	SessionFile string
 	// Label is the one that starts a solve.
@@ -101,6 +104,7 @@ func (p *Pages) routes() []route {
 		{"GET /{$}", false, p.board},
 		{"GET /live", false, p.live},
 		{"GET /solves/{id}", false, p.solve},
+		{"POST /solves/{id}/ask", false, p.press},
 		{"GET /solves/{id}/bundle", false, p.bundle},
 		{"GET /solves/{id}/files/{name}", false, p.file},
 		{"GET /solves/{id}/logs/{name}", false, p.log},
