@@ -11,7 +11,7 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// solvePage is the page of a solve: the answer first, then why, the race, the diff, the events.
+// solvePage is the page of a solve: the answer first, then why, the race, the tests, the diff, the events.
 type solvePage struct {
 	Solve        solve.Solve
 	Title        string
@@ -22,6 +22,7 @@ type solvePage struct {
 	ChampionName string
 	Race         race
 	Rule         []string
+	Grid         *grid
 	Picks        []pick
 	Shown        int // run whose patch is shown
 	Diff         *diffView
@@ -59,7 +60,7 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	body := solvePage{
 		Solve: s, Title: titleOf(s), Mark: solveMark(v), Texts: report.PageOf(v), Facts: factsOf(v, p.Now()),
 		Race:    raceOf(v, events, p.Now(), func(run solve.Run) *trajectory { return p.raceTrajectory(r, v, run) }),
-		Buttons: p.buttonsFor(r, v),
+		Buttons: p.buttonsFor(r, v), Grid: gridOf(v),
 		Events: eventRows(events, axisOf(s, p.Now())), Live: !s.State.Final(), Logs: solveLogs(s, events),
 	}
 	if d := s.Decision; d != nil {
