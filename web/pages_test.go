@@ -49,6 +49,7 @@ func TestSolvePage(t *testing.T) {
 		t.Errorf("%d lanes", n)
 	}
 	wants(t, w.get("/solves/"+decided+"?diff=2"), `href="?diff=2#diff" class="here"`)
+	wants(t, page, "No two of the 2 runs that can win make much the same change.")
 	live := w.get("/solves/" + atWork)
 	wants(t, live, `data-stream="/live?solve=`+atWork, "Running 1 experiment", "$ ls", `class="now"`, "1 of 8")
 	w.store.runs[atWork][0].Progress.Output = 1 << 30

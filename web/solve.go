@@ -23,6 +23,7 @@ type solvePage struct {
 	Race         race
 	Rule         []string
 	Grid         *grid
+	Groups       []solve.Group
 	Picks        []pick
 	Shown        int // run whose patch is shown
 	Diff         *diffView
@@ -65,6 +66,7 @@ func (p *Pages) solve(w http.ResponseWriter, r *http.Request) {
 	}
 	if d := s.Decision; d != nil {
 		body.Rule, body.Champion, body.HasBundle = d.Rule, d.Champion, true
+		body.Groups = solve.GroupsOf(v.Runs, d.Cross)
 		body.ChampionName = report.RunPageOf(v, d.Champion).Name
 	}
 	if err := p.addDiff(r, v, &body); err != nil {
