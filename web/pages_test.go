@@ -50,6 +50,19 @@ func TestSolvePage(t *testing.T) {
 	}
 	wants(t, w.get("/solves/"+decided+"?diff=2"), `href="?diff=2#diff" class="here"`)
 	wants(t, page, "No two of the 2 runs that can win make much the same change.")
+	wants(t, page, `href="?diff=1&amp;against=2#diff">What their patches do differently`)
+	wants(t, w.get("/solves/"+decided+"?diff=1&against=2"), "The results differ in no line.", `<option value="2" selected>`)
+	w.store.files[decided+"/run-2.patch"] = strings.Replace(patchText, "number(a) - number(b)", "cmp(a, b)", 1)
+	wants(t, w.get("/solves/"+decided+"?diff=1&against=2"), `<div class="del"><span class="ln">19</span><span class="ln"></span><span>−</span><span>	return cmp(a, b)`)
+	w.store.runs[decided][1].Candidate.SHA256 = "1"
+	wants(t, w.get("/solves/"+decided), "Who agrees", `runs/2">run 2</a></td><td class="num">2</td><td>much the same change`)
+	delete(w.store.files, decided+"/run-2.patch")
+	wants(t, w.get("/solves/"+decided+"?diff=1&against=2"), "The patch of run 1 or run 2 is kept no more.")
+	wants(t, w.get("/solves/"+decided+"?diff=1&against=7"), "return number(a)")
+	w.store.solves[0].State, w.store.solves[0].Decision = solve.StateRunning, nil
+	if page = w.get("/solves/" + decided + "?against=2"); strings.Contains(page, "Run 0") || !strings.Contains(page, "Choose a run to see its patch.") {
+		t.Errorf("no patch is shown, and it is compared: %s", page)
+	}
 	live := w.get("/solves/" + atWork)
 	wants(t, live, `data-stream="/live?solve=`+atWork, "Running 1 experiment", "$ ls", `class="now"`, "1 of 8")
 	w.store.runs[atWork][0].Progress.Output = 1 << 30

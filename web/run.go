@@ -64,7 +64,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) {
 	}
 	err = p.addSteps(r, v, &body)
 	if err == nil && run.Candidate != nil && run.Candidate.Artifact != "" {
-		body.Diff, err = p.patch(r, run)
+		body.Diff, err = p.patch(r, run, nil)
 	}
 	if err != nil {
 		p.fail(w, r, err)

@@ -26,6 +26,7 @@ type solvePage struct {
 	Groups       []solve.Group
 	Picks        []pick
 	Shown        int // run whose patch is shown
+	Against      int // run whose patch it is compared with, 0 is none
 	Diff         *diffView
 	Events       []eventRow
 	Live         bool
@@ -115,12 +116,15 @@ func factsOf(v report.View, now time.Time) []string {
 	return out
 }
 
-// addDiff adds the patch that the request asks for: the champion's, or ?diff=N.
-func (p *Pages) addDiff(r *http.Request, v report.View, body *solvePage) error {
+// addDiff adds the patch that the request asks for: the champion's, or ?diff=N; with &against=M what it makes of the base
+// against what the patch of run M makes of it.
+func (p *Pages) addDiff(r *http.Request, v report.View, body *solvePage) (err error) {
 	body.Shown = body.Champion
 	if n, err := strconv.Atoi(r.URL.Query().Get("diff")); err == nil {
 		body.Shown = n
 	}
+	against, _ := strconv.Atoi(r.URL.Query().Get("against"))
+	var shown, other *solve.Run
 	for _, run := range ordered(v) {
 		if run.Candidate == nil || run.Candidate.Artifact == "" {
 			continue
@@ -128,26 +132,37 @@ func (p *Pages) addDiff(r *http.Request, v report.View, body *solvePage) error {
 		if body.Shown == 0 && v.Solve.State.Final() {
 			body.Shown = run.N
 		}
+		switch run.N {
+		case body.Shown:
+			shown = &run
+		case against:
+			other, body.Against = &run, run.N
+		}
 		body.Picks = append(body.Picks, pick{run.N, report.RunPageOf(v, run.N).Name, run.N == body.Shown})
-		if run.N != body.Shown {
-			continue
-		}
-		diff, err := p.patch(r, run)
-		if err != nil {
-			return err
-		}
-		body.Diff = diff
 	}
-	return nil
+	if shown == nil {
+		body.Against = 0
+		return nil
+	}
+	body.Diff, err = p.patch(r, *shown, other)
+	return err
 }
 
-// patch reads the patch of a candidate, nil where it is kept no more.
-func (p *Pages) patch(r *http.Request, run solve.Run) (*diffView, error) {
+// patch reads the patch of a candidate, against that of another one unless that is nil; nil where one of them is kept no more.
+func (p *Pages) patch(r *http.Request, run solve.Run, against *solve.Run) (*diffView, error) {
 	data, err := p.Store.Artifact(r.Context(), run.Solve, run.Candidate.Artifact)
-	if errors.Is(err, solve.ErrNotFound) {
-		return nil, nil
+	var other []byte
+	if err == nil && against != nil {
+		other, err = p.Store.Artifact(r.Context(), run.Solve, against.Candidate.Artifact)
 	}
-	return new(readDiff(data)), err
+	switch {
+	case errors.Is(err, solve.ErrNotFound):
+		return nil, nil
+	case err != nil || against == nil:
+		return new(readDiff(data)), err
+	}
+	v, err := diffBetween(other, data)
+	return &v, err
 }
 
 // eventRows are the events of a solve, as far from its start as they were.
