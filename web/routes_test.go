@@ -24,6 +24,7 @@ func accessTable() map[string]access {
 		"GET /solves/{id}":                    {solve, "", 401, 404, 200, 200, 200},
 		"POST /solves/{id}/ask":               {solve + "/ask", "do=retry", 404, 404, 403, 303, 403},
 		"GET /solves/{id}/bundle":             {solve + "/bundle", "", 401, 404, 200, 200, 200},
+		"GET /solves/{id}/compare":            {solve + "/compare?runs=1,2", "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}/files/{name}":       {solve + "/files/run-1.patch", "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}/logs/{name}":        {solve + "/logs/run-1.log", "", 401, 404, 200, 200, 200},
 		"GET /solves/{id}/logs/{name}/raw":    {solve + "/logs/base-tests.log/raw", "", 401, 404, 200, 200, 200},

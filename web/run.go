@@ -28,6 +28,7 @@ type runPage struct {
 	TestLog     string
 	Diff        *diffView
 	Files       []link
+	Rival       int // the run to compare with: the champion, or the best of the others; 0 is none
 	Live        bool
 }
 
@@ -61,6 +62,11 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request) {
 	body := runPage{
 		Solve: v.Solve, Run: run, Title: titleOf(v.Solve), Back: "/solves/" + string(v.Solve.ID), Mark: runMark(v, run),
 		Texts: report.RunPageOf(v, n), Facts: runFacts(v, run), Live: !run.State.Final(),
+	}
+	for _, other := range ordered(v) {
+		if other.N != n && other.Attempt > 0 && body.Rival == 0 {
+			body.Rival = other.N
+		}
 	}
 	err = p.addSteps(r, v, &body)
 	if err == nil && run.Candidate != nil && run.Candidate.Artifact != "" {

@@ -106,6 +106,7 @@ func (p *Pages) routes() []route {
 		{"GET /solves/{id}", false, p.solve},
 		{"POST /solves/{id}/ask", false, p.press},
 		{"GET /solves/{id}/bundle", false, p.bundle},
+		{"GET /solves/{id}/compare", false, p.compare},
 		{"GET /solves/{id}/files/{name}", false, p.file},
 		{"GET /solves/{id}/logs/{name}", false, p.log},
 		{"GET /solves/{id}/logs/{name}/raw", false, p.rawLog},

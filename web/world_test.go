@@ -392,7 +392,7 @@ func (w *world) signIn(login string) string {
 
 // allPages has one page of each kind.
 func allPages() []string {
-	return []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log"}
+	return []string{"/", "/solves/" + decided, "/solves/" + decided + "/runs/1", "/solves/" + decided + "/logs/run-1.log", "/solves/" + decided + "/compare"}
 }
 
 // get reads a page as the operator.
