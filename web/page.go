@@ -44,7 +44,9 @@ func loadTemplates() (map[string]*template.Template, error) {
 		"count": solve.Count, "clip": solve.Clip, "thousands": thousands,
 	}
 	out := map[string]*template.Template{}
-	for _, name := range []string{"board.html", "compare.html", "login.html", "log.html", "run.html", "sessions.html", "solve.html"} {
+	for _, name := range []string{
+		"board.html", "compare.html", "login.html", "log.html", "repositories.html", "run.html", "sessions.html", "solve.html",
+	} {
 		t, err := template.New("frame.html").Funcs(funcs).
 			ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/"+name)
 		if err != nil {

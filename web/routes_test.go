@@ -21,6 +21,7 @@ func accessTable() map[string]access {
 	return map[string]access{
 		"GET /{$}":                            {"/", "", 401, 200, 200, 200, 200},
 		"GET /live":                           {"/live?solve=" + decided, "", 401, 404, 200, 200, 200},
+		"GET /repositories":                   {"/repositories", "", 401, 200, 200, 200, 200},
 		"GET /solves/{id}":                    {solve, "", 401, 404, 200, 200, 200},
 		"POST /solves/{id}/ask":               {solve + "/ask", "do=retry", 404, 404, 403, 303, 403},
 		"GET /solves/{id}/bundle":             {solve + "/bundle", "", 401, 404, 200, 200, 200},

@@ -22,6 +22,7 @@ type Store interface {
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 	Transcript(ctx context.Context, id solve.ID, n int) ([]byte, error)
 	Spent(ctx context.Context, since time.Time) ([]solve.Spending, error)
+	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
 	Watch(ctx context.Context) <-chan struct{}
 }
 
@@ -103,6 +104,7 @@ func (p *Pages) routes() []route {
 	return []route{
 		{"GET /{$}", false, p.board},
 		{"GET /live", false, p.live},
+		{"GET /repositories", false, p.repositories},
 		{"GET /solves/{id}", false, p.solve},
 		{"POST /solves/{id}/ask", false, p.press},
 		{"GET /solves/{id}/bundle", false, p.bundle},

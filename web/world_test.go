@@ -30,13 +30,15 @@ func start() time.Time { return time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC) }
 
 // store holds what a world's pages read.
 type store struct {
-	mu        sync.Mutex
-	solves    []solve.Solve
-	runs      map[solve.ID][]solve.Run
-	events    map[solve.ID][]solve.Entry
-	files     map[string]string // "solve/name"
-	watchers  []chan struct{}
-	watchGone int
+	mu         sync.Mutex
+	solves     []solve.Solve
+	runs       map[solve.ID][]solve.Run
+	events     map[solve.ID][]solve.Entry
+	files      map[string]string // "solve/name"
+	records    []solve.TrackRecord
+	recordsErr error
+	watchers   []chan struct{}
+	watchGone  int
 }
 
 func (s *store) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
@@ -96,6 +98,10 @@ func (s *store) Spent(_ context.Context, since time.Time) (out []solve.Spending,
 		}
 	}
 	return out, nil
+}
+
+func (s *store) TrackRecords(context.Context) ([]solve.TrackRecord, error) {
+	return s.records, s.recordsErr
 }
 
 func (s *store) Watch(ctx context.Context) <-chan struct{} {
@@ -231,6 +237,7 @@ func newWorld(t testing.TB) *world {
 	}}
 	w.addDecided()
 	w.addAtWork()
+	w.addRecords()
 	w.hub = &people{access: map[string]solve.Access{"reader": {Reads: true}, "writers": {Reads: true, Writes: true}}}
 	w.sessions = filepath.Join(t.TempDir(), "sessions.json")
 	w.restart()
@@ -337,6 +344,17 @@ func (w *world) addAtWork() {
 	w.event(atWork, 0, solve.EventBaseReady, "running", 6)
 	w.event(atWork, 1, solve.EventStarted, "working", 8)
 	w.store.say(turn(10, "Look.", "ls", "a.go\nb.go\n", 0)...)
+}
+
+// addRecords adds what won in the repository of the solves and in another one.
+func (w *world) addRecords() {
+	careful := solve.Arm{Model: "careful", Agent: "mini", Strategy: "plain"}
+	w.store.records = []solve.TrackRecord{
+		{Repo: solve.Repo{ID: 2, Owner: "acme", Name: "other"}, Solves: 2, Arms: []solve.ArmHistory{{Arm: careful, Right: 2, At: 2, Won: 2, Known: 2}}},
+		{Repo: solve.Repo{ID: 1, Owner: "acme", Name: "semver"}, Solves: 12, Arms: []solve.ArmHistory{
+			{Arm: solve.Arm{Model: "hasty", Agent: "mini"}, Wrong: 3, At: 12}, {Arm: careful, Right: 7, Wrong: 2, At: 12, Won: 7, Known: 9},
+		}},
+	}
 }
 
 // ask sends a request; cookie is "" for nobody.
