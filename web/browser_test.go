@@ -58,7 +58,11 @@ func newBrowser(t *testing.T, base string) *browser {
 		options = append(options, chromedp.Flag(name, true))
 	}
 	all, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	tab, closed := chromedp.NewContext(all)
+	tab, closed := chromedp.NewContext(all, chromedp.WithErrorf(func(format string, args ...any) {
+		if !strings.HasPrefix(format, "unhandled node event") { // it does not know of dialogs
+			fmt.Fprintf(os.Stderr, format+"\n", args...)
+		}
+	}))
 	t.Cleanup(func() {
 		closed()
 		end()
@@ -135,14 +139,16 @@ func TestInABrowser(t *testing.T) {
 	b.signsIn(w)
 	b.open(w.pages.PageLink("/"))
 	for path, name := range map[string]string{
-		"/": "board", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
-		"/solves/" + decided + "/logs/run-1.log": "log",
+		"/": "board", "/repositories": "repositories", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
+		"/solves/" + decided + "/logs/run-1.log": "log", "/solves/" + decided + "?diff=1&against=2": "against", "/solves/" + decided + "/compare?runs=1,2,3": "compare",
 	} {
 		b.open(path)
 		b.look("light", 360, "")
 		b.look("dark", 1120, map[string]string{"run": "page-run.png"}[name])
 		b.look("light", 1120, map[string]string{"solve": "page-solve.png"}[name])
 	}
+	b.usesKeys()
+	b.seesManyRuns(w)
 	b.followsARun(w)
 	b.followsALog(w)
 	b.readsALargeLog()
@@ -182,6 +188,41 @@ func (b *browser) signsIn(w *world) {
 		b.do(chromedp.Click(".out button"), chromedp.WaitReady("a.main"))
 		b.look("dark", 360, "") // the ways in
 		b.problems = nil
+	}
+}
+
+// usesKeys walks from the map of the keys to a solve, its second run, and the first failure there.
+func (b *browser) usesKeys() {
+	b.t.Helper()
+	b.open("/repositories")
+	b.do(chromedp.KeyEvent("?"))
+	b.await(`document.getElementById("keys").open`)
+	b.look("dark", 360, "")
+	b.look("light", 1120, "")
+	b.do(chromedp.KeyEvent("s")) // not while the map is open
+	b.do(chromedp.KeyEvent("\u001b"))
+	b.await(`!document.getElementById("keys").open && location.pathname === "/repositories"`)
+	b.do(chromedp.KeyEvent("s"), chromedp.WaitReady("a.card"))
+	b.open("/solves/" + decided)
+	b.do(chromedp.KeyEvent("jjjk\r"), chromedp.WaitReady("#log"), chromedp.KeyEvent("e"))
+	b.await(`location.pathname.endsWith("/runs/2") && location.hash === "#L4" && !!document.querySelector("div.mark")`)
+}
+
+// seesManyRuns: the grid and the columns of more runs than a telephone is wide do not widen the page.
+func (b *browser) seesManyRuns(w *world) {
+	b.t.Helper()
+	w.store.change(func() {
+		for n := 4; n <= 20; n++ {
+			r := w.store.runs[decided][1]
+			r.N = n
+			w.store.runs[decided] = append(w.store.runs[decided], r)
+		}
+		w.store.runs[decided][0].Verdict.FixedTests = []string{"example.com/a/module/with/a/long/name.TestWithALongName/" + strings.Repeat("sub", 60)}
+	})
+	for _, path := range []string{"?diff=1&against=2", "/compare?runs=1,2,3"} {
+		b.open("/solves/" + decided + path)
+		b.look("dark", 360, "")
+		b.look("light", 1120, "")
 	}
 }
 

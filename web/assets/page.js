@@ -190,12 +190,20 @@ function startLog(log) {
   fromHash();
 }
 
-// The keys: / searches, n and p go to the next and the last hit, f follows.
+// The keys; the dialog in the frame is their map.
+const map = document.getElementById("keys"), opener = document.getElementById("map");
+opener.hidden = false;
+opener.addEventListener("click", () => map.showModal());
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
-  const what = {"/": "input[name=q]", n: ".next", p: ".previous", f: ".follow"}[e.key];
-  const target = what && log?.querySelector(what);
+  if (e.ctrlKey || e.metaKey || e.altKey || map.open || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+  const here = {"?": "#map", s: 'nav a[href="/"]', r: 'nav a[href="/repositories"]'}[e.key];
+  const what = {"/": "input[name=q]", n: ".next", p: ".previous", e: "header a[data-line]", f: ".follow"}[e.key];
+  let target = here ? document.querySelector(here) : what && log?.querySelector(what);
+  if (e.key === "j" || e.key === "k") {
+    const all = [...document.querySelectorAll("a.card, a.lane, a.stepcard")], at = all.indexOf(document.activeElement);
+    target = all[e.key === "j" ? at + 1 : Math.max(0, at - 1)];
+  }
   if (!target || target.hidden) return;
   e.preventDefault();
-  if (e.key === "/") target.focus(); else target.click();
+  if (e.key === "/" || e.key === "j" || e.key === "k") target.focus(); else target.click();
 });
