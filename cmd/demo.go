@@ -96,7 +96,7 @@ func (d *demo) run(ctx context.Context, r *rig, cfg server.Config) error {
 	}
 	d.report(v)
 	if d.keep {
-		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at %s (the link opens once).\n"+
+		fmt.Fprintf(d.out, "\nStill running: GitHub at %s, yudai at %s (the link opens once, within an hour).\n"+
 			"Comment on the issue's page (/yudai help), or press a button on a check run's. Stop with Ctrl-C.\n", r.url, r.srv.PageURL("/"))
 		<-ctx.Done()
 	}

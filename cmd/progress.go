@@ -37,7 +37,7 @@ func newProgress(out io.Writer, now time.Time) *progress {
 func (p *progress) tellPage(url func() string) {
 	if !p.told {
 		p.told = true
-		fmt.Fprintf(p.out, "watch it at %s\n(the link opens once, in one browser)\n\n", url())
+		fmt.Fprintf(p.out, "watch it at %s\n(the link opens once, within an hour, in one browser)\n\n", url())
 	}
 }
 

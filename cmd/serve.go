@@ -32,7 +32,7 @@ func newServe(s streams) *cobra.Command {
 		}
 		fmt.Fprintf(s.err, "yudai listens on http://%s (webhooks at /api/github/hook, API at /docs)\n", srv.Addr())
 		if page := srv.PageURL("/"); page != "" {
-			fmt.Fprintf(s.err, "see the solves at %s (the link opens once)\n", page)
+			fmt.Fprintf(s.err, "see the solves at %s (the link opens once, within an hour)\n", page)
 		}
 		return run(ctx, srv)
 	})
