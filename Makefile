@@ -15,7 +15,7 @@ MUTATION ?= all
 TURN := $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 comma := ,
 # A test that would skip for want of one of these fails instead.
-export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
+export YUDAI_TEST_REQUIRE = bubblewrap$(comma)browser$(comma)npm$(comma)pip$(comma)postgres$(if $(filter 0,$(shell id -u)),$(comma)root$(comma)docker)
 # The end-to-end tests wait most of the time: they begin first, beside two other packages at a time.
 FIRST = $(if $(filter ./...,$(PKGS)),./test/e2e)
 # Tests start a container engine of their own, which takes root.
@@ -40,8 +40,8 @@ short: ## run the tests that take a minute in all, and need nothing but Go, git 
 	$(GO) test -short $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: test
-test: deps ## run the tests; a required sandbox, browser, npm or pip that cannot run is a failure (installs chromium, npm, pip and, for root, docker.io)
-	@scripts/deps chromium npm python3-venv $(ENGINE)
+test: deps ## run the tests; a required sandbox, browser, npm, pip or PostgreSQL that cannot run is a failure (installs chromium, npm, pip, PostgreSQL and, for root, docker.io)
+	@scripts/deps chromium npm postgresql python3-venv $(ENGINE)
 	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
 
 .PHONY: test-long
@@ -50,7 +50,7 @@ test-long: ## the same with the tests that take long; `make check` runs them
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
-	@scripts/deps gcc chromium npm python3-venv $(ENGINE)
+	@scripts/deps gcc chromium npm postgresql python3-venv $(ENGINE)
 	$(GO) test -race -timeout 20m $(GOFLAGS_TEST) $(PKGS)
 
 .PHONY: lint
@@ -132,11 +132,11 @@ judgement: deps build ## measure how well the right candidate is chosen, on a pu
 # that compare many cases one after the other. `make race` has all; the rest waits for engines,
 # agents and test runners, or is pure.
 RACE = ./agent ./ghapp ./handlers ./internal/unixsock ./model/... ./sandbox/e2b ./sandbox/egress ./test/fakesandbox ./sandbox/guest ./sandbox/local ./sandbox/prime \
-  ./sandbox/cloud ./server/... ./setup ./solver ./solver/budget ./solver/prepare ./solver/rights ./store/bolt ./web
+  ./sandbox/cloud ./server/... ./setup ./solver ./solver/budget ./solver/prepare ./solver/rights ./store/bolt ./store/postgres ./web
 LONG = Death|Billed|Promises|Replay|Conformance|Frame|OrdinaryUser|Canary|SameAsTheModel|KeptAsItCame|CostDoesNotGrow|EveryWrongValue|EveryUnknownKey|NoHourHasMore|FaultsAreWaitedFor|WithFaults|Deadline|WaitingEnds|WaitingIsGreeted|Browser
 .PHONY: race-short
 race-short: deps
-	@scripts/deps gcc npm python3-venv
+	@scripts/deps gcc npm postgresql python3-venv
 	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
 	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
