@@ -207,6 +207,7 @@ func (l *localSolve) run(ctx context.Context, r *rig, cfg server.Config) error {
 		return err
 	}
 	began := time.Now()
+	r.who = &server.Person{Name: l.repo.Name, Email: l.repo.Email}
 	if err := r.start(ctx, cfg, localRepo); err != nil {
 		return err
 	}
