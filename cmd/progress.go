@@ -26,11 +26,13 @@ type progress struct {
 }
 
 func newProgress(out io.Writer, now time.Time) *progress {
-	p := &progress{out: out, started: now, seen: map[string]string{}}
-	if f, ok := out.(*os.File); ok {
-		p.tty = term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-	}
-	return p
+	return &progress{out: out, tty: isTerminal(out), started: now, seen: map[string]string{}}
+}
+
+// isTerminal says whether people look at the output, on a terminal that knows its codes.
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // tellPage prints the link to the solve's page, once.
@@ -53,12 +55,12 @@ func (p *progress) show(v report.View, now time.Time) {
 		fmt.Fprintf(p.out, "%ssolve %s%s\n", elapsed, text, after(doing(v.Solve)))
 	}
 	for _, r := range v.Runs {
-		key, text := fmt.Sprint(r.N), string(r.State)
-		if r.State == solve.RunQueued || p.seen[key] == text {
+		key, now := fmt.Sprint(r.N), string(r.State)+r.Progress.Waiting
+		if r.State == solve.RunQueued || p.seen[key] == now {
 			continue
 		}
-		p.seen[key] = text
-		fmt.Fprintf(p.out, "%srun %d %s: %s%s\n", elapsed, r.N, label(r.Experiment), text, after(reason(r)))
+		p.seen[key] = now
+		fmt.Fprintf(p.out, "%srun %d %s: %s%s\n", elapsed, r.N, label(r.Experiment), r.State, after(reason(r)))
 	}
 }
 
@@ -69,16 +71,7 @@ func (p *progress) redraw(v report.View, now time.Time) {
 		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
 	}
 	lines := []string{fmt.Sprintf("%6.1fs  solve %s%s", now.Sub(p.started).Seconds(), standing(v.Solve), after(doing(v.Solve)))}
-	names := 0
-	for _, r := range v.Runs {
-		names = max(names, utf8.RuneCountInString(label(r.Experiment)))
-	}
-	for _, r := range v.Runs {
-		name := label(r.Experiment)
-		name += strings.Repeat(" ", names-utf8.RuneCountInString(name))
-		lines = append(lines, fmt.Sprintf("  %s %2d  %s  %-10s  %2d steps  %s%s",
-			mark(r.State), r.N, name, r.State, r.Progress.Steps, r.Progress.Usage.Cost, after(reason(r))))
-	}
+	lines = append(lines, runLines(v)...)
 	width := columns(p.out)
 	for _, l := range lines {
 		if runes := []rune(l); len(runes) > width-1 {
@@ -88,6 +81,21 @@ func (p *progress) redraw(v report.View, now time.Time) {
 	}
 	p.drawn = len(lines)
 	io.WriteString(p.out, b.String()) //nolint:errcheck // a terminal that is gone needs no table
+}
+
+// runLines are the lines of the table, one a run.
+func runLines(v report.View) (lines []string) {
+	names := 0
+	for _, r := range v.Runs {
+		names = max(names, utf8.RuneCountInString(label(r.Experiment)))
+	}
+	for _, r := range v.Runs {
+		name := label(r.Experiment)
+		name += strings.Repeat(" ", names-utf8.RuneCountInString(name))
+		lines = append(lines, fmt.Sprintf("  %s %2d  %s  %-10s  %2d steps  %s%s",
+			mark(r.State), r.N, name, r.State, r.Progress.Steps, report.RunPageOf(v, r.N).Cost, after(reason(r))))
+	}
+	return lines
 }
 
 // columns is how wide a terminal is; 100 where there is none.
@@ -113,7 +121,7 @@ func doing(s solve.Solve) string {
 	if s.State == solve.StatePreparing {
 		return "the repository is cloned, installed and tested as it is"
 	}
-	return s.Reason
+	return solve.OneLine(s.Reason)
 }
 
 // label names an experiment in a few characters.
@@ -153,11 +161,12 @@ func mark(s solve.RunState) string {
 	}
 }
 
+// reason is why a run ended as it did, or what it does.
 func reason(r solve.Run) string {
 	if r.State.Final() {
-		return r.Reason
+		return solve.OneLine(r.Reason)
 	}
-	return ""
+	return report.Doing(r)
 }
 
 func after(text string) string {
