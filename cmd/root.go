@@ -69,9 +69,16 @@ func newRoot(s streams) *cobra.Command {
 			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
 			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
 		Args:         onlyCommands,
-		RunE:         func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceUsage: true, SilenceErrors: true, SuggestionsMinimumDistance: 2,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	version := newVersion(s)
+	told := root.Flags().Bool("version", false, "print the version, as the command version does")
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if *told {
+			return version.RunE(c, args)
+		}
+		return c.Help()
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -80,7 +87,7 @@ func newRoot(s streams) *cobra.Command {
 		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s),
-		newReplay(s), newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), newVersion(s))
+		newReplay(s), newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), version)
 	return root
 }
 

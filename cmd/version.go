@@ -11,9 +11,13 @@ import (
 
 func newVersion(s streams) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: wants(0, "no arguments"),
+		Use: "version", Short: "Print the version, and the commit it was built from", Args: wants(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.out, "yudai %s (%s, %s/%s)\n", server.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			built := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH
+			if origin := server.Origin(); origin != "" {
+				built = origin + ", " + built
+			}
+			_, err := fmt.Fprintf(s.out, "yudai %s (%s)\n", server.Version(), built)
 			return err
 		},
 	}
