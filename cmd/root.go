@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/yudai-dev/yudai/internal/spelling"
 	"github.com/yudai-dev/yudai/server"
 )
 
@@ -69,7 +70,7 @@ func newRoot(s streams) *cobra.Command {
 			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
 			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
 		Args:         onlyCommands,
-		SilenceUsage: true, SilenceErrors: true, SuggestionsMinimumDistance: 2,
+		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	version := newVersion(s)
@@ -83,11 +84,9 @@ func newRoot(s streams) *cobra.Command {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-	})
-	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s),
-		newReplay(s), newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), version)
+	root.SetFlagErrorFunc(wrongFlag)
+	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s), newReplay(s),
+		newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), version)
 	return root
 }
 
@@ -114,11 +113,34 @@ func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := ""
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf(" (did you mean %s?)", near[0])
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
 	}
-	return usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], hint, c.CommandPath()))
+	return usage(fmt.Errorf("unknown command %q%s; see %s --help", args[0], didYouMean("", args[0], names), c.CommandPath()))
+}
+
+// wrongFlag is the error of flags that cannot be read; it names the flag nearest to an unknown one.
+func wrongFlag(c *cobra.Command, err error) error {
+	hint := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		hint = didYouMean("--", unknown.GetSpecifiedName(), names)
+	}
+	return usage(fmt.Errorf("%w%s; see %s --help", err, hint, c.CommandPath()))
+}
+
+// didYouMean names the valid word that is nearest to a mistyped one, "" if none is near.
+func didYouMean(dashes, word string, valid []string) string {
+	near := spelling.Nearest(word, valid)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s%s?)", dashes, near)
 }
 
 // configFlag is the flag of the commands that read a configuration.
