@@ -71,7 +71,6 @@ func newRoot(s streams) *cobra.Command {
 			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
 		Args:         onlyCommands,
 		SilenceUsage: true, SilenceErrors: true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	version := newVersion(s)
 	told := root.Flags().Bool("version", false, "print the version, as the command version does")
@@ -86,7 +85,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s), newReplay(s),
-		newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), version)
+		newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), newCompletion(s), version)
 	return root
 }
 
