@@ -85,7 +85,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newReduce(s), newVerify(s), newReplay(s),
-		newBackup(s), newRecord(s), newConfig(s), newDoctor(s), newSandbox(s), newCompletion(s), version)
+		newBackup(s), newRecord(s), newConfig(s), newModels(s), newDoctor(s), newSandbox(s), newCompletion(s), version)
 	return root
 }
 

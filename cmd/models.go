@@ -1,0 +1,81 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yudai-dev/yudai/server"
+)
+
+func newModels(s streams) *cobra.Command {
+	check, asJSON := false, false
+	c := &cobra.Command{
+		Use: "models", Short: "List the configured models, with prices, and whether they can be used", Args: wants(0, "no arguments"),
+		Long: "List the configured models: where their requests go, what a million tokens cost (in, out), and what is\n" +
+			"missing. A star marks those that are tried where a request names none. With --check each model is asked\n" +
+			"something short, for a few tokens; the command fails if a marked one does not answer.",
+	}
+	c.Flags().BoolVar(&check, "check", false, "ask each model")
+	jsonFlag(c, &asJSON)
+	return withConfig(c, func(ctx context.Context, cfg server.Config, _ []string) error {
+		set, err := cfg.ModelSet(os.Getenv)
+		if err != nil {
+			return usage(err)
+		}
+		fine, failed := "can be used", false
+		if check {
+			fine = "answers"
+		}
+		all, rows := set.About(ctx, cfg.Solver.Defaults.Models, check), [][]string{{"", "Model", "Provider", "Server", "Price", "State"}}
+		for _, m := range all {
+			mark, price := "", "unknown"
+			if m.Default {
+				mark, failed = "*", failed || m.Problem != ""
+			}
+			if m.Price != nil {
+				price = fmt.Sprintf("$%g, $%g", m.Price.Input, m.Price.Output)
+			}
+			rows = append(rows, []string{mark, m.Name, m.Provider, cmp.Or(m.Host, "-"), price, cmp.Or(m.Problem, fine)})
+		}
+		if asJSON {
+			err = printJSON(s.out, "  ", all)
+		} else {
+			err = printTable(s.out, rows)
+		}
+		if check && failed && err == nil {
+			err = errors.New("a model that solves use by themselves does not answer: mend it, or take it out of solver.defaults.models")
+		}
+		return err
+	})
+}
+
+// printTable prints rows in columns that line up.
+func printTable(out io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// jsonFlag is the flag of commands that can print for programs.
+func jsonFlag(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
+}
+
+// printJSON prints a value for programs, on one line if nothing indents it.
+func printJSON(out io.Writer, indent string, value any) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(value)
+}
