@@ -53,7 +53,7 @@ func Execute(ctx context.Context, args []string, in io.Reader, out, err io.Write
 		return 0
 	}
 	for line := range strings.Lines(failure.Error()) {
-		fmt.Fprintln(err, "yudai:", strings.TrimRight(line, "\n"))
+		fmt.Fprintln(err, "yudai:", foreignLine(strings.TrimRight(line, "\n"), false)) // it may quote strangers
 	}
 	var coded exitError
 	if errors.As(failure, &coded) {

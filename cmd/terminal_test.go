@@ -1,0 +1,26 @@
+package cmd
+
+import "testing"
+
+// TestForeignLine: nothing that strangers wrote moves the cursor, sets a title or makes a link.
+func TestForeignLine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line     string
+		coloured bool
+		want     string
+	}{
+		{"plain\ttext", true, "plain\ttext"},
+		{"\x1b[31mred\x1b[2J\x1b[H\r!", false, "red!"},
+		{"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1bc\u009b2J", false, "ab2J"},
+		{"a\x1b\x1b[2Jb\x1b", false, "a[2Jb"},
+		{"\x1b[0m+\x1b[31ma", true, "\x1b[32m+a\x1b[0m"},
+		{"-a", false, "-a"},
+		{"@@ -1 +1 @@", true, "\x1b[36m@@ -1 +1 @@\x1b[0m"},
+		{" same", true, " same"},
+	} {
+		if got := foreignLine(c.line, c.coloured); got != c.want {
+			t.Errorf("%q: %q, want %q", c.line, got, c.want)
+		}
+	}
+}
