@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // TestScripts types the commands as a person would; the files say what comes back.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	bot := &served{T: t}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -45,7 +46,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", os.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"resign": resign},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"resign": resign, "served": bot.script},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "bwrap":
