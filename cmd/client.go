@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"time"
@@ -71,4 +73,35 @@ func (a asker) newest(ctx context.Context) (ids []cobra.Completion, err error) {
 		ids = append(ids, cobra.CompletionWithDesc(s.SolveID, about))
 	}
 	return ids, nil
+}
+
+const (
+	// askEvery is how often a server is asked for what changes.
+	askEvery = time.Second
+	// patience is how long it may be away meanwhile.
+	patience = 2 * time.Minute
+)
+
+// follow asks again and again until it is done. A server that has answered once may be away for a while.
+func follow(ctx context.Context, ask func() (done bool, err error)) error {
+	ticker := time.NewTicker(askEvery)
+	defer ticker.Stop()
+	answered := time.Time{}
+	for {
+		done, err := ask()
+		switch {
+		case ctx.Err() != nil:
+			return exitError{exitStopped, errors.New("stopped watching; the solve goes on")}
+		case err == nil && done:
+			return nil
+		case err == nil:
+			answered = time.Now()
+		case !errors.Is(err, server.ErrAway) && !errors.Is(err, io.ErrUnexpectedEOF) || time.Since(answered) > patience:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
 }

@@ -46,7 +46,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", os.Getenv("PATH"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"resign": resign, "served": bot.script},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"resign": resign, "served": bot.script, "ask": bot.ask, "away": bot.away,
+		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "bwrap":

@@ -8,11 +8,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,4 +211,25 @@ func (d *served) script(ts *testscript.TestScript, neg bool, args []string) {
 	} {
 		ts.Setenv(key, value)
 	}
+}
+
+// ask is the command `ask MODEL...`: the issue is solved once more, as $ASKED.
+func (d *served) ask(ts *testscript.TestScript, _ bool, models []string) {
+	id, err := d.asked(models)
+	ts.Check(err)
+	ts.Setenv("ASKED", id)
+}
+
+// away is the command `away`: the script asks the server through a proxy, which says after the first answer, twice, that it is away.
+func (d *served) away(ts *testscript.TestScript, _ bool, _ []string) {
+	proxy, asked := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: d.srv.Addr()}), atomic.Int64{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := asked.Add(1); n == 2 || n == 3 {
+			http.Error(w, "away", http.StatusBadGateway)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	ts.Defer(srv.Close)
+	ts.Setenv("YUDAI_URL", srv.URL)
 }

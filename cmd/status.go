@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -55,4 +57,63 @@ func until(s solve.Solve) time.Time {
 		return time.Now()
 	}
 	return s.Ended
+}
+
+func newWatch(s streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "watch SOLVE", Short: "Follow a solve to its end", Args: wants(1, aSolve),
+		Long: "Follow a solve of a running server to its end: a table that redraws itself on a terminal, a line for each\n" +
+			"change elsewhere; then the scorecard. --json prints each change as a line. Exit 0 if it was solved, 1 if not.\n" +
+			"Ctrl-C ends the watching, not the solve.",
+	}
+	return withSolve(s, c, func(ctx context.Context, a asker, args []string) error {
+		var last server.Standing
+		var p *progress
+		err := follow(ctx, func() (bool, error) {
+			st, err := a.at.Status(ctx, args[0])
+			if err != nil {
+				return false, err
+			}
+			if p == nil {
+				p = newProgress(a.out, st.Told.CreatedAt)
+			}
+			err = a.change(p, last, st)
+			last = st
+			return st.View().Solve.State.Final(), err
+		})
+		if err != nil {
+			return err
+		}
+		return a.ending(ctx, last)
+	})
+}
+
+// change shows what is new of a solve.
+func (a asker) change(p *progress, last, now server.Standing) error {
+	if !a.json {
+		v := now.View()
+		p.show(v, until(v.Solve))
+		return nil
+	}
+	if bytes.Equal(last.JSON, now.JSON) {
+		return nil
+	}
+	return printJSON(a.out, "", now.JSON)
+}
+
+// ending tells how a solve ended; that there is no champion is an error.
+func (a asker) ending(ctx context.Context, st server.Standing) error {
+	if !a.json {
+		rec, _, err := a.at.Record(ctx, st.Told.SolveID)
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "\n%s", scorecard(a, rec))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if t := st.Told; t.State != string(solve.StateSolved) {
+		return fmt.Errorf("the solve ended %s: %s", t.State, cmp.Or(t.Reason, "no reason is known"))
+	}
+	return nil
 }
