@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"io"
+	"os"
 	"regexp"
 	"strings"
 	"unicode"
@@ -12,6 +14,20 @@ var escape = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x0
 // colours are the escape codes that kinds of lines of a patch begin with.
 var colours = [...][2]string{
 	{"diff ", "\x1b[1m"}, {"+++", "\x1b[1m"}, {"---", "\x1b[1m"}, {"@@", "\x1b[36m"}, {"+", "\x1b[32m"}, {"-", "\x1b[31m"},
+}
+
+// printForeign prints text that strangers wrote. Where people look at it no code of it moves the cursor or sets a title, and a patch
+// has colours, if NO_COLOR is not set.
+func printForeign(out io.Writer, text string, patch bool) error {
+	if isTerminal(out) {
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			b.WriteString(foreignLine(strings.TrimSuffix(line, "\n"), patch && os.Getenv("NO_COLOR") == "") + "\n")
+		}
+		text = b.String()
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // foreignLine is a line as a terminal may have it, as one of a patch with the colour of its kind.
