@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yudai-dev/yudai/git"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -64,6 +65,37 @@ func newDiff(s streams) *cobra.Command {
 			return printJSON(a.out, "  ", p)
 		}
 		return printForeign(a.out, p.Patch, true)
+	})
+}
+
+func newApply(s streams) *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply SOLVE [RUN]", Short: "Apply the patch of a run, or of the champion, to the repository here", Args: wantsRun,
+		Long: "Apply the patch of a run, or of the champion, to the git repository that one stands in: work tree and\n" +
+			"index, without a commit. What is not committed there is never touched: the command wants a clean tree.",
+	}
+	return withSolve(s, c, func(ctx context.Context, a asker, args []string) error {
+		here, err := git.Local(ctx, ".")
+		if err != nil {
+			return usage(err)
+		}
+		p, err := a.patchOf(ctx, args)
+		if err != nil {
+			return err
+		}
+		from := fmt.Sprintf("run %d was made from %s at %s", p.Run, p.Branch, p.Base)
+		err = git.Apply(ctx, here.Root, []byte(p.Patch))
+		switch {
+		case errors.Is(err, git.ErrPatch):
+			return fmt.Errorf("%w; %s, here is %s: git switch --detach %s goes there", err, from, here.SHA, p.Base)
+		case err != nil:
+			return err
+		case a.json:
+			return printJSON(a.out, "  ", p)
+		}
+		_, err = fmt.Fprintf(a.out, "applied and staged in %s: `git diff --cached` shows it, `git reset --hard` takes it back; %s\n",
+			here.Root, from)
+		return err
 	})
 }
 
