@@ -86,7 +86,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newRuns(s), newStatus(s), newWatch(s),
 		newShow(s), newLogs(s), newDiff(s), newApply(s), newOpen(s), newReduce(s), newVerify(s), newReplay(s), newBackup(s),
-		newRecord(s), newConfig(s), newModels(s), newDoctor(s), newSandbox(s), newCompletion(s), version)
+		newRecord(s), newConfig(s), newModels(s), newDoctor(s), newHealthcheck(), newSandbox(s), newCompletion(s), version)
 	return root
 }
 
