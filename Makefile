@@ -35,6 +35,10 @@ deps: ## install what yudai needs on this machine (bubblewrap)
 build: ## build bin/yudai, a static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/yudai .
 
+.PHONY: release
+release: ## build what people install from the last commit into build/release: static programs, deb packages, checksums; SYSTEMS=linux/amd64 builds one
+	@scripts/release $(SYSTEMS)
+
 .PHONY: short
 short: ## run the tests that take a minute in all, and need nothing but Go, git and bubblewrap
 	$(GO) test -short $(GOFLAGS_TEST) $(PKGS)
