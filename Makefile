@@ -87,6 +87,10 @@ microbench: deps ## run the Go benchmarks of single operations
 guest: ## rebuild the program that runs inside sandboxes (sandbox/guest/built)
 	$(GO) test -count=1 -run TestProgramIsCurrent ./sandbox/guest -update
 
+.PHONY: image
+image: ## build the image of yudai, and the one of the docker driver's sandboxes below it (needs the docker command and a registry)
+	@scripts/image
+
 .PHONY: docker-image
 docker-image: ## build the image of the docker driver's sandboxes (needs the docker command and a registry)
 	@scripts/docker-image

@@ -136,7 +136,7 @@ func namedHost(key string, value any) error {
 	return nil
 }
 
-// TestDockerfile: the image holds a static binary and does not run as root.
+// TestDockerfile: the image holds a static binary, does not run as root, and can be reached.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("Dockerfile")
@@ -150,5 +150,17 @@ func TestDockerfile(t *testing.T) {
 	users := regexp.MustCompile(`(?m)^USER (\S+)`).FindAllStringSubmatch(text, -1)
 	if len(users) == 0 || users[len(users)-1][1] == "root" || users[len(users)-1][1] == "0" {
 		t.Errorf("the image runs as %v, want an ordinary user", users)
+	}
+	if !strings.Contains(text, "\nENV YUDAI_SERVER_ADDRESS=0.0.0.0:8080\n") {
+		t.Error("the image listens on its own loopback, where no published port leads")
+	}
+	if !strings.Contains(text, `CMD ["yudai", "healthcheck"]`) {
+		t.Error("the image does not ask the program for its health")
+	}
+	if !strings.Contains(text, "yudai/server.stamp=$STAMP") {
+		t.Error("the image's program is not told its version")
+	}
+	if !strings.Contains(text, "\nCOPY LICENSE NOTICE ") {
+		t.Error("the image lacks the licences of what it holds")
 	}
 }
