@@ -91,6 +91,14 @@ guest: ## rebuild the program that runs inside sandboxes (sandbox/guest/built)
 image: ## build the image of yudai, and the one of the docker driver's sandboxes below it (needs the docker command and a registry)
 	@scripts/image
 
+.PHONY: image-bases
+image-bases: ## stand-ins for the images these begin with, from Debian's packages and this machine's toolchains, where no registry is reached
+	@scripts/image-bases
+
+.PHONY: image-test
+image-test: ## build the image and try it: version, port, health, demo, solve, the driver docker (needs the docker command and a registry)
+	@scripts/image-test
+
 .PHONY: docker-image
 docker-image: ## build the image of the docker driver's sandboxes (needs the docker command and a registry)
 	@scripts/docker-image
