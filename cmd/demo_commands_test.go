@@ -58,7 +58,7 @@ func startDemo(t *testing.T) *demoBot {
 		}
 	})
 	at := regexp.MustCompile(`Still running: GitHub at (http\S+),`)
-	d.until("the demo's champion", 5*time.Minute, func() bool { return at.MatchString(d.out.String()) })
+	d.until("the demo's champion", 15*time.Minute, func() bool { return at.MatchString(d.out.String()) })
 	d.url = at.FindStringSubmatch(d.out.String())[1] + "/you/semver"
 	return d
 }
@@ -115,7 +115,7 @@ func (d *demoBot) page(path string) string {
 // shows waits until a page shows a text once more often than before.
 func (d *demoBot) shows(path, text string, before int) {
 	d.Helper()
-	d.until(strconv.Quote(text)+" on "+path, 5*time.Minute, func() bool { return strings.Count(d.page(path), text) > before })
+	d.until(strconv.Quote(text)+" on "+path, 15*time.Minute, func() bool { return strings.Count(d.page(path), text) > before })
 }
 
 // TestDemoAnswersEveryCommand types every command into the pages of the demo's GitHub.
@@ -146,7 +146,7 @@ func TestDemoAnswersEveryCommand(t *testing.T) {
 		began, before := time.Now(), strings.Count(d.page(c.page), c.want)
 		d.comment(c.number, c.say)
 		d.shows(c.page, c.want, before)
-		d.until("the end of what it started", 5*time.Minute, d.still())
+		d.until("the end of what it started", 15*time.Minute, d.still())
 		t.Logf("%s: answered after %s", c.say, time.Since(began).Round(100*time.Millisecond))
 	}
 	if text := d.page(pull); !strings.Contains(text, "comes before `1.10.0`") {

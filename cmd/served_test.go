@@ -178,7 +178,7 @@ func (d *served) asked(models []string) (string, error) {
 
 // untilSolved waits for the end of the solve, and for its texts.
 func (d *served) untilSolved() error {
-	ctx, cancel := context.WithTimeout(d.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(d.Context(), 15*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -96,7 +96,7 @@ func (b *browser) awaitThat(what string, ok func(headline, text string) bool) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var seen []string
-	for end := time.After(30 * time.Second); ; {
+	for end := time.After(30 * time.Second * patience); ; {
 		err := chromedp.Run(b.tab, chromedp.Evaluate(look, &seen)) // fails while a page is being replaced
 		if err == nil && seen[2] == "complete" && ok(seen[0], seen[1]) {
 			return

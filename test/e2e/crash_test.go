@@ -181,7 +181,7 @@ func (w *world) awaitLog(p *process, state string) {
 
 // patience is by how much longer than on a quiet machine tests wait before they give up:
 // many of them run side by side.
-const patience = 4
+const patience = 12
 
 // poll looks until ok or the limit, which is that of a quiet machine.
 func (w *world) poll(limit time.Duration, ok func() bool) {

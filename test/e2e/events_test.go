@@ -117,7 +117,7 @@ func TestEventsThatWereUndone(t *testing.T) {
 // idle waits until every webhook has been answered.
 func (w *world) idle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute*patience)
 	defer cancel()
 	w.must(w.hub.AwaitIdle(ctx))
 }

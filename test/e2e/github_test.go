@@ -101,7 +101,7 @@ func (w *world) ourComments() []string {
 // awaitComments waits until each text stands in some comment of ours.
 func (w *world) awaitComments(texts []string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second*patience)
 	defer cancel()
 	for _, text := range texts {
 		_, err := w.hub.AwaitComment(ctx, w.repo.FullName(), w.issue, func(c githubsim.Comment) bool {

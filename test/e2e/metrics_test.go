@@ -20,7 +20,7 @@ import (
 // page reads a page of the server.
 func (w *world) page(addr, path string) (status int, text string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second*patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	w.must(err)
