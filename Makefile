@@ -11,6 +11,7 @@ FUZZTIME ?= 10s
 FUZZJOBS ?= 1
 FUZZTARGETS ?= all
 MUTATION ?= all
+PART ?= 1
 # What check samples differs from commit to commit.
 TURN := $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 comma := ,
@@ -49,8 +50,8 @@ test: deps ## run the tests; a required sandbox, browser, npm, pip or PostgreSQL
 	$(GO) test -timeout 25m -p 3 -parallel 4 $(GOFLAGS_TEST) $(FIRST) $(PKGS)
 
 .PHONY: test-long
-test-long: ## the same with the tests that take long; `make check` runs them
-	@YUDAI_TEST_LONG=1 $(MAKE) --no-print-directory test
+test-long: ## the same with the tests that take long; PART=0/3 runs the first third of those
+	@YUDAI_TEST_LONG=$(PART) $(MAKE) --no-print-directory test
 
 .PHONY: race
 race: deps ## run the tests under the race detector (needs a C compiler, and installs gcc)
@@ -156,11 +157,12 @@ race-short: deps
 	$(GO) test -race -timeout 20m $(RACE) -skip '$(LONG)'
 	$(GO) test -race -timeout 20m ./test/e2e -run 'TestScenarios/0[1-3]|TestKilledRunGoesOn'
 
-# To stay under half an hour on two cores, every other commit has the long tests, and the others have the
+# To stay under half an hour on two cores, every other commit has a third of the long tests, and the others have the
 # daily ones and the race detector.
 TESTS = $(if $(filter 0,$(shell echo $$(($(TURN) % 2)))),test-long,test race-short)
+LONGS = $(shell echo $$(($(TURN) / 2 % 3)))/3
 .PHONY: check
 check: ## what CI runs: lint, tests (long ones or the race detector, by the commit), demo, kills, attacks, a project of each language, a short fuzz
 	@for part in lint $(TESTS) demo kill kill-mutations attack-sample attack-mutations projects-sample fuzz; do \
-	  began=$$SECONDS; $(MAKE) --no-print-directory $$part FUZZTIME=2s FUZZTARGETS=4 MUTATION=$(TURN) N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
+	  began=$$SECONDS; $(MAKE) --no-print-directory $$part PART=$(LONGS) FUZZTIME=2s FUZZTARGETS=4 MUTATION=$(TURN) N=30 J=5 || exit 1; echo "check: $$part passed in $$((SECONDS - began)) s"; \
 	done

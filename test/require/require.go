@@ -3,12 +3,14 @@
 // A test that would skip for want of something that [Env] lists fails instead, so
 // that CI notices what it does not test. There are three levels of time: "short" is
 // `go test -short ./...`, a minute, with nothing but Go, git and bubblewrap; "daily"
-// is `make test`, some minutes; "long" is `make check`, which CI runs. A test that
-// calls neither [Daily] nor [Long] runs at every level.
+// is `make test`, some minutes; "long" is `make test-long`, of which CI runs a part
+// with each commit. A test that calls neither [Daily] nor [Long] runs at every level.
 package require
 
 import (
 	"context"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,12 +23,24 @@ import (
 const (
 	// Env lists, with commas, what this machine must have ("bubblewrap,docker").
 	Env = "YUDAI_TEST_REQUIRE"
-	// LongEnv turns the long tests on, at any value.
+	// LongEnv turns the long tests on: all of them, or at "1/3" the part 1 (of 0 to 2) of three.
 	LongEnv = "YUDAI_TEST_LONG"
 )
 
-// AtLong reports whether the long tests run.
-func AtLong() bool { return os.Getenv(LongEnv) != "" }
+// AtLong reports whether all long tests run.
+func AtLong() bool { return os.Getenv(LongEnv) != "" && !strings.Contains(os.Getenv(LongEnv), "/") }
+
+// InPart reports whether the long test of this name is in the part of all that a value of [LongEnv] names.
+func InPart(value, name string) (bool, error) {
+	if value == "" {
+		return false, nil
+	}
+	var part, parts uint32
+	if n, err := fmt.Sscanf(value, "%d/%d", &part, &parts); n != 2 || err != nil || part >= parts {
+		return false, fmt.Errorf("%s=%s: want 1, or a part like 0/3, 1/3 or 2/3", LongEnv, value)
+	}
+	return crc32.ChecksumIEEE([]byte(name))%parts == part, nil
+}
 
 // Daily skips the test at the level "short".
 func Daily(t testing.TB) {
@@ -39,8 +53,15 @@ func Daily(t testing.TB) {
 // Long skips the test unless the level is "long".
 func Long(t testing.TB) {
 	t.Helper()
-	if !AtLong() {
-		t.Skipf("runs with %s=1, as `make check` sets it", LongEnv)
+	if AtLong() {
+		return
+	}
+	in, err := InPart(os.Getenv(LongEnv), t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !in {
+		t.Skipf("runs with %s=1, as `make test-long` sets it", LongEnv)
 	}
 }
 
