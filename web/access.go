@@ -64,7 +64,10 @@ func (a *access) of(ctx context.Context, repo solve.Repo, who solve.Person) solv
 // fresh is what a person may do, asked now.
 func (a *access) fresh(ctx context.Context, repo solve.Repo, who solve.Person) solve.Access {
 	got, err := a.ask(ctx, repo, who)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // who asked has left: that says nothing of the next time
+		return solve.Access{}
+	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Str(logkey.Repo, repo.String()).Msg("a person's rights are unknown, so the pages show nothing")
 		got = solve.Access{}
 	}

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -129,6 +130,23 @@ func TestRightsAreAskedEachMinute(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	if got := see(); got != http.StatusNotFound {
 		t.Errorf("while GitHub does not answer: %d", got)
+	}
+}
+
+// TestWhoLeavesMayComeBack: a browser that does not wait for the answer of GitHub learns nothing, and is asked about again.
+func TestWhoLeavesMayComeBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cookie := w.signIn("reader")
+	w.hub.err = context.Canceled
+	w.ask(http.MethodGet, "/solves/"+decided, cookie, func(r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		cancel()
+		*r = *r.WithContext(ctx)
+	})
+	w.hub.err = nil
+	if got := w.ask(http.MethodGet, "/solves/"+decided, cookie); got.Code != http.StatusOK {
+		t.Errorf("after a request that was given up: %d", got.Code)
 	}
 }
 
