@@ -115,7 +115,7 @@ func TestEventsBecomeAsks(t *testing.T) {
 		"merged":                  {"pull_request", event(t, "closed", pull(true)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"merged by a bot":         {"pull_request", event(t, "closed", with(pull(true), "sender.type", "Bot")), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"closed without a merge":  {"pull_request", event(t, "closed", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
-		"merged by others":        {"pull_request", event(t, "closed", by("kim", "Tidy up.\n\n<!-- Fixes #12 -->\nFixes: #3, and resolves\n#3")), solve.Command{Kind: solve.CommandHindsight, Repo: repo, Issue: 3, N: 8}},
+		"merged by others":        {"pull_request", event(t, "closed", by("kim", "Tidy up.\n\n<!-- Fixes #12 -->\n> fixes #13\n\n```\nfixes #14\n```\nWrite `fixes #15`.\nFixes: #3, and resolves\n#3")), solve.Command{Kind: solve.CommandHindsight, Repo: repo, Issue: 3, N: 8}},
 		"opened again":            {"pull_request", event(t, "reopened", pull(false)), solve.Command{Kind: solve.CommandPull, Repo: repo, Issue: 8}},
 		"uninstalled":             {"installation", event(t, "deleted", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnUninstalled}},
 		"suspended":               {"installation", event(t, "suspend", map[string]any{"repository": nil}), solve.Command{Kind: solve.CommandStop, Repo: account, Stop: solve.StopOnSuspended}},
@@ -138,7 +138,6 @@ func TestEventsBecomeAsks(t *testing.T) {
 	}
 }
 
-// A label of a profile asks for a solve with that profile.
 // TestAssignmentAsksForASolve: of the issue to us, by a person.
 func TestAssignmentAsksForASolve(t *testing.T) {
 	t.Parallel()
@@ -161,6 +160,7 @@ func TestAssignmentAsksForASolve(t *testing.T) {
 	}
 }
 
+// TestLabelOfAProfile: it asks for a solve with that profile.
 func TestLabelOfAProfile(t *testing.T) {
 	t.Parallel()
 	i := setup(t)

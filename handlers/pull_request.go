@@ -3,6 +3,7 @@ package handlers
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
@@ -28,16 +29,19 @@ func pullIntent(o Options, p payload, d solve.Delivery) solve.Intent {
 	return solve.Intent{}
 }
 
-var (
-	hidden  = regexp.MustCompile(`(?s)<!--.*?-->`)
-	closing = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#([1-9]\d{0,8})\b`)
-)
+var closing = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#([1-9]\d{0,8})\b`)
 
-// closedBy is the issue that a pull request's text closes, by GitHub's keywords; 0 if it closes none, or several: then nobody
-// knows which of them a test is about.
+// closedBy is the issue that a pull request's text closes, by GitHub's keywords outside code and quotes; 0 if it closes none, or
+// several: then nobody knows which of them a test is about.
 func closedBy(body string) int {
+	var seen strings.Builder
+	for s := scan(body); s.next(); {
+		if !s.code {
+			seen.WriteString(codeSpan.ReplaceAllString(s.line, "") + "\n")
+		}
+	}
 	issue := ""
-	for _, m := range closing.FindAllStringSubmatch(hidden.ReplaceAllString(body, ""), -1) {
+	for _, m := range closing.FindAllStringSubmatch(seen.String(), -1) {
 		if issue != "" && issue != m[1] {
 			return 0
 		}
