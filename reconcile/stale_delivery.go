@@ -44,7 +44,7 @@ func (f staleFilter) Accept(ctx context.Context, d solve.Delivery, w solve.Inten
 func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) {
 	switch {
 	case w.Solve != nil && (w.Solve.Trigger.Kind == solve.TriggerLabel || w.Solve.Trigger.Kind == solve.TriggerAssigned):
-		if why, err := f.labelGone(ctx, *w.Solve); why != "" || err != nil {
+		if why, err := f.noLongerAsked(ctx, *w.Solve); why != "" || err != nil {
 			return why, err
 		}
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
@@ -62,8 +62,8 @@ func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) 
 	return f.answeredBefore(ctx, w.Command.Repo, w.Command.Issue)
 }
 
-// labelGone says why the issue needs no solve any more: it was closed, or lost the label or the assignment.
-func (f staleFilter) labelGone(ctx context.Context, s solve.Solve) (string, error) {
+// noLongerAsked says why the issue needs no solve any more: it was closed, or lost the label or the assignment.
+func (f staleFilter) noLongerAsked(ctx context.Context, s solve.Solve) (string, error) {
 	now, err := f.r.App.Issue(ctx, s.Repo, s.Issue.Number)
 	switch {
 	case errors.Is(err, solve.ErrNotFound):
