@@ -155,7 +155,8 @@ type Tests struct {
 	// Time of one test run.
 	Time time.Duration `yaml:"time"`
 	// The most test runs, to find flaky tests: if a test fails on the base, or with a candidate, the tests run again, up to this
-	// number. A test that does not fail each time is flaky and ignored. 1 trusts the first run.
+	// number (on the base those that failed, where the runner can be asked for them; if these pass then, all once more). A test
+	// that does not fail each time is flaky and ignored. 1 trusts the first run.
 	Tries int `yaml:"tries"`
 	// The most runs of one candidate's new tests on another candidate, after all experiments ended; 0 is none. Only the tests that
 	// fail without their author's change run. Also the most candidates on which such tests of somebody else's pull request run.

@@ -73,6 +73,7 @@ type base struct {
 	image  string
 	test   solve.TestCommand
 	report judge.Report
+	log    string // of the base's tests
 }
 
 // prepare makes the repository that script makes, and its base, as the solver does.
@@ -101,7 +102,7 @@ func prepareFrom(t *testing.T, image, script string, test solve.TestCommand) bas
 	must(t, err)
 	b.image, err = d.Freeze(t.Context(), sb)
 	must(t, err)
-	b.report = report
+	b.report, b.log = report, string(log)
 	return b
 }
 

@@ -122,22 +122,34 @@ find . -type d \( -name '[._]?*' -o -name node_modules -o -name vendor -o -name 
 	-o -name dist -o -name e2e -o -name __mocks__ \) -prune -o -type f -printf '%P\n'
 `
 
-// findPlace finds out where canaries can be put on the base: beside most of the tests.
-func (t Trial) findPlace(ctx context.Context, sb sandbox.Sandbox) (*CanaryPlace, error) {
-	kind, dir := canaryKindOf(t.Test), "."
-	if kind == nil {
-		return nil, nil
-	}
+// listFiles lists the files below the directory that the test command works in; none if its runner would stop.
+func (t Trial) listFiles(ctx context.Context, sb sandbox.Sandbox) (dir string, paths []string, err error) {
+	dir = "."
 	if m := startsIn.FindStringSubmatch(t.Test.Command); m != nil {
 		dir = m[1]
 	}
 	var out bytes.Buffer
 	if err := ourScript(ctx, sb, listScript, &out, dir, stops); err != nil {
+		return dir, nil, err
+	}
+	for p := range strings.Lines(out.String()) {
+		paths = append(paths, strings.TrimSuffix(p, "\n"))
+	}
+	return dir, paths, nil
+}
+
+// findPlace finds out where canaries can be put on the base: beside most of the tests.
+func (t Trial) findPlace(ctx context.Context, sb sandbox.Sandbox) (*CanaryPlace, error) {
+	kind := canaryKindOf(t.Test)
+	if kind == nil {
+		return nil, nil
+	}
+	dir, paths, err := t.listFiles(ctx, sb)
+	if err != nil {
 		return nil, err
 	}
-	var paths []string
-	for p := range strings.Lines(out.String()) {
-		paths = append(paths, path.Join(dir, strings.TrimSuffix(p, "\n")))
+	for i, p := range paths {
+		paths[i] = path.Join(dir, p)
 	}
 	places, samples := kind.places(paths)
 	for _, at := range places[:min(len(places), 5)] {

@@ -35,6 +35,9 @@ func Selected(cmd solve.TestCommand, files, names []string) (string, bool) {
 	return selected(cmd, files, names)
 }
 
+// FilesOf are the files of which one has the test of a report.
+func FilesOf(test string, paths []string) []string { return filesOf(test, paths) }
+
 // Parse reads the results of one run of the test command from its standard output and the
 // content of its report files.
 func Parse(cmd solve.TestCommand, exit int, output []byte, files [][]byte) (Report, error) {

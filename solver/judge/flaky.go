@@ -34,35 +34,65 @@ func TrialOf(t solve.Settings, test solve.TestCommand) Trial {
 }
 
 // RunBase runs the base's own tests in the sandbox and ignores what they leave in its work
-// tree. If one fails, it repeats the run until Tries is reached or no test has failed each
-// time. A test whose result differs between the runs is [Flaky]. The bytes are the output of
-// all runs. An error means that the sandbox failed.
+// tree. If one fails, it looks again until Tries is reached or no test has failed each time: at
+// the tests that failed, where the runner can be asked for them, else at all. Where these do
+// anything else than before, all tests run again, and only runs of all tests count. A test whose
+// result differs between them is [Flaky]. The bytes are the output of all runs. An error means
+// that the sandbox failed. docs/decisions/0062-what-is-looked-at-twice.md has the reasons.
 func RunBase(ctx context.Context, sb sandbox.Sandbox, t Trial) (Report, []byte, error) {
-	var all Report
 	var log bytes.Buffer
-	for n := 1; ; n++ {
-		run := t.run
-		if n == 1 {
-			run = t.tryCanaries
-		}
-		r, err := run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n))
+	ignoring := func(r Report, err error) (Report, error) {
 		if err == nil && r.NoVerdict == "" {
 			err = tree.IgnoreLeftovers(ctx, sb)
 		}
+		return r, err
+	}
+	all, err := ignoring(t.tryCanaries(ctx, sb, &log, "the base's tests, run 1"))
+	if err != nil || t.Tries < 2 || !all.canFailAgain() {
+		return all, log.Bytes(), err
+	}
+	failed, err := t.selectFailed(ctx, sb, all)
+	for n := 2; err == nil && n <= t.Tries && all.canFailAgain(); n++ {
+		var r Report
+		if failed != nil {
+			t.only = failed
+			r, err = ignoring(t.run(ctx, sb, &log, fmt.Sprintf("the base's tests that failed, run %d", n)))
+			if err != nil || all.repeatedBy(r) {
+				continue
+			}
+			if r.NoVerdict == "" { // chance, or the tests before them: see decision 62
+				t.Tries++
+			}
+			t.only, failed = nil, nil
+		}
+		r, err = ignoring(t.run(ctx, sb, &log, fmt.Sprintf("the base's tests, run %d", n)))
 		switch {
-		case err != nil:
-			return r, log.Bytes(), err
-		case n == 1:
-			all = r
-		case n == 2 && all.Canaries != nil && r.NoVerdict == "" && !maps.Equal(all.Tests, r.Tests):
+		case err != nil || r.NoVerdict != "": // a repeat without a verdict changes nothing
+		case all.Runs == 0 && all.Canaries != nil && !maps.Equal(all.Tests, r.Tests):
 			all, n = r, 1 // the canaries may have changed results
-		case r.NoVerdict == "": // a repeat without a verdict changes nothing
+		default:
 			all = all.join(r)
 		}
-		if all.NoVerdict != "" || n >= t.Tries || all.Counts.Failed == 0 && all.Counts.Exit == 0 {
-			return all, log.Bytes(), nil
+	}
+	return all, log.Bytes(), err
+}
+
+// canFailAgain reports whether a repeat may show another result.
+func (r Report) canFailAgain() bool {
+	return r.NoVerdict == "" && (r.Counts.Failed > 0 || r.Counts.Exit != 0)
+}
+
+// repeatedBy reports whether a run of some tests has all that failed in r, and each with the result that it has there.
+func (r Report) repeatedBy(some Report) bool {
+	if some.NoVerdict != "" || (some.Counts.Exit == 0) != (r.Counts.Exit == 0) {
+		return false
+	}
+	for name, s := range some.Tests {
+		if r.Tests[name] != s {
+			return false
 		}
 	}
+	return some.Counts.Failed == r.Counts.Failed
 }
 
 // run makes one run and puts its output into the log.

@@ -27,6 +27,7 @@ type player struct {
 	sandbox.Sandbox
 	t     *testing.T
 	plays []string // "a+ b- c~": passes, fails, skipped; "%" is a space; "!3" the exit code, "hang" the timeout
+	files string   // in the work tree, one a line
 	made  int      // runs
 	calls []string // the test command of each
 }
@@ -37,7 +38,9 @@ func (c *copied) Get(context.Context, string) (io.ReadCloser, error) { return ni
 // Exec plays one command.
 func (p *player) Exec(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if c.Shell == "" {
-		if c.Stdout != nil && p.made > 0 {
+		if strings.Contains(strings.Join(c.Argv, " "), "find . -type d") {
+			io.WriteString(c.Stdout, p.files)
+		} else if c.Stdout != nil && p.made > 0 {
 			c.Stdout.Write(archive(p.t, tar.TypeReg, results(p.plays[p.made-1])))
 		}
 		return sandbox.Result{}, nil
@@ -275,6 +278,75 @@ func TestFlakyTestsDecideNothing(t *testing.T) {
 				t.Errorf("runs of the base and with the candidate: %v, want %v", made, c.made)
 			}
 		})
+	}
+}
+
+// TestOnlyWhatFailedRunsAgain: the tests that failed on the base are repeated alone. Whatever else comes of that
+// than before, it is runs of all tests that decide.
+func TestOnlyWhatFailedRunsAgain(t *testing.T) {
+	t.Parallel()
+	const whole, fail, pass, flaky = "", judge.Fail, judge.Pass, judge.Flaky
+	for name, c := range map[string]struct {
+		tries    int // 2
+		plays    []string
+		alone    string // what is asked for, by the number of the run
+		a, b     judge.Status
+		together int // runs of all tests that the report comes from
+	}{
+		"fails again":                     {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x-"}, alone: "2", a: fail, b: pass},
+		"with others of its file":         {plays: []string{"t.test_a.x- t.test_a.z+ t.test_b.y+", "t.test_a.x- t.test_a.z+"}, alone: "2", a: fail, b: pass},
+		"each of more tries":              {tries: 4, plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x-", "t.test_a.x-", "t.test_a.x-"}, alone: "234", a: fail, b: pass},
+		"fails after others only":         {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x+", "t.test_a.x- t.test_b.y+", "t.test_a.x- t.test_b.y+"}, alone: "2", a: fail, b: pass, together: 3},
+		"passes alone, then with all":     {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x+", "t.test_a.x+ t.test_b.y+"}, alone: "2", a: flaky, b: pass, together: 2},
+		"passes alone, then once":         {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x+", "t.test_a.x- t.test_b.y+", "t.test_a.x+ t.test_b.y+"}, alone: "2", a: flaky, b: pass, together: 3},
+		"skipped alone":                   {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x~", "t.test_a.x- t.test_b.y+"}, alone: "2", a: fail, b: pass, together: 2},
+		"gone alone":                      {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.z+", "t.test_a.x- t.test_b.y+", "t.test_a.x- t.test_b.y+"}, alone: "2", a: fail, b: pass, together: 3},
+		"another one fails beside it":     {plays: []string{"t.test_a.x- t.test_b.y+ t.test_a.z+", "t.test_a.x- t.test_a.z-", "t.test_a.x- t.test_b.y+ t.test_a.z+", "t.test_a.x- t.test_b.y+ t.test_a.z+"}, alone: "2", a: fail, b: pass, together: 3},
+		"another exit code":               {plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x- !0", "t.test_a.x- t.test_b.y+", "t.test_a.x- t.test_b.y+"}, alone: "2", a: fail, b: pass, together: 3},
+		"hangs alone":                     {plays: []string{"t.test_a.x- t.test_b.y+", "hang", "t.test_a.x- t.test_b.y+"}, alone: "2", a: fail, b: pass, together: 2},
+		"two files":                       {plays: []string{"t.test_a.x- t.test_b.y-", "t.test_a.x- t.test_b.y-"}, alone: "2", a: fail, b: fail},
+		"in a file that cannot be loaded": {plays: []string{"t.test_a.x- t.test_b.y+ t.test_a%[collect]-", "t.test_a.x- t.test_a%[collect]-"}, alone: "2", a: fail, b: pass},
+		"in a file that nobody knows":     {plays: []string{"t.test_a.x- t.test_b.y+ other-", "t.test_a.x- t.test_b.y+ other-"}, a: fail, b: pass, together: 2},
+		"only the exit code":              {plays: []string{"t.test_a.x+ t.test_b.y+ !3", "t.test_a.x+ t.test_b.y+ !3"}, a: pass, b: pass, together: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &player{t: t, plays: c.plays, files: "t/test_a.py\nt/test_b.py\nother/test_a.py\ntest_a.py\nt/test_a.txt\n"}
+			how := judge.Trial{Test: solve.TestCommand{Command: "pytest --maxfail=9", Format: "junit", Report: "r.xml"}, Tries: max(c.tries, 2)}
+			r, _, err := judge.RunBase(t.Context(), p, how)
+			must(t, err)
+			if r.Tests["t.test_a.x"] != c.a || r.Tests["t.test_b.y"] != c.b || r.Runs != c.together || p.made != len(c.plays) {
+				t.Errorf("%d runs, %+v", p.made, r)
+			}
+			for i, call := range p.calls {
+				want := whole
+				if strings.Contains(c.alone, strconv.Itoa(i+1)) {
+					want = " t/test_a.py"
+					if c.b == fail {
+						want += " t/test_b.py"
+					}
+				}
+				if call != how.Test.Command+want {
+					t.Errorf("run %d: %s", i+1, call)
+				}
+			}
+		})
+	}
+}
+
+// TestBaseThatWasRunOnceHasAControl: the tests that failed ran twice, the others did not.
+func TestBaseThatWasRunOnceHasAControl(t *testing.T) {
+	t.Parallel()
+	how := judge.Trial{Test: solve.TestCommand{Command: "pytest --maxfail=9", Format: "junit", Report: "r.xml"}, Tries: 2}
+	for last, want := range map[string]solve.Outcome{"t.test_a.x- t.test_b.y+": solve.Failed, "t.test_a.x- t.test_b.y-": solve.Passed} {
+		b := &player{t: t, plays: []string{"t.test_a.x- t.test_b.y+", "t.test_a.x-", last}, files: "t/test_a.py\nt/test_b.py\n"}
+		rep, _, err := judge.RunBase(t.Context(), b, how)
+		must(t, err)
+		c := &copies{candidate: &player{t: t, plays: []string{"t.test_a.x- t.test_b.y-", "t.test_a.x- t.test_b.y-"}}, base: b}
+		res := judged(t, c, judge.Input{Trial: how, Base: rep})
+		if res.Verdict.Outcome != want || b.made != 3 || res.Base.Runs != 2 {
+			t.Errorf("%s: %d runs of the base, %d of all tests: %+v", last, b.made, res.Base.Runs, res.Verdict)
+		}
 	}
 }
 

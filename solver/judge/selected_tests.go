@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/yudai-dev/yudai/patch"
+	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -40,6 +42,16 @@ var (
 	rustTestFile = regexp.MustCompile(`^(?:.*/)?tests/[\w-]+\.rs$`)
 )
 
+// selectorOf is that of the command's runner; nil if none fits.
+func selectorOf(test solve.TestCommand) *selector {
+	for i, s := range selectors {
+		if s.format == test.Format && s.call.MatchString(test.Command) {
+			return &selectors[i]
+		}
+	}
+	return nil
+}
+
 // maxSelected bounds a narrowed command, in bytes.
 const maxSelected = 8 << 10
 
@@ -47,11 +59,10 @@ const maxSelected = 8 << 10
 // matter if there are names; "" where it cannot be narrowed safely. all says whether the runner
 // can be asked for each of the files.
 func selected(test solve.TestCommand, files, names []string) (command string, all bool) {
-	i := slices.IndexFunc(selectors, func(s selector) bool { return s.format == test.Format && s.call.MatchString(test.Command) })
-	if i < 0 {
+	s := selectorOf(test)
+	if s == nil {
 		return "", false
 	}
-	s := selectors[i]
 	text, merged := strings.CutSuffix(test.Command, " 2>&1")
 	at := s.call.FindStringIndex(text)[0]
 	before, call, dir := text[:at], text[at:], ""
@@ -92,6 +103,55 @@ func selectionOf(tests []byte, names []string) (*selection, error) {
 		}
 	}
 	return s, err
+}
+
+// selectFailed selects the tests that failed in a run of all; nil where the runner cannot be asked for each of them.
+func (t Trial) selectFailed(ctx context.Context, sb sandbox.Sandbox, r Report) (*selection, error) {
+	runner := selectorOf(t.Test)
+	if runner == nil || r.Counts.Failed == 0 {
+		return nil, nil
+	}
+	dir, paths, err := t.listFiles(ctx, sb)
+	if err != nil {
+		return nil, err
+	}
+	paths = slices.DeleteFunc(paths, func(p string) bool { return !runner.file.MatchString(p) })
+	s := &selection{}
+	for name, is := range r.Tests {
+		if is != Fail {
+			continue
+		}
+		s.names = append(s.names, name)
+		files := filesOf(name, paths)
+		if len(files) == 0 {
+			return nil, nil
+		}
+		for _, f := range files {
+			s.files = append(s.files, path.Join(dir, f))
+		}
+	}
+	s.files, s.names = sorted(s.files), sorted(s.names)
+	if _, all := selected(t.Test, s.files, s.names); !all {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// filesOf are the files that a test of that name can be in, by the longest directory that its name tells.
+func filesOf(test string, paths []string) (files []string) {
+	test, _, _ = strings.Cut(test, " [") // a mark
+	longest := 0
+	for _, p := range paths {
+		n := strings.LastIndex(p, "/") + 1
+		if n < longest || !holds(p, test) {
+			continue
+		}
+		if n > longest {
+			files, longest = nil, n
+		}
+		files = append(files, p)
+	}
+	return files
 }
 
 // command is what runs: the test command, narrowed to what is selected and to the canaries beside it where it can be.

@@ -139,3 +139,120 @@ printf 'const test = require("node:test")\ntest("old", () => {})\n' > test/old.t
 		t.Errorf("%+v\n%s", v, log)
 	}
 }
+
+// TestFilesOfTests: by the names that the runners report.
+func TestFilesOfTests(t *testing.T) {
+	t.Parallel()
+	paths := strings.Fields(`root_test.go a/x_test.go a/y_test.go b/a/z_test.go test_a.py tests/test_a.py tests/test_ab.py src/a.test.ts b.test.ts
+		tests/own.rs src/test/java/a/OwnTest.java app/src/test/kotlin/b/OtherTest.kt`)
+	for test, want := range map[string]string{
+		"m.TestA":                      "root_test.go", // the path of its package begins with the module's, which no file tells
+		"example.com/m/a.TestA/x.y/z":  "a/x_test.go a/y_test.go",
+		"example.com/m/b/a.TestA":      "b/a/z_test.go",
+		"example.com/m/a [build]":      "a/x_test.go a/y_test.go",
+		"tests.test_a.TestClass.test":  "tests/test_a.py",
+		"test_a.test[a.b c [d]]":       "test_a.py",
+		"tests.test_ab [collect]":      "tests/test_ab.py",
+		"src/a.test.ts.a > b":          "src/a.test.ts",
+		"src/a.test.ts [collect]":      "src/a.test.ts",
+		"tests/own.rs.module::test":    "tests/own.rs",
+		"a.OwnTest.works":              "src/test/java/a/OwnTest.java",
+		"b.OtherTest.works(String)[1]": "app/src/test/kotlin/b/OtherTest.kt",
+		"a suite > a title":            "",
+	} {
+		files := slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+			return strings.HasSuffix(p, "_test.go") != (strings.Contains(test, "TestA") || strings.Contains(test, "[build]"))
+		})
+		if got := strings.Join(judge.FilesOf(test, files), " "); got != want {
+			t.Errorf("%s: %q, want %q", test, got, want)
+		}
+	}
+}
+
+// TestSecondLook with real runners: a test that fails each time, one that fails every other time, and one that
+// fails after others only.
+func TestSecondLook(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		image          func(*testing.T) string
+		files          []string // of which the runner is detected
+		steady, others string   // make the repository, and more of it
+		test           string   // begins the names
+		command        string   // of the second look
+	}{
+		"go": {
+			warmGo, []string{"go.mod", "a/a_test.go"},
+			`mkdir a b; printf 'module m\n\ngo 1.21\n' > go.mod; printf 'package a\n\nimport "testing"\n\nfunc TestSteady(t *testing.T) { t.Error() }\n' > a/a_test.go
+printf 'package b\n\nimport "testing"\n\nfunc TestFine(t *testing.T) {}\n' > b/b_test.go`,
+			`cat > b/b_test.go <<'END'
+package b
+
+import (
+	"os"
+	"testing"
+)
+
+var dirty bool
+
+func TestFine(t *testing.T) { dirty = true }
+
+func TestAfter(t *testing.T) {
+	if dirty {
+		t.Error()
+	}
+}
+
+func TestUnsteady(t *testing.T) {
+	if os.Remove("/tmp/second") != nil {
+		t.Error(os.WriteFile("/tmp/second", nil, 0o600))
+	}
+}
+END`,
+			"m/a.Test m/b.Test", "-run '^(TestSteady)$' ./a\n",
+		},
+		"pytest": {
+			withPytest, []string{"pyproject.toml", "test_a.py"},
+			`printf 'def test_Steady():\n    assert False\n' > test_a.py; printf 'def test_Fine():\n    pass\n' > test_b.py; touch pyproject.toml`,
+			`cat > test_b.py <<'END'
+import os
+import sys
+
+def test_Fine():
+    pass
+
+def test_After():
+    assert "test_a" not in sys.modules or "test_0" not in sys.modules
+
+def test_Unsteady():
+    try:
+        os.remove("/tmp/second")
+    except FileNotFoundError:
+        open("/tmp/second", "w").close()
+        raise
+END
+printf 'def test_Zero():\n    pass\n' > test_0.py`,
+			"test_a.test_ test_b.test_", " test_a.py\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			texts := map[string]string{}
+			for _, f := range c.files {
+				texts[f] = ""
+			}
+			setup, err := detect(texts)
+			must(t, err)
+			a, b, _ := strings.Cut(c.test, " ")
+			one := prepareFrom(t, c.image(t), c.steady, setup.Test)
+			if one.report.Tests[a+"Steady"] != judge.Fail || one.report.Tests[b+"Fine"] != judge.Pass || one.report.Canaries == nil ||
+				strings.Count(one.log, "==> the base's tests") != 2 || !strings.Contains(one.log, c.command) {
+				t.Errorf("%+v\n%s", one.report, one.log)
+			}
+			more := prepareFrom(t, c.image(t), c.steady+"\n"+c.others, setup.Test)
+			is := more.report.Tests
+			if is[a+"Steady"] != judge.Fail || is[b+"Fine"] != judge.Pass || is[b+"After"] != judge.Fail || is[b+"Unsteady"] != judge.Flaky || more.report.Runs != 3 {
+				t.Errorf("%+v\n%s", more.report, more.log)
+			}
+		})
+	}
+}

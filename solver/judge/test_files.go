@@ -113,9 +113,16 @@ func weakens(changes []solve.FileChange, own []string, regression, candidate Rep
 	return slices.Compact(out)
 }
 
+// jvmTestRoot is where the packages of test classes begin.
+var jvmTestRoot = regexp.MustCompile(`^(?:.*/)?src/test/[^/]+/`)
+
 // holds reports whether a test of that name can be in the file: it is of the Go package of the
-// file's directory, or of a JUnit class with the file's name.
+// file's directory, or of a JUnit class with the file's name, or begins with the file's name.
 func holds(file, test string) bool {
+	if strings.HasPrefix(test+".", file+".") {
+		return true
+	}
+	file = jvmTestRoot.ReplaceAllString(file, "")
 	dir, stem := path.Dir(file), strings.TrimSuffix(file, path.Ext(file))
 	if strings.HasSuffix(file, "_test.go") {
 		pkg := test
