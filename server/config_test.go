@@ -201,6 +201,11 @@ func TestServersOfModels(t *testing.T) {
 	if diff := cmp.Diff([]string{"http://127.0.0.1:9/v1 OPENAI_API_KEY", "http://b ", " "}, got); diff != "" {
 		t.Error(diff)
 	}
+	env["ANTHROPIC_BASE_URL"], env["ANTHROPIC_API_KEY"] = "http://127.0.0.1:8", "k"
+	cfg, err = server.Parse("c.yml", []byte(two), getenv)
+	if e := cfg.Models.Models[2]; err != nil || e.BaseURL+" "+e.APIKeyEnv != "http://127.0.0.1:8 ANTHROPIC_API_KEY" {
+		t.Errorf("%+v, %v", e, err)
+	}
 	cfg.SetEndpoint("http://c/v1", []string{"qwen:7b"}, getenv)
 	want := []model.Entry{{Name: "qwen:7b", Provider: model.OpenAI, BaseURL: "http://c/v1", APIKeyEnv: "OPENAI_API_KEY"}}
 	if diff := cmp.Diff(want, cfg.Models.Models); diff != "" || cfg.Solver.Defaults.Models[0] != "qwen:7b" {
