@@ -68,7 +68,7 @@ func newRoot(s streams) *cobra.Command {
 		Short: "Solve GitHub issues by a matrix of experiments, judged by the repository's own tests",
 		Long: "yudai runs a matrix of coding agents over one issue, each in a fresh sandbox, judges every\n" +
 			"patch with the repository's own tests, and opens one pull request with the champion.\n\n" +
-			"Start with `yudai demo`, then `yudai solve PATH ISSUE.md` on a repository of yours.",
+			"Start with `yudai demo`. `yudai init` writes a configuration; then `yudai solve PATH ISSUE.md` on a repository of yours.",
 		Args:         onlyCommands,
 		SilenceUsage: true, SilenceErrors: true,
 	}
@@ -84,7 +84,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newRuns(s), newStatus(s), newWatch(s),
+	root.AddCommand(newInit(s), newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newRuns(s), newStatus(s), newWatch(s),
 		newShow(s), newLogs(s), newDiff(s), newApply(s), newOpen(s), newReduce(s), newVerify(s), newReplay(s), newBackup(s),
 		newRecord(s), newConfig(s), newModels(s), newDoctor(s), newHealthcheck(), newSandbox(s), newCompletion(s), version)
 	return root
