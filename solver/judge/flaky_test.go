@@ -307,6 +307,7 @@ func TestOnlyWhatFailedRunsAgain(t *testing.T) {
 		"two files":                       {plays: []string{"t.test_a.x- t.test_b.y-", "t.test_a.x- t.test_b.y-"}, alone: "2", a: fail, b: fail},
 		"in a file that cannot be loaded": {plays: []string{"t.test_a.x- t.test_b.y+ t.test_a%[collect]-", "t.test_a.x- t.test_a%[collect]-"}, alone: "2", a: fail, b: pass},
 		"in a file that nobody knows":     {plays: []string{"t.test_a.x- t.test_b.y+ other-", "t.test_a.x- t.test_b.y+ other-"}, a: fail, b: pass, together: 2},
+		"more than a hundred":             {plays: []string{"t.test_a.x- t.test_b.y+" + hundred("t.test_a."), "t.test_a.x- t.test_b.y+" + hundred("t.test_a.")}, a: fail, b: pass, together: 2},
 		"only the exit code":              {plays: []string{"t.test_a.x+ t.test_b.y+ !3", "t.test_a.x+ t.test_b.y+ !3"}, a: pass, b: pass, together: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -332,6 +333,14 @@ func TestOnlyWhatFailedRunsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hundred are tests that fail.
+func hundred(class string) (play string) {
+	for i := range 100 {
+		play += fmt.Sprintf(" %sn%d-", class, i)
+	}
+	return play
 }
 
 // TestBaseThatWasRunOnceHasAControl: the tests that failed ran twice, the others did not.

@@ -105,10 +105,13 @@ func selectionOf(tests []byte, names []string) (*selection, error) {
 	return s, err
 }
 
+// maxAlone is how many failed tests run again alone; more are most of a suite.
+const maxAlone = 100
+
 // selectFailed selects the tests that failed in a run of all; nil where the runner cannot be asked for each of them.
 func (t Trial) selectFailed(ctx context.Context, sb sandbox.Sandbox, r Report) (*selection, error) {
 	runner := selectorOf(t.Test)
-	if runner == nil || r.Counts.Failed == 0 {
+	if runner == nil || r.Counts.Failed == 0 || r.Counts.Failed > maxAlone {
 		return nil, nil
 	}
 	dir, paths, err := t.listFiles(ctx, sb)
