@@ -46,6 +46,7 @@ const (
 // again), 130 stopped by a signal.
 func Execute(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
 	server.Stage() // a process started for the inside of a sandbox never returns from here
+	keepOutOfCoreFiles()
 	root := newRoot(streams{in, out, err})
 	root.SetArgs(args)
 	failure := root.ExecuteContext(ctx)
