@@ -79,11 +79,41 @@ func (w *world) following(ctx context.Context, repo string, a attack, o *outcome
 	return nil
 }
 
+// lied has the service of the sandboxes tell lies to one solve, and the truth to the one that follows.
+func (w *world) lied(ctx context.Context, a attack) (o outcome, err error) {
+	issue, err := w.issue(project, "Adding subtracts")
+	if err != nil {
+		return o, err
+	}
+	began := time.Now()
+	w.place.liar.tell(a.Lies)
+	_, s, err := w.ask(ctx, project, issue, "models="+careful, solveTime)
+	asked, told := w.place.liar.tell(nil)
+	o.seconds, o.tried = time.Since(began).Seconds(), told > 0
+	if err != nil {
+		o.stuck = err.Error()
+		return o, nil //nolint:nilerr // a solve that does not end is what the attack came to
+	}
+	o.text, _ = w.comments(project, issue)
+	o.shown = o.text + strings.Join(asked, "\n")
+	for _, e := range s.Experiments {
+		o.text += e.State + " " + e.Reason + "\n"
+	}
+	if o.memory, err = w.proc.MostMemory(); err != nil {
+		return o, err
+	}
+	o.text += s.State + " " + s.Reason + "\n"
+	if err := w.published(ctx, project, issue, &o); err != nil {
+		return o, err
+	}
+	return o, w.following(ctx, project, a, &o)
+}
+
 // inSandbox plays all agents of the family that share a solve: those that share a run, those
 // with a run of their own, and programs that call the gateway. A harmless run beside them
 // must come to its end.
 func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcome, error) {
-	models, agents := []string{careful}, []string{}
+	models, agents := []string{careful, keeper}, []string{}
 	for _, a := range list {
 		switch {
 		case a.As == asProgram:
@@ -97,6 +127,9 @@ func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcom
 	words := "models=" + strings.Join(models, ",")
 	if len(agents) > 0 {
 		words = "models=" + careful + " agents=mini," + strings.Join(agents, ",")
+	}
+	if err := w.elsewhere(ctx); err != nil {
+		return nil, err
 	}
 	issue, err := w.issue(project, "attacks from inside")
 	if err != nil {
@@ -128,7 +161,7 @@ func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcom
 				}
 			}
 		default:
-			if outputs, n := w.provider.outputs(crowd), place(list, i); n < len(outputs) {
+			if outputs, n := w.provider.outputs(crowd), stepOf(list, i); n < len(outputs) {
 				o.text = outputs[n]
 			}
 		}
@@ -138,8 +171,21 @@ func (w *world) inSandbox(ctx context.Context, list []attack) (map[string]outcom
 	return out, nil
 }
 
-// place is the step of an attack in the run that several share.
-func place(list []attack, i int) (n int) {
+// elsewhere has an issue of the other repository solved, so that its mirror is there to be found.
+func (w *world) elsewhere(ctx context.Context) error {
+	issue, err := w.issue(other, "Adding subtracts")
+	if err != nil {
+		return err
+	}
+	_, s, err := w.ask(ctx, other, issue, "models="+careful, solveTime)
+	if err == nil && s.State != "solved" {
+		err = fmt.Errorf("the solve of the other repository came to nothing: %s %s", s.State, s.Reason)
+	}
+	return err
+}
+
+// stepOf is the step of an attack in the run that several share.
+func stepOf(list []attack, i int) (n int) {
 	for _, a := range list[:i] {
 		if a.As == asAgent && !a.Alone {
 			n++

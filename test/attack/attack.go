@@ -26,6 +26,11 @@ type family struct {
 	Repository string `yaml:"repository"`
 	// Names: the program asks the attacker's name server (as root).
 	Names bool `yaml:"names"`
+	// Drivers beside local: the family is played once with each, and its attacks have the driver's name before theirs.
+	Drivers []string `yaml:"drivers"`
+	Driver  string   `yaml:"-"` // the one of this world, "" for local
+	// Postgres: the program stores in PostgreSQL, where this machine has it.
+	Postgres bool `yaml:"postgres"`
 	// Entries are the attacks as they are written: one that is like another has its fields
 	// where it has none of its own.
 	Entries []map[string]any `yaml:"attacks"`
@@ -71,6 +76,10 @@ type attack struct {
 	Answers []answer `yaml:"answers"`
 	Agents  bool     `yaml:"gateway"` // the model is called by a program in the sandbox
 
+	// Lies are what a sandbox provider's service answers; Only are the drivers that the attack is for, none for all.
+	Lies []lie    `yaml:"lies"`
+	Only []string `yaml:"only"`
+
 	Safe safe `yaml:"safe"`
 }
 
@@ -96,10 +105,11 @@ const (
 	asSigned  = "delivery" // anybody who sends webhooks
 	asModel   = "model"    // the model's server
 	asCommand = "command"  // a repository on the user's own machine
+	asService = "service"  // the service that has the sandboxes
 )
 
 func actors() []string {
-	return []string{asAgent, asInstall, asPatch, asProgram, asComment, asRequest, asSigned, asModel, asCommand}
+	return []string{asAgent, asInstall, asPatch, asProgram, asComment, asRequest, asSigned, asModel, asCommand, asService}
 }
 
 var nameShape = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{2,50}$`)
@@ -127,18 +137,41 @@ func load() ([]family, error) {
 		if err := f.read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
-		for i, a := range f.Attacks {
-			if err := a.validate(); err != nil {
-				return nil, fmt.Errorf("%s: attack %d %q: %w", name, i+1, a.Name, err)
+		for _, one := range f.onDrivers() {
+			for i, a := range one.Attacks {
+				if err := a.validate(); err != nil {
+					return nil, fmt.Errorf("%s: attack %d %q: %w", name, i+1, a.Name, err)
+				}
+				if other := seen[a.Name]; other != "" {
+					return nil, fmt.Errorf("%s: attack %q is in %s already", name, a.Name, other)
+				}
+				seen[a.Name] = name
 			}
-			if other := seen[a.Name]; other != "" {
-				return nil, fmt.Errorf("%s: attack %q is in %s already", name, a.Name, other)
-			}
-			seen[a.Name] = name
+			all = append(all, one)
 		}
-		all = append(all, f)
 	}
 	return all, nil
+}
+
+// onDrivers is the family for each of its drivers, or for local alone.
+func (f family) onDrivers() []family {
+	if len(f.Drivers) == 0 {
+		return []family{f}
+	}
+	var all []family
+	for _, driver := range f.Drivers {
+		one := f
+		one.Family, one.Driver, one.Attacks = f.Family+"-"+driver, driver, nil
+		one.About += ": `" + driver + "`"
+		for _, a := range f.Attacks {
+			if len(a.Only) == 0 || slices.Contains(a.Only, driver) {
+				a.Name = driver + "-" + a.Name
+				one.Attacks = append(one.Attacks, a)
+			}
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // read fills in the attacks from the entries.
@@ -178,6 +211,8 @@ func (a attack) validate() error {
 		return fmt.Errorf("as: %q is none of %v", a.As, actors())
 	case a.scripted() == (a.Script == ""):
 		return fmt.Errorf("script: only and each of agent, install, patch, program and command have one")
+	case (a.As == asService) == (len(a.Lies) == 0):
+		return errors.New("lies: only and each service tells some")
 	}
 	return a.Safe.validate(a)
 }

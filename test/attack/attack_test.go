@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -84,6 +88,7 @@ func TestUnsafeOutcomesAreSeen(t *testing.T) {
 		"most":     {safe{Most: 2}, func(o *outcome) { o.usd = 3 }},
 		"within":   {safe{Within: 5}, func(o *outcome) { o.seconds = 6 }},
 		"answered": {safe{Answered: 5}, func(o *outcome) { o.waited = 30 }},
+		"memory":   {safe{Memory: 100}, func(o *outcome) { o.memory = 101 }},
 		"next":     {safe{Next: true}, func(o *outcome) { o.next = "failed" }},
 		"tried":    {safe{}, func(o *outcome) { o.tried = false }},
 		"stuck":    {safe{}, func(o *outcome) { o.stuck = "waited in vain" }},
@@ -186,6 +191,92 @@ func TestPromisesAreAttacked(t *testing.T) {
 			if len((&campaign{only: "^" + name + "$"}).chosen(families)) == 0 {
 				t.Errorf("%s: no attack is called %s", p.says, name)
 			}
+		}
+	}
+}
+
+// TestWaysOutAreSearched: a secret in any answer of the API or the pages is seen, and an answer that is missing, too.
+func TestWaysOutAreSearched(t *testing.T) {
+	t.Parallel()
+	const id, token = "dc1tq21ksdufk1sj34o0", "the-token"
+	c := canaries{"key": "canary-ABCDEFGHIJKLMNOP"}
+	var tell string // the path that tells the secret
+	ask := request(func(_ context.Context, method, path string, header map[string]string, body string) (int, string, error) {
+		text := map[string]string{"/solve?limit=100": `{"solves":[{"solve_id":"` + id + `"}]}`, "/login": "Set-Cookie: yudai=x; Path=/"}[path]
+		page := !strings.HasPrefix(path, "/solve/") && !strings.HasPrefix(path, "/solve?")
+		switch {
+		case path == "/login" && body == "token="+token:
+			return http.StatusSeeOther, text, nil
+		case header["Authorization"] != "Bearer "+token && !page, page && header["Cookie"] != "yudai=x":
+			return http.StatusUnauthorized, method, nil
+		case path == tell:
+			return http.StatusOK, text + c["key"], nil
+		}
+		return http.StatusOK, text, nil
+	})
+	texts, solves, problems := ask.shown(t.Context(), token)
+	if len(solves) != 1 || len(problems) > 0 {
+		t.Fatalf("solves %v, problems %v", solves, problems)
+	}
+	for where := range texts {
+		if _, tell, _ = strings.Cut(where, " "); tell == "/login" {
+			continue
+		}
+		seen, _, _ := ask.shown(t.Context(), token)
+		if len(c.in([]byte(seen[where]))) == 0 {
+			t.Errorf("%s told the secret, and nothing was seen", where)
+		}
+	}
+	if _, _, problems := ask.shown(t.Context(), "another"); len(problems) == 0 {
+		t.Error("nothing could be read, and nobody says so")
+	}
+}
+
+// TestQuestionsAreSearched: a secret in a question to a model is seen.
+func TestQuestionsAreSearched(t *testing.T) {
+	t.Parallel()
+	c := canaries{"key": "canary-ABCDEFGHIJKLMNOP"}
+	p := &provider{search: c.in, leaked: map[string]bool{}, asked: map[string]int{}, seen: map[string][]string{}}
+	for _, text := range []string{"fine", c["key"]} {
+		body := `{"model": "m", "messages": [{"role": "user", "content": "` + text + `"}]}`
+		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body)))
+		if found := p.noted(); (len(found) == 1) != (text == c["key"]) {
+			t.Errorf("after %q: %v", text, found)
+		}
+	}
+}
+
+// TestServicesLie: a lie takes the place of the true answer or changes it, and what was asked is told.
+func TestServicesLie(t *testing.T) {
+	t.Parallel()
+	honest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the truth") }))
+	defer honest.Close()
+	v, err := newLiar(t.Context(), honest.URL, "the-key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = v.close() }()
+	for _, tt := range []struct {
+		lie  lie
+		says string
+		told int
+	}{
+		{lie{On: "^POST "}, "the truth", 0}, {lie{On: "^GET /a$", Status: 418, Body: "no KEY"}, "no the-key", 1},
+		{lie{On: "/a", Change: "t(r)uth", To: "${1}umour"}, "the rumour", 1}, {lie{On: "/a", Change: "x", To: "y"}, "the truth", 0},
+	} {
+		v.tell([]lie{tt.lie})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.url()+"/a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if asked, told := v.tell(nil); err != nil || string(text) != tt.says || told != tt.told || !slices.Equal(asked, []string{"GET /a"}) {
+			t.Errorf("%+v: %q, %d told, asked %v, %v", tt.lie, text, told, asked, err)
 		}
 	}
 }

@@ -50,6 +50,8 @@ func (w *world) leaks(ctx context.Context) []string {
 	} else {
 		look("/metrics", []byte(body))
 	}
+	all = append(all, w.provider.noted()...)
+	all = append(all, w.waysOut(ctx, look)...)
 	return append(all, w.leaksOnDisk(look)...)
 }
 
@@ -69,7 +71,7 @@ func (w *world) leaksOnDisk(look func(string, []byte, ...string)) (problems []st
 			}
 			short := strings.TrimPrefix(path, w.dir)
 			// The other repository itself may be in its own mirror, the store and its own solves.
-			look(short, data, "other repository")
+			look(short, data, allowedToShow()...)
 			return nil
 		})
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -24,7 +25,7 @@ func (c *campaign) play(ctx context.Context, f family) ([]result, error) {
 	here := f
 	here.Attacks = nil
 	for _, a := range f.Attacks {
-		if why := c.notFor(a); why != "" {
+		if why := cmp.Or(noPlace(f.Driver), c.notFor(a)); why != "" {
 			out = append(out, result{attack: a, family: f.Family, notFor: why})
 		} else {
 			here.Attacks = append(here.Attacks, a)
@@ -109,7 +110,7 @@ func (w *world) all(ctx context.Context, binary string) (map[string]outcome, err
 	var mu sync.Mutex
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	var inside []attack
+	var inside, services []attack
 	installs := false
 	for _, a := range w.Attacks {
 		switch a.As {
@@ -118,6 +119,9 @@ func (w *world) all(ctx context.Context, binary string) (map[string]outcome, err
 			continue
 		case asInstall:
 			installs = true
+			continue
+		case asService:
+			services = append(services, a)
 			continue
 		}
 		group.Go(func() error {
@@ -147,6 +151,12 @@ func (w *world) all(ctx context.Context, binary string) (map[string]outcome, err
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	for _, a := range services { // one after the other: a lie is told to everybody
+		var err error
+		if outcomes[a.Name], err = w.lied(ctx, a); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.quiet(ctx); err != nil {
 		return nil, err
@@ -261,6 +271,11 @@ func (w *world) end(ctx context.Context) []string {
 	left, err := checker.Left(w.path("sandboxes"))
 	if err != nil {
 		return []string{err.Error()}
+	}
+	if w.place != nil {
+		for _, id := range w.place.left() {
+			left = append(left, "sandbox "+id+" of "+w.Driver+" still costs money")
+		}
 	}
 	return left
 }

@@ -33,6 +33,9 @@ type provider struct {
 	asked map[string]int      // questions to a model
 	calls map[string]int
 	bad   int // calls without the key
+	// search names the canaries in a question; leaked is what it found, model and name.
+	search func([]byte) []string
+	leaked map[string]bool
 	// hidden is how many questions held an order that people do not see.
 	hidden int
 }
@@ -56,11 +59,16 @@ type question struct {
 // ServeHTTP answers one question.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var q question
-	if err := json.NewDecoder(io.LimitReader(r.Body, 64<<20)).Decode(&q); err != nil {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
+	if err == nil {
+		err = json.Unmarshal(body, &q)
+	}
+	if err != nil {
 		http.Error(w, "not a question", http.StatusBadRequest)
 		return
 	}
-	done, script := p.note(q, r.Header.Get("Authorization"))
+	found := p.search(body)
+	done, script := p.note(q, found, r.Header.Get("Authorization"))
 	if len(script.answers) > 0 {
 		p.misbehave(w, r, q, script.answers[min(p.count(q.Model), len(script.answers)-1)])
 		return
@@ -73,13 +81,16 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // note keeps what the commands so far printed, and says how many there were.
-func (p *provider) note(q question, authorization string) (done int, script play) {
+func (p *provider) note(q question, found []string, authorization string) (done int, script play) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.key != "" && authorization != "Bearer "+p.key {
 		p.bad++
 	}
 	p.asked[q.Model]++
+	for _, name := range found {
+		p.leaked[q.Model+"\x00"+name] = true
+	}
 	var outputs []string
 	for _, m := range q.Messages {
 		if bytes.Contains(m.Content, []byte(hiddenOrder)) {

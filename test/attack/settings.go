@@ -39,6 +39,12 @@ sandbox:
 	lay(config, map[string]any{
 		"models": map[string]any{"models": w.modelList()}, "agents": map[string]any{"commands": w.programs()},
 	})
+	if w.database != nil {
+		lay(config, map[string]any{"store": map[string]any{"engine": "postgres"}})
+	}
+	if w.place != nil {
+		lay(config, map[string]any{"sandbox": w.place.settings})
+	}
 	lay(config, w.Settings)
 	data, err := yaml.Marshal(config)
 	if err != nil {
@@ -63,12 +69,17 @@ func lay(under, over map[string]any) {
 const (
 	careful = "careful" // mends the bug; idle does nothing, slow mends it late
 	crowd   = "crowd"   // tries all attacks that share a run
+	keeper  = "keeper"  // has a canary in its patch, which never wins
 	mend    = `sed -i 's/$2 - $3/$2 + $3/' calc.sh`
 )
 
 // modelList has a model for every attack that needs one, and fills in what it plays.
 func (w *world) modelList() []any {
-	plays := map[string]play{careful: {commands: []string{mend}}, "idle": {}, "slow": {commands: []string{"sleep 4", mend}}}
+	secret := w.canaries["patch of another run"] // in two parts: the command tells nothing
+	keep := fmt.Sprintf("printf '%%s%%s' '%s' '%s' > kept.txt", secret[:9], secret[9:])
+	plays := map[string]play{
+		careful: {commands: []string{mend}}, "idle": {}, "slow": {commands: []string{"sleep 4", mend}}, keeper: {commands: []string{keep}},
+	}
 	var together []string
 	for _, a := range w.Attacks {
 		switch {

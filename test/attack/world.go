@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/yudai-dev/yudai/internal/githubsim"
+	"github.com/yudai-dev/yudai/test/postgres"
 	"github.com/yudai-dev/yudai/test/program"
 )
 
@@ -34,6 +35,7 @@ const (
 type world struct {
 	family
 	dir      string
+	binary   string // of the program
 	hub      *githubsim.Hub
 	app      githubsim.App
 	provider *provider
@@ -42,15 +44,17 @@ type world struct {
 	proc     *program.Process
 	watch    *commandLines
 	hosts    *hosts // the attacker's, where a family has any
+	place    *place // of the sandboxes, nil for this machine
+	database *postgres.Server
 	issues   atomic.Int64
 }
 
 // open makes the world of a family and starts the program in it.
 func open(ctx context.Context, f family, dir, binary string) (_ *world, err error) {
 	w := &world{family: f, dir: dir, canaries: newCanaries(), provider: &provider{
-		plays: map[string]play{}, seen: map[string][]string{}, asked: map[string]int{}, calls: map[string]int{},
+		plays: map[string]play{}, seen: map[string][]string{}, asked: map[string]int{}, calls: map[string]int{}, leaked: map[string]bool{},
 	}}
-	w.provider.key = w.canaries["model key"]
+	w.provider.key, w.provider.search, w.binary = w.canaries["model key"], w.canaries.in, binary
 	for _, sub := range []string{"github", "store", "scripts"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("make directory: %w", err)
@@ -63,6 +67,16 @@ func open(ctx context.Context, f family, dir, binary string) (_ *world, err erro
 	}()
 	if err := w.serve(ctx); err != nil {
 		return nil, err
+	}
+	if f.Driver != "" {
+		if w.place, err = openPlace(ctx, f.Driver, dir, w.canaries); err != nil {
+			return nil, err
+		}
+	}
+	if f.Postgres && postgres.Missing() == nil {
+		if w.database, err = postgres.Start(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.populate(ctx); err != nil {
 		return nil, err
@@ -160,8 +174,6 @@ func (w *world) repository(ctx context.Context, name, script string) error {
 
 // start runs the program until it listens.
 func (w *world) start(ctx context.Context, binary string) (err error) {
-	env := append(w.canaries.environment(), fmt.Sprintf("GITHUB_APP_INTEGRATION_ID=%d", w.app.ID),
-		"GITHUB_APP_PRIVATE_KEY="+string(w.app.PrivateKeyPEM))
 	if w.Names && os.Geteuid() == 0 {
 		if w.hosts, err = openHosts(ctx); err != nil {
 			return err
@@ -170,7 +182,7 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 			return err
 		}
 	}
-	if w.proc, err = program.Start(binary, w.path("config.yml"), env, false); err != nil {
+	if w.proc, err = program.Start(binary, w.path("config.yml"), w.environment(), false); err != nil {
 		return err
 	}
 	err = await(ctx, 60*time.Second, "the program", func() bool { return w.proc.Address() != "" || !w.proc.Running() })
@@ -179,6 +191,16 @@ func (w *world) start(ctx context.Context, binary string) (err error) {
 	}
 	w.watch = watchCommandLines()
 	return w.hub.SetWebhookURL(w.app, w.proc.Address()+"/api/github/hook")
+}
+
+// environment is what the program finds its secrets in.
+func (w *world) environment() []string {
+	env := append(w.canaries.environment(), fmt.Sprintf("GITHUB_APP_INTEGRATION_ID=%d", w.app.ID),
+		"GITHUB_APP_PRIVATE_KEY="+string(w.app.PrivateKeyPEM))
+	if w.database != nil {
+		env = append(env, "YUDAI_STORE_DSN="+w.database.DSN("public"))
+	}
+	return env
 }
 
 func (w *world) path(parts ...string) string {
@@ -195,6 +217,12 @@ func (w *world) close() {
 	}
 	if w.hosts != nil {
 		w.hosts.close()
+	}
+	if w.place != nil {
+		_ = w.place.stop() // nobody needs it any more
+	}
+	if w.database != nil {
+		_ = w.database.Stop(context.Background()) // nobody needs it any more
 	}
 	_ = w.hub.Close() // nobody needs them any more
 	_ = w.models.Close()

@@ -85,6 +85,20 @@ func (p *Process) Stopped() bool {
 	return len(rest) > 0 && rest[0] == 'T'
 }
 
+// MostMemory is how much the process ever had in memory, in MiB.
+func (p *Process) MostMemory() (int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the memory of the program: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(data), "VmHWM:")
+	kib := 0
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0, fmt.Errorf("read the memory of the program: %w", err)
+	}
+	return kib >> 10, nil
+}
+
 var listening = regexp.MustCompile(`listens on (http://\S+)`)
 
 // Address is where the program listens, "" as long as it does not.
