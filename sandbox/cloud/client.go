@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -178,6 +179,9 @@ func Send(c *http.Client, origin, secret string, req *http.Request) (*http.Respo
 	r.Call = req.Method + " " + req.URL.Path
 	return nil, r
 }
+
+// IsID reports whether a service may call a machine so: an id goes into addresses, and must not lead to another operation.
+func IsID(id string) bool { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`).MatchString(id) }
 
 // Path joins parts of a path, each escaped, colons and slashes, too.
 func Path(parts ...string) string {

@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -24,5 +25,20 @@ func TestHosts(t *testing.T) {
 	}
 	if got, err := d.hosts(sandbox.Network{}); err != nil || got == nil || len(got) > 0 {
 		t.Errorf("an empty list is %#v, %v", got, err)
+	}
+}
+
+// TestIDs: what a service calls a machine leads to no other operation.
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"i0a1b2c3", "sbx_7-f", "550e8400-e29b-41d4-a716-446655440000"} {
+		if !IsID(id) {
+			t.Errorf("%q is refused", id)
+		}
+	}
+	for _, id := range []string{"", ".", "..", "../team", "a/b", "a?b", "a b", "a\n", strings.Repeat("x", 129)} {
+		if IsID(id) {
+			t.Errorf("%q is taken", id)
+		}
 	}
 }

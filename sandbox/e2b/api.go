@@ -110,10 +110,16 @@ func (p *provider) list(ctx context.Context, key, value string) ([]machine, erro
 		second := url.Values{"metadata": query["metadata"], "limit": query["limit"], "state": {"running,paused"}}
 		all, err := pages[machine](ctx, p.control, "/v2/sandboxes", second)
 		if !cloud.NotOffered(err) {
-			return all, err
+			return known(all), err
 		}
 	}
-	return pages[machine](ctx, p.control, "/sandboxes", query)
+	all, err := pages[machine](ctx, p.control, "/sandboxes", query)
+	return known(all), err
+}
+
+// known leaves out what has no proper id.
+func known(all []machine) []machine {
+	return slices.DeleteFunc(all, func(m machine) bool { return !cloud.IsID(m.ID) })
 }
 
 // filter asks for a key and its value in metadata: the server unescapes the whole

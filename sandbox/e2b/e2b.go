@@ -178,10 +178,10 @@ func (p *provider) createMachine(ctx context.Context, n cloud.Note, base *cloud.
 	for try := 1; ; try++ {
 		m, err := p.create(ctx, body)
 		switch {
-		case err == nil && m.ID != "":
+		case err == nil && cloud.IsID(m.ID):
 			return m, nil
 		case err == nil:
-			err = &cloud.Lost{Cause: errors.New("the answer names no sandbox")}
+			err = &cloud.Lost{Cause: errors.New("the answer names no sandbox, or one whose id is none")}
 		case try > 1: // the first one may be there, whatever this one was told
 			err = cloud.Doubt(err)
 		}

@@ -148,7 +148,7 @@ func (p *provider) forkAll(base cloud.Note, all []*waiter) {
 	answers, err := p.forkMachine(ctx, base.ID, len(all), life)
 	var over []string
 	for i, a := range answers {
-		if a.Sandbox != nil && a.Sandbox.ID != "" && (i >= len(all) || !p.give(all[i], *a.Sandbox)) {
+		if a.Sandbox != nil && cloud.IsID(a.Sandbox.ID) && (i >= len(all) || !p.give(all[i], *a.Sandbox)) {
 			over = append(over, a.Sandbox.ID)
 		}
 	}

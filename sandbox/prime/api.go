@@ -156,8 +156,8 @@ func labelled(o object) (name string, of map[string]string) {
 func (p *provider) create(ctx context.Context, request json.RawMessage) (object, error) {
 	var o object
 	err := p.control.Ask(ctx, http.MethodPost, "/sandbox", request, &o)
-	if err == nil && o.ID == "" {
-		err = &cloud.Lost{Cause: errors.New("the answer to a new sandbox has no id")}
+	if err == nil && !cloud.IsID(o.ID) {
+		err = &cloud.Lost{Cause: errors.New("the answer to a new sandbox has no id, or one that is none")}
 	}
 	return o, err
 }
@@ -193,7 +193,7 @@ func (p *provider) list(ctx context.Context, labels ...string) ([]object, error)
 		}
 		for _, o := range l.Sandboxes { // whatever the service's filters are worth
 			missing := func(label string) bool { return !slices.Contains(o.Labels, label) }
-			if !o.Status.ended() && !slices.ContainsFunc(labels, missing) {
+			if cloud.IsID(o.ID) && !o.Status.ended() && !slices.ContainsFunc(labels, missing) {
 				all = append(all, o)
 			}
 		}

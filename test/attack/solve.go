@@ -37,6 +37,7 @@ func (w *world) request(ctx context.Context, method, path string, header map[str
 	if err != nil {
 		return 0, "", fmt.Errorf("make the request: %w", err)
 	}
+	client := &http.Client{Timeout: 20 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r.URL.Opaque = path // as it is, dots and all
 	if host, ok := header["Host"]; ok {
 		r.Host = host
@@ -44,7 +45,7 @@ func (w *world) request(ctx context.Context, method, path string, header map[str
 	for name, value := range header {
 		r.Header.Set(name, strings.ReplaceAll(value, "TOKEN", w.canaries["API token"]))
 	}
-	answer, err := (&http.Client{Timeout: 20 * time.Second}).Do(r)
+	answer, err := client.Do(r)
 	if err != nil {
 		return 0, err.Error(), nil
 	}
