@@ -118,7 +118,11 @@ kill-mutations: deps ## five faults built in on purpose, each of which the campa
 
 .PHONY: attack
 attack: deps build ## attack the real program in every way of test/attack, and print what held; writes docs/evidence/attacks.md
-	@$(GO) run ./test/attack -yudai bin/yudai -docs docs/evidence/attacks.md $(ARGS)
+	@$(GO) run ./test/attack -yudai bin/yudai -docs docs/evidence/attacks.md -beside build/attack-user $(ARGS)
+
+.PHONY: attack-user
+attack-user: deps ## the same as an ordinary user, in a clean clone of the last commit in that user's home (takes root); `make attack` then shows this score, too
+	@scripts/attack-as-user
 
 .PHONY: attack-sample
 attack-sample: deps build ## a sample of the same that takes about a minute, without the page

@@ -38,6 +38,7 @@ type campaign struct {
 	only     string
 	mutation string
 	docs     string
+	beside   string
 	binary   string
 	parallel int
 	dir      string
@@ -54,6 +55,7 @@ func parse(args []string, out, errs io.Writer) (*campaign, error) {
 	f.StringVar(&c.only, "only", "", "try attacks whose name or family matches this pattern")
 	f.StringVar(&c.mutation, "mutation", "", "leave this wall out, or each in turn: all; a number counts round the list")
 	f.StringVar(&c.docs, "docs", "", "the page to write, docs/evidence/attacks.md")
+	f.StringVar(&c.beside, "beside", "", "a file with the score of an ordinary user, to show on the page if it is there")
 	f.StringVar(&c.binary, "yudai", "", "the program; it is built if none is named")
 	f.IntVar(&c.parallel, "j", 2, "how many families at a time")
 	f.StringVar(&c.dir, "dir", "", "where worlds lie (default: a temporary directory)")

@@ -86,6 +86,10 @@ func (c *campaign) notFor(a attack) string {
 			if os.Geteuid() != 0 {
 				return "without control groups (allow_unlimited) each process has a limit, not all together: docs/drivers.md says so"
 			}
+		case "core files":
+			if how, err := os.ReadFile("/proc/sys/kernel/core_pattern"); err != nil || strings.ContainsAny(string(how), "|/") {
+				return "core files of this machine are not beside the program"
+			}
 		case "amd64":
 			if runtime.GOARCH != need {
 				return "names calls by the numbers of " + need

@@ -69,6 +69,7 @@ func (c *campaign) page(families []family, results []result) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, time.Now().UTC().Format("2 January 2006"), who, time.Since(c.began).Round(time.Second), s.line())
+	b.WriteString(c.otherScore())
 	for _, f := range s.failures {
 		fmt.Fprintf(&b, "- **Failed**: %s\n", f)
 	}
@@ -93,6 +94,15 @@ func (c *campaign) page(families []family, results []result) error {
 	return os.WriteFile(c.docs, []byte(b.String()), 0o644) //nolint:gosec // a page
 }
 
+// otherScore tells the score of the run as an ordinary user, "" if there is none.
+func (c *campaign) otherScore() string {
+	line, err := os.ReadFile(c.beside)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("As an ordinary user, in a clean clone (`make attack-user`): **%s**.\n\n", strings.TrimSpace(string(line)))
+}
+
 func (r result) word() string {
 	switch {
 	case r.notFor != "":
@@ -113,9 +123,9 @@ func finding(r result) string {
 const pageHead = `# Attacks
 
 ` + "`make attack`" + ` tries these attacks on the real program: ` + "`yudai serve`" + ` with the GitHub emulator, real sandboxes (driver
-` + "`local`" + `) and a models' server in the attackers' hand. Each attack says what counts as safe. A canary stands for each secret that
+` + "`local`" + `; the families ` + "`drivers-`" + ` have the others, with a real engine and stubs of the services) and a models' server in the attackers' hand. Each attack says what counts as safe. A canary stands for each secret that
 yudai holds, and everything that leaves is searched for it, also in base64, hex and reversed: comments, commits, git objects, logs,
-transcripts, bundles, metrics, command lines and environments. The page is written by ` + "`make attack`" + `. The cheats against the judge have
+transcripts, bundles, metrics, the REST API, the pages, PostgreSQL, questions to models, what commands print, command lines and environments. The page is written by ` + "`make attack`" + `. The cheats against the judge have
 their own page, ` + "`docs/evidence/judgement.md`" + `.
 
 ## The score
