@@ -129,7 +129,7 @@ attack-sample: deps build ## a sample of the same that takes about a minute, wit
 	@$(GO) run ./test/attack -yudai bin/yudai -sample $(ARGS)
 
 .PHONY: attack-mutations
-attack-mutations: deps build ## five walls left out on purpose, each of which the attacks must notice; MUTATION=3 tries one of them
+attack-mutations: deps build ## walls left out on purpose, each of which the attacks must notice; MUTATION=3 tries one of them
 	@$(GO) run ./test/attack -yudai bin/yudai -mutation $(MUTATION)
 
 .PHONY: simulate

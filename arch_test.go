@@ -110,7 +110,7 @@ var mayImport = map[string][]string{
 	"internal/logkey":                {},
 	"internal/failpoint":             {},
 	"test/kill":                      {"agent", "test/checker", "test/program", "internal/failpoint", "internal/githubsim", "server", "solve"},
-	"test/attack":                    {"bundle", "test/checker", "test/program", "internal/githubsim", "solve"},
+	"test/attack":                    {"bundle", "test/checker", "test/dockerd", "test/e2bsim", "test/machine", "test/postgres", "test/primesim", "test/program", "internal/githubsim", "solve"},
 	"test/program":                   {},
 	"test/projects":                  {"solve", "test/localsolve"},
 	"test/localsolve":                {"sandbox/egress", "solve", "solver/judge"},

@@ -152,6 +152,44 @@ func TestScoreCounts(t *testing.T) {
 	}
 }
 
+// TestTargetsAreAttacked: each number that the suite holds to zero has attacks that exist, by name, and say what would break it.
+func TestTargetsAreAttacked(t *testing.T) {
+	t.Parallel()
+	families, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]attack{}
+	for _, f := range families {
+		for _, a := range f.Attacks {
+			all[a.Name] = a
+		}
+	}
+	for _, tt := range []struct {
+		target  string
+		holds   func(safe) bool
+		attacks string
+	}{
+		{"0 secrets out", func(safe) bool { return true }, "host-secret-in-environment host-secret-in-files install-environment gateway-key-in-answer " +
+			"key-in-the-error e2b-key-in-the-error prime-key-in-the-error docker-secret-in-environment core-file local-no-secrets-kept metrics-tell-no-secrets"},
+		{"0 escapes", func(safe) bool { return true }, "proc-root proc-fd mount chroot user-namespace ptrace-first-process open-by-handle kill-host " +
+			"write-usr loopback-of-the-host docker-privileges docker-engine-socket"},
+		{"0 actions for people without rights", func(s safe) bool { return s.Solves != nil || s.Solved }, "stranger-solves reader-solves triage-solves " +
+			"former-writer writer-of-another-repository label-by-triage label-by-stranger edited-by-a-moderator cancel-by-stranger pick-by-reader retry-by-reader command-in-a-fork"},
+		{"0 unflagged files", func(s safe) bool { return s.Warned != "" || s.Refused }, "codeowners-root codeowners-docs codeowners-github npmrc-registry " +
+			"lockfile-host paths-that-differ-in-case bidi-in-path invisible-in-path bidi-in-source invisible-in-source husky-hook vscode-task devcontainer " +
+			"envrc lefthook pre-commit-config agents-md claude-md cursor-rules test-configuration build-configuration generated-code vendored-code binary-file new-dependency"},
+		{"0 budgets passed by more than one call", func(s safe) bool { return s.Most > 0 }, "large-reply-without-usage endless-stream wild-prompt-tokens " +
+			"wild-completion-tokens wild-usage-in-stream"},
+	} {
+		for _, name := range strings.Fields(tt.attacks) {
+			if a, ok := all[name]; !ok || !tt.holds(a.Safe) || a.Open != "" {
+				t.Errorf("%s: attack %s is missing, says nothing about it, or is known not to hold: %+v", tt.target, name, a.Safe)
+			}
+		}
+	}
+}
+
 // TestPromisesAreAttacked: each promise of the README about safety has attacks that exist, by name, and
 // there is no promise without.
 func TestPromisesAreAttacked(t *testing.T) {

@@ -35,6 +35,14 @@ func mutationList() []mutation {
 			old: `"--seccomp", fmt.Sprint(seccompFD), "--block-fd"`, new: `"--block-fd"`,
 		},
 		{
+			name: "core-files-on", file: "cmd/core_files.go", attacks: "^core-file$",
+			old: "unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})", new: "unix.Getpid()",
+		},
+		{
+			name: "sandbox-ids-unread", file: "sandbox/cloud/client.go", attacks: "^e2b-id-is-dots$",
+			old: "func IsID(id string) bool {", new: "func IsID(id string) bool { if id != \"\" { return true }; ",
+		},
+		{
 			name: "links-may-leave", file: "patch/policy.go", attacks: "^link-up$",
 			old: "case up > depth:", new: "case up > depth+99:",
 		},

@@ -137,7 +137,7 @@ their own page, ` + "`docs/evidence/judgement.md`" + `.
 const pageTail = `
 ## The walls are tested, too
 
-` + "`make attack-mutations`" + ` builds the program with one wall left out, five times; the attacks must notice each. A suite that passes
+` + "`make attack-mutations`" + ` builds the program with one wall left out, again and again; the attacks must notice each. A suite that passes
 without a wall proves nothing about it.
 
 ## Each attack
