@@ -46,6 +46,7 @@ func (w *world) onGitHub(ctx context.Context, a attack) (later func(context.Cont
 		if waited, err = w.heard(ctx); err != nil {
 			return nil, err
 		}
+		waited -= w.calm
 	}
 	return func(ctx context.Context) (outcome, error) {
 		o, err := w.onIssue(ctx, issue)

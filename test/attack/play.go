@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -110,6 +111,12 @@ func (c *campaign) notFor(a attack) string {
 // all plays everybody at once and then looks, when all is quiet.
 func (w *world) all(ctx context.Context, binary string) (map[string]outcome, error) {
 	outcomes := map[string]outcome{}
+	if slices.ContainsFunc(w.Attacks, func(a attack) bool { return a.Safe.Answered > 0 }) {
+		var err error
+		if w.calm, err = w.heard(ctx); err != nil {
+			return nil, err
+		}
+	}
 	later := map[string]func(context.Context) (outcome, error){}
 	var mu sync.Mutex
 	group, gctx := errgroup.WithContext(ctx)

@@ -29,7 +29,7 @@ type safe struct {
 	Next   bool    `yaml:"next"`   // the next solve in the repository is solved
 	// Memory is the most that the program ever had, in MiB.
 	Memory int `yaml:"memory_mib"`
-	// Answered: a person in another repository is heard within so many seconds after the attack.
+	// Answered: a person in another repository waits at most so many seconds longer after the attack than before any.
 	Answered float64 `yaml:"answered"`
 }
 
@@ -108,7 +108,7 @@ func (s safe) broken(a attack, o outcome) []string {
 	add(s.Least > 0 && o.usd < s.Least, "only $%.6f were booked", o.usd)
 	add(s.Most > 0 && o.usd > s.Most, "$%.2f were booked", o.usd)
 	add(s.Within > 0 && o.seconds > float64(s.Within), "it took %.0f s", o.seconds)
-	add(s.Answered > 0 && o.waited > s.Answered, "a person in another repository was heard after %.0f s or more", o.waited)
+	add(s.Answered > 0 && o.waited > s.Answered, "a person in another repository was heard %.0f s later than before", o.waited)
 	add(s.Memory > 0 && o.memory > s.Memory, "the program had %d MiB", o.memory)
 	add(s.Next && o.next != "solved", "the next solve of the repository ended as %q", o.next)
 	return f

@@ -47,6 +47,7 @@ type world struct {
 	place    *place // of the sandboxes, nil for this machine
 	database *postgres.Server
 	issues   atomic.Int64
+	calm     float64 // seconds until somebody is heard on this machine before any attack
 }
 
 // open makes the world of a family and starts the program in it.
