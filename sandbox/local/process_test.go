@@ -3,6 +3,7 @@ package local_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -184,5 +185,38 @@ func TestNothingOutlivesItsHelper(t *testing.T) {
 				await(t, "no process runs", func() bool { return len(running(dir, name)) == 0 })
 			}
 		})
+	}
+}
+
+// TestCommandIsNoArgument: while a command runs, no process of the machine shows its text in its arguments.
+func TestCommandIsNoArgument(t *testing.T) {
+	t.Parallel()
+	d := setup(t)
+	sb, err := d.Open(t.Context(), sandbox.Spec{Name: "arguments"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := "private-" + rand.Text()
+	said, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := sb.Exec(t.Context(), sandbox.Command{Shell: "echo runs; until [ -e /tmp/end ]; do sleep 0.05; done; : " + mark, Stdout: out})
+		_ = out.Close()
+		done <- err
+	}()
+	if _, err := io.ReadFull(said, make([]byte, len("runs\n"))); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range found {
+		if line, _ := os.ReadFile(f); strings.Contains(string(line), mark) {
+			t.Errorf("%s: %q", f, line)
+		}
+	}
+	if err := sb.Put(t.Context(), "/tmp/end", strings.NewReader(""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
