@@ -122,11 +122,12 @@ func finding(r result) string {
 
 const pageHead = `# Attacks
 
-` + "`make attack`" + ` tries these attacks on the real program: ` + "`yudai serve`" + ` with the GitHub emulator, real sandboxes (driver
-` + "`local`" + `; the families ` + "`drivers-`" + ` have the others, with a real engine and stubs of the services) and a models' server in the attackers' hand. Each attack says what counts as safe. A canary stands for each secret that
-yudai holds, and everything that leaves is searched for it, also in base64, hex and reversed: comments, commits, git objects, logs,
-transcripts, bundles, metrics, the REST API, the pages, PostgreSQL, questions to models, what commands print, command lines and environments. The page is written by ` + "`make attack`" + `. The cheats against the judge have
-their own page, ` + "`docs/evidence/judgement.md`" + `.
+` + "`make attack`" + ` tries these attacks on the real program: ` + "`yudai serve`" + ` with the GitHub emulator, real sandboxes and a models' server in
+the attackers' hand. The driver is ` + "`local`" + `; the families ` + "`drivers-`" + ` have the others, with a real engine and stubs of the services.
+Each attack says what counts as safe. A canary stands for each secret that yudai holds, and everything that leaves is searched for it,
+also in base64, hex and reversed: comments, commits, git objects, logs, transcripts, bundles, metrics, the REST API, the pages, PostgreSQL,
+questions to models, what commands print, command lines and environments. The page is written by ` + "`make attack`" + `. The cheats against the
+judge have their own page, ` + "`docs/evidence/judgement.md`" + `.
 
 ## The score
 
