@@ -35,6 +35,9 @@ func (s *Set) Ask(ctx context.Context, name string) error {
 	})
 	// OpenAI's words where a model that reasons used its few tokens for that: it is there.
 	if no, ok := errors.AsType[*Error](err); ok && strings.Contains(no.Said.Message, "model output limit was reached") {
+		if s.told != nil {
+			s.told(name, nil)
+		}
 		return nil
 	}
 	return err

@@ -1,12 +1,16 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/model"
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // TestAsk: a wrong key, an unknown model and a server that is away are found by one short call.
@@ -43,6 +47,45 @@ func TestAsk(t *testing.T) {
 		if err := set.Ask(t.Context(), "m"); err == nil || !strings.Contains(err.Error(), "cannot be reached") || !strings.Contains(err.Error(), "check base_url") {
 			t.Errorf("%s, server gone: %v", name, err)
 		}
+	}
+}
+
+// TestObserver: every try is told, also those that are repeated; the last word of a model that is there is no error.
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	const spent = `{"error":{"message":"max_tokens or model output limit was reached."}}`
+	u := serve(t, answer{status: 503, body: "?"}, answer{body: chat}, answer{status: 400, body: spent})
+	var told []string
+	cfg := model.DefaultConfig()
+	cfg.RetryWait, cfg.RetryMax = time.Millisecond, time.Millisecond
+	cfg.Models = []model.Entry{{Name: "m", Provider: model.OpenAI, BaseURL: u.URL + "/v1"}}
+	set, err := model.NewSet(cfg, func(string) string { return "" }, model.WithObserver(func(name string, failed *model.Error) {
+		line := name + " answers"
+		if failed != nil {
+			line = failed.Error()
+		}
+		told = append(told, line)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := set.Open("m", solve.Experiment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Query(t.Context(), []agent.Message{{Role: agent.RoleUser, Content: "hi"}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "HTTP 503") || told[1] != "m answers" {
+		t.Errorf("a call that is repeated: %q", told)
+	}
+	if err := set.Ask(t.Context(), "m"); err != nil || told[len(told)-1] != "m answers" {
+		t.Errorf("%v, told %q", err, told)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Query(gone, nil); err == nil || len(told) != 4 {
+		t.Errorf("a call that was given up: %v, told %q", err, told)
 	}
 }
 

@@ -36,6 +36,7 @@ type client struct {
 	mode        string
 	cfg         Config
 	api         string
+	told        func(name string, failed *Error) // of each try's end; nil tells nobody
 	// ask makes one try. Its reply has no usage: see [client.Query].
 	ask func(ctx context.Context, c *client, history []agent.Message, s *sent) (agent.Reply, error)
 }
@@ -59,7 +60,7 @@ func (c *client) InMode(mode string) agent.Model {
 // while the provider worked are paid for.
 func (c *client) Query(ctx context.Context, history []agent.Message) (agent.Reply, error) {
 	var m meter.Meter
-	reply, err := retry(ctx, c.cfg, func(ctx context.Context) (agent.Reply, *Error) {
+	reply, err := retry(ctx, c, func(ctx context.Context) (agent.Reply, *Error) {
 		inner, cancel := context.WithTimeoutCause(ctx, c.entry.Timeout, errAttempt)
 		defer cancel()
 		s := &sent{}
@@ -118,11 +119,14 @@ func (s *sent) worked(ctx context.Context) bool {
 
 // retry tries until it succeeds, fails for good, or has been tried often enough. The
 // SDKs' own retries are off: this is the only place.
-func retry[T any](ctx context.Context, cfg Config, try func(context.Context) (T, *Error)) (T, error) {
-	n := 0
+func retry[T any](ctx context.Context, c *client, try func(context.Context) (T, *Error)) (T, error) {
+	n, cfg := 0, c.cfg
 	once := func() (T, error) {
 		n++
 		reply, e := try(ctx)
+		if c.told != nil && ctx.Err() == nil {
+			c.told(c.entry.Name, e)
+		}
 		if e == nil {
 			return reply, nil
 		}

@@ -38,6 +38,7 @@ type Set struct {
 	scripts map[string]*scripted.Script // by model name
 	// answered is when each model answered last, by name.
 	answered sync.Map
+	told     func(name string, failed *Error)
 }
 
 // Option changes a Set while it is made.
@@ -47,6 +48,12 @@ type Option func(*Set)
 // [http.DefaultTransport], for one with its own proxy or certificates.
 func WithTransport(t http.RoundTripper) Option {
 	return func(s *Set) { s.http = newHTTP(t) }
+}
+
+// WithObserver has told called at the end of each try of a call; failed is nil if the model answered. Tries that the caller
+// gave up are left out, and so are scripts. The func must not block.
+func WithObserver(told func(name string, failed *Error)) Option {
+	return func(s *Set) { s.told = told }
 }
 
 // NewSet checks the config and loads the scripts. getenv reads the environment
@@ -191,7 +198,7 @@ func (s *Set) client(name string, x solve.Experiment) (client, error) {
 	if err != nil {
 		return client{}, err
 	}
-	c := client{entry: e, temperature: x.Temperature, mode: agent.ModeTools, cfg: s.cfg}
+	c := client{entry: e, temperature: x.Temperature, mode: agent.ModeTools, cfg: s.cfg, told: s.told}
 	if s.Temperature(name) != solve.TemperatureAccepted {
 		c.temperature = nil
 	}

@@ -122,7 +122,7 @@ func (u *Upstream) Send(ctx context.Context, r Request) (*http.Response, error) 
 	body := &payload{}
 	body.data.Store(&r.Body)
 	flying := false
-	res, err := retry(ctx, u.client.cfg, func(ctx context.Context) (*http.Response, *Error) {
+	res, err := retry(ctx, &u.client, func(ctx context.Context) (*http.Response, *Error) {
 		res, e := u.once(ctx, &r, body)
 		flying = e != nil && ctx.Err() != nil
 		if r.Lost != nil && e != nil && e.gaveUp && !flying {
