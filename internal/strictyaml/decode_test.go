@@ -1,6 +1,7 @@
 package strictyaml_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,20 @@ func TestProblemsStandWhereTheValueDoes(t *testing.T) {
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("%+v, want %+v", got[i], want[i])
+		}
+	}
+}
+
+// TestPlaces: a value comes from its own place, and from the variables that set parts of it.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	p := decode("list: [a, b]\nname: x\n")
+	p.Override("list.1", "SECOND")
+	p.Override("name", "NAME")
+	want := map[string][]strictyaml.Place{"list": {{Line: 1, Column: 1}, {Variable: "SECOND"}}, "name": {{Variable: "NAME"}}, "count": nil}
+	for key, places := range want {
+		if got := p.Places(key); !slices.Equal(got, places) {
+			t.Errorf("%s: %+v, want %+v", key, got, places)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func Variable(prefix, key string) string {
 // key, named by [Variable]. A text is taken as it is. Anything else is written as in the file; a list or a table
 // is replaced as a whole. A variable that is empty or not set changes nothing. Problems name the variable.
 func (p *Problems) Environment(into any, prefix string, getenv func(string) string, several func(path string) bool) {
-	eachKey("", reflect.ValueOf(into).Elem(), func(key string, v reflect.Value) {
+	EachKey(into, func(key string, v reflect.Value) {
 		variable := Variable(prefix, key)
 		text := getenv(variable)
 		if text == "" {
@@ -40,7 +40,11 @@ func (p *Problems) Environment(into any, prefix string, getenv func(string) stri
 	})
 }
 
-// eachKey calls do for every key that is no section.
+// EachKey calls do for every key of the struct that of points to that is no section, in order.
+func EachKey(of any, do func(key string, v reflect.Value)) {
+	eachKey("", reflect.ValueOf(of).Elem(), do)
+}
+
 func eachKey(path string, v reflect.Value, do func(key string, v reflect.Value)) {
 	fields := map[string]reflect.Value{}
 	for _, name := range fieldsOf(v, fields) {

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -116,6 +117,18 @@ func (p *Problems) Retire(key, text string) []Problem {
 func (p *Problems) Has(path string) bool {
 	_, ok := p.at[path]
 	return ok
+}
+
+// Places are where a key's value comes from: its own place, and the variables that set parts of it. The file or the
+// environment does not set a key without any.
+func (p *Problems) Places(key string) (all []Place) {
+	for _, path := range slices.Sorted(maps.Keys(p.at)) {
+		at := p.at[path]
+		if path == key || strings.HasPrefix(path, key+".") && at.Variable != "" && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // Sorted returns what was found in the order of the file.
