@@ -19,6 +19,7 @@ import (
 
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/test/require"
+	"github.com/yudai-dev/yudai/web"
 )
 
 // screenshots rewrites the pictures in docs/images.
@@ -139,7 +140,7 @@ func TestInABrowser(t *testing.T) {
 	b.signsIn(w)
 	b.open(w.pages.PageLink("/"))
 	for path, name := range map[string]string{
-		"/": "board", "/repositories": "repositories", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
+		"/": "board", "/repositories": "repositories", "/settings?all=1": "settings", "/solves/" + decided: "solve", "/solves/" + atWork: "work", "/solves/" + decided + "/runs/1": "run",
 		"/solves/" + decided + "/logs/run-1.log": "log", "/solves/" + decided + "?diff=1&against=2": "against", "/solves/" + decided + "/compare?runs=1,2,3": "compare",
 	} {
 		b.open(path)
@@ -147,6 +148,7 @@ func TestInABrowser(t *testing.T) {
 		b.look("dark", 1120, map[string]string{"run": "page-run.png"}[name])
 		b.look("light", 1120, map[string]string{"solve": "page-solve.png"}[name])
 	}
+	b.asksTheDoctor(w)
 	b.usesKeys()
 	b.seesManyRuns(w)
 	b.followsARun(w)
@@ -206,6 +208,29 @@ func (b *browser) usesKeys() {
 	b.open("/solves/" + decided)
 	b.do(chromedp.KeyEvent("jjjk\r"), chromedp.WaitReady("#log"), chromedp.KeyEvent("e"))
 	b.await(`location.pathname.endsWith("/runs/2") && location.hash === "#L4" && !!document.querySelector("div.mark")`)
+}
+
+// asksTheDoctor: what the doctor finds appears while it looks, without a reload.
+func (b *browser) asksTheDoctor(w *world) {
+	b.t.Helper()
+	b.open("/settings")
+	b.do(chromedp.Click("#doctor button"), chromedp.WaitReady("#doctor [role=status]"), chromedp.Evaluate(`window.mine = true`, nil))
+	b.await(`document.getElementById("connection").textContent === "live"`)
+	found := web.Checkup{Began: start(), Running: true, Findings: []web.Finding{{Level: web.Good, What: "git", Text: "new enough"}}}
+	w.doctor.find(found)
+	b.await(`document.querySelector("#doctor td .good") !== null && window.mine`)
+	found.Running = false
+	found.Findings = append(found.Findings,
+		web.Finding{Level: web.Good, What: "sandbox", Text: "local: bubblewrap, fork by overlay"},
+		web.Finding{Level: web.Unsure, What: "secrets", Text: "every user of this machine can read secrets/key.pem", Fix: "chmod 600 secrets/key.pem"},
+		web.Finding{Level: web.Bad, What: "model", Text: "model gpt-5-mini: the key was refused (HTTP 401); check OPENAI_API_KEY", Fix: "mend what is named"})
+	w.doctor.find(found)
+	b.await(`document.querySelector("#doctor .answer.bad") !== null && window.mine`)
+	b.look("light", 1120, "page-settings.png")
+	found.Findings = append(found.Findings, web.Finding{Level: web.Bad, What: "model", Text: "gone " + strings.Repeat("x", 300)})
+	w.doctor.find(found)
+	b.await(`document.querySelectorAll("#doctor td .bad").length === 2`)
+	b.look("dark", 360, "")
 }
 
 // seesManyRuns: the grid and the columns of more runs than a telephone is wide do not widen the page.

@@ -9,10 +9,12 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// each calls tell at the start and after changes in the store until the reader is gone. tell returns a frame, or "".
+// each calls tell at the start and after changes until the reader is gone. tell returns a frame, or "".
 // It ends when who reads is signed out or may read the solve no more.
-func (p *Pages) each(w http.ResponseWriter, r *http.Request, id solve.ID, tell func() (frame string, err error)) {
-	stream.Events(w).Follow(r.Context(), p.Store.Watch(r.Context()), p.stopped, func() (string, error) {
+func (p *Pages) each(
+	w http.ResponseWriter, r *http.Request, id solve.ID, changes <-chan struct{}, tell func() (frame string, err error),
+) {
+	stream.Events(w).Follow(r.Context(), changes, p.stopped, func() (string, error) {
 		frame, err := tell()
 		if !p.staysOpen(r, id) { // as it is after it was read
 			return "", stream.ErrEnd
@@ -21,22 +23,30 @@ func (p *Pages) each(w http.ResponseWriter, r *http.Request, id solve.ID, tell f
 	})
 }
 
-// live tells a page that what it shows has changed: of one solve, or of all. The page then reads itself again, so
+// follow tells a page that what it shows has changed, by another fingerprint. The page then reads itself again, so
 // nothing can be lost or doubled. The ID of an event stands for what is shown.
-func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
-	id, last := solve.ID(r.URL.Query().Get("solve")), r.Header.Get("Last-Event-ID")
-	if !p.mayOpen(r, id) {
-		p.fail(w, r, solve.ErrNotFound)
-		return
-	}
-	p.each(w, r, id, func() (string, error) {
-		now, err := p.fingerprint(r, id)
+func (p *Pages) follow(
+	w http.ResponseWriter, r *http.Request, id solve.ID, changes <-chan struct{}, fingerprint func() (string, error),
+) {
+	last := r.Header.Get("Last-Event-ID")
+	p.each(w, r, id, changes, func() (string, error) {
+		now, err := fingerprint()
 		if err != nil || now == last {
 			return "", err
 		}
 		last = now
 		return "event: changed\nid: " + now + "\ndata: \n\n", nil
 	})
+}
+
+// live follows one solve, or all.
+func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
+	id := solve.ID(r.URL.Query().Get("solve"))
+	if !p.mayOpen(r, id) {
+		p.fail(w, r, solve.ErrNotFound)
+		return
+	}
+	p.follow(w, r, id, p.Store.Watch(r.Context()), func() (string, error) { return p.fingerprint(r, id) })
 }
 
 // fingerprint is equal for equal pages.

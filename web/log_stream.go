@@ -37,7 +37,7 @@ func (p *Pages) streamLog(w http.ResponseWriter, r *http.Request) {
 	if a, n := position(r.Header.Get("Last-Event-ID")); a > attempt || a == attempt && n > after {
 		attempt, after = a, n
 	}
-	p.each(w, r, solve.ID(r.PathValue("id")), func() (text string, err error) {
+	p.each(w, r, solve.ID(r.PathValue("id")), p.Store.Watch(r.Context()), func() (text string, err error) {
 		_, s, err := p.logOf(r)
 		if err != nil {
 			return "", err

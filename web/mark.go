@@ -10,6 +10,25 @@ import (
 // mark is a state as a person sees it: a colour, a sign and a word.
 type mark struct{ Class, Sign, Text string }
 
+// Level is how well something is; it is the class of its colour, too.
+type Level string
+
+// The levels. The empty one is unknown.
+const (
+	Good   Level = "good"
+	Unsure Level = "warn"
+	Bad    Level = "bad"
+)
+
+// mark is a level with its sign, in a word.
+func (l Level) mark(word string) mark {
+	sign := map[Level]string{Good: "✓", Unsure: "~", Bad: "✕"}[l]
+	if sign == "" {
+		sign = "–"
+	}
+	return mark{string(l), sign, word}
+}
+
 // solveMark is the mark of a solve.
 func solveMark(v report.View) mark {
 	switch s := v.Solve; s.State {

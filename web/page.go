@@ -21,6 +21,9 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
+// clockForm is how pages write a time.
+const clockForm = "2 January 15:04 MST"
+
 // page is what every page has: its frame.
 type page struct {
 	Title string
@@ -30,9 +33,11 @@ type page struct {
 	Bare bool
 	// Who is signed in, and Check is what their forms carry.
 	Who, Check string
-	Nonce      string
-	asset      map[string]string
-	Body       any
+	// Settings says whether they may see the settings.
+	Settings bool
+	Nonce    string
+	asset    map[string]string
+	Body     any
 }
 
 // Asset is the address of an asset.
@@ -45,7 +50,7 @@ func loadTemplates() (map[string]*template.Template, error) {
 	}
 	out := map[string]*template.Template{}
 	for _, name := range []string{
-		"board.html", "compare.html", "login.html", "log.html", "repositories.html", "run.html", "sessions.html", "solve.html",
+		"board.html", "compare.html", "login.html", "log.html", "repositories.html", "run.html", "sessions.html", "settings.html", "solve.html",
 	} {
 		t, err := template.New("frame.html").Funcs(funcs).
 			ParseFS(templateFiles, "templates/frame.html", "templates/parts.html", "templates/"+name)
@@ -70,7 +75,7 @@ func thousands(n int) string {
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, frame page, body any) {
 	frame.Nonce, frame.asset, frame.Body = rand.Text(), p.assets.names, body
 	if s := viewer(r.Context()); s.value != "" {
-		frame.Who, frame.Check = cmp.Or(s.Person.Login, "operator"), s.check()
+		frame.Who, frame.Check, frame.Settings = cmp.Or(s.Person.Login, "operator"), s.check(), p.showsSettings(r)
 	}
 	var out bytes.Buffer
 	if err := p.templates[name].Execute(&out, frame); err != nil {

@@ -118,10 +118,9 @@ func (p *Pages) listSessions(w http.ResponseWriter, r *http.Request) {
 		if p.Now().Sub(s.Began) >= sessionTime {
 			continue
 		}
-		const form = "2 January 15:04 MST"
 		rows = append(rows, sessionRow{
-			Name: name[:16], Browser: s.Browser, Began: s.Began.UTC().Format(form),
-			Ends: s.Began.Add(sessionTime).UTC().Format(form), Here: name == here,
+			Name: name[:16], Browser: s.Browser, Began: s.Began.UTC().Format(clockForm),
+			Ends: s.Began.Add(sessionTime).UTC().Format(clockForm), Here: name == here,
 		})
 	}
 	p.sessions.mu.Unlock()

@@ -42,6 +42,9 @@ type Options struct {
 	Ask func(ctx context.Context, on solve.Solve, who solve.Person, kind solve.CommandKind, argument string) (problem string, err error)
 	// SessionFile keeps the sessions of people over a restart; "" does not.
 	SessionFile string
+	// Settings are those in force, for operators, beside what the doctor finds; without them there is no such page.
+	Settings func() []Setting
+	Doctor   Doctor
 	// Label is the one that starts a solve.
 	Label string
 	// DayLimit is the most that 24 hours may cost, and Slots how many runs may be at work; 0 is no limit.
@@ -115,6 +118,9 @@ func (p *Pages) routes() []route {
 		{"GET /solves/{id}/logs/{name}/search", false, p.searchLog},
 		{"GET /solves/{id}/logs/{name}/stream", false, p.streamLog},
 		{"GET /solves/{id}/runs/{n}", false, p.run},
+		{"GET /settings", false, p.settings},
+		{"POST /settings/check", false, p.check},
+		{"GET /settings/live", false, p.liveSettings},
 		{"GET /assets/{name}", true, p.assets.serve},
 		{"GET /enter", true, p.enter},
 		{"POST /login", true, p.login},

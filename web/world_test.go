@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/yudai-dev/yudai/agent"
+	"github.com/yudai-dev/yudai/internal/watch"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/web"
 )
@@ -165,6 +166,37 @@ type world struct {
 	hub   *people
 	// sessions is the file that keeps them.
 	sessions string
+	settings []web.Setting
+	doctor   *doctor
+}
+
+// doctor finds what a test says.
+type doctor struct {
+	mu      sync.Mutex
+	last    web.Checkup
+	started int
+	watch.Watchers
+}
+
+func (d *doctor) Last() web.Checkup {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last
+}
+
+func (d *doctor) Start() {
+	d.mu.Lock()
+	d.started++
+	d.mu.Unlock()
+	d.find(web.Checkup{Began: start(), Running: true})
+}
+
+// find is what the doctor found so far.
+func (d *doctor) find(c web.Checkup) {
+	d.mu.Lock()
+	d.last = c
+	d.mu.Unlock()
+	d.Signal()
 }
 
 // public is where the pages of a world are reached.
@@ -239,6 +271,13 @@ func newWorld(t testing.TB) *world {
 	w.addAtWork()
 	w.addRecords()
 	w.hub = &people{access: map[string]solve.Access{"reader": {Reads: true}, "writers": {Reads: true, Writes: true}}}
+	w.doctor = &doctor{last: web.Checkup{Ready: true}}
+	w.settings = []web.Setting{
+		{Key: "server.address", Value: ":9090", From: "config.yml, line 2", Default: "127.0.0.1:8080"},
+		{Key: "server.label", Value: "yudai:solve", From: "default"},
+		{Key: "solver.limits.run_time", Value: "90m", From: "variable YUDAI_SOLVER_LIMITS_RUN_TIME", Default: "20m", Repository: "limits.run_time"},
+		{Key: "solver.stop", Value: strings.Repeat("<b>long ", 100), From: "default"},
+	}
 	w.sessions = filepath.Join(t.TempDir(), "sessions.json")
 	w.restart()
 	return w
@@ -258,6 +297,7 @@ func (w *world) restart() {
 	w.pages, err = web.New(web.Options{
 		SignIn: w.hub, Access: w.hub.may, Ask: w.hub.press, PublicURL: public, SessionFile: w.sessions,
 		Store: w.store, Token: token, Label: "yudai:solve", DayLimit: 50_000_000, Slots: 8, Now: w.clock,
+		Settings: func() []web.Setting { return w.settings }, Doctor: w.doctor,
 		Bundle: func(context.Context, solve.ID) (func(io.Writer) error, error) {
 			return func(out io.Writer) error { _, err := io.WriteString(out, "a tar"); return err }, nil
 		},
