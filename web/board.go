@@ -26,6 +26,7 @@ type boardPage struct {
 	Slots, Taken        int
 	Label               string
 	Empty, Filtered     bool
+	Health              []healthRow
 	Operator            bool // who also sees what all repositories cost
 	Repos, People       []string
 	Repo, Person, State string
@@ -75,6 +76,9 @@ func (p *Pages) board(w http.ResponseWriter, r *http.Request) {
 	}
 	if within, err := time.ParseDuration(q.Get("within")); err == nil {
 		b.Within, b.from = within.String(), p.Now().Add(-within)
+	}
+	if b.Operator || !b.Empty { // anybody can sign in
+		b.Health = p.healthFor(r)
 	}
 	b.Filtered = b.Repo+b.Person+b.State+b.Within != ""
 	for _, name := range columnNames() {

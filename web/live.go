@@ -52,14 +52,17 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 // fingerprint is equal for equal pages.
 func (p *Pages) fingerprint(r *http.Request, id solve.ID) (string, error) {
 	var list []solve.Solve
+	var health []healthRow
 	var err error
 	if id == "" {
 		list, err = p.Store.LiveSolves(r.Context())
+		health = p.healthFor(r)
 	} else {
 		list = make([]solve.Solve, 1)
 		list[0], err = p.Store.Solve(r.Context(), id)
 	}
 	sum := fnv.New64a()
+	fmt.Fprint(sum, health)
 	for _, s := range list {
 		if !p.reads(r, s.Repo) {
 			continue

@@ -8,6 +8,26 @@ import (
 	"github.com/yudai-dev/yudai/web"
 )
 
+// TestHealthOnTheBoard: who sees a solve sees how drivers and models are; why they fail is the operator's to know.
+func TestHealthOnTheBoard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	page := w.get("/")
+	wants(t, page, "<b>local</b>", "ready</span>", "since 23 November 06:00 UTC", "<b>gpt-5-mini</b>", "fails</span>",
+		"check &lt;OPENAI_API_KEY&gt;", "<b>spare</b>", "not asked yet</span>", "SPARE_KEY is not set")
+	page = w.ask(http.MethodGet, "/", w.signIn("reader")).Body.String()
+	if wants(t, page, "<b>gpt-5-mini</b>", "fails</span>"); strings.Contains(page, "_KEY") {
+		t.Errorf("a reader sees an error:\n%s", page)
+	}
+	if page := w.ask(http.MethodGet, "/", w.signIn("stranger")).Body.String(); strings.Contains(page, "gpt-5-mini") {
+		t.Errorf("a stranger sees the models:\n%s", page)
+	}
+	w.pages.Health = nil
+	if page := w.get("/"); strings.Contains(page, `id="parts"`) {
+		t.Error("an empty list")
+	}
+}
+
 // TestSettings: what somebody has set, with where, and on demand all keys.
 func TestSettings(t *testing.T) {
 	t.Parallel()

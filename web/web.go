@@ -42,6 +42,8 @@ type Options struct {
 	Ask func(ctx context.Context, on solve.Solve, who solve.Person, kind solve.CommandKind, argument string) (problem string, err error)
 	// SessionFile keeps the sessions of people over a restart; "" does not.
 	SessionFile string
+	// Health is how drivers and models are; nil shows nothing of them.
+	Health func() []Health
 	// Settings are those in force, for operators, beside what the doctor finds; without them there is no such page.
 	Settings func() []Setting
 	Doctor   Doctor

@@ -166,6 +166,7 @@ type world struct {
 	hub   *people
 	// sessions is the file that keeps them.
 	sessions string
+	health   []web.Health
 	settings []web.Setting
 	doctor   *doctor
 }
@@ -272,6 +273,11 @@ func newWorld(t testing.TB) *world {
 	w.addRecords()
 	w.hub = &people{access: map[string]solve.Access{"reader": {Reads: true}, "writers": {Reads: true, Writes: true}}}
 	w.doctor = &doctor{last: web.Checkup{Ready: true}}
+	w.health = []web.Health{
+		{Name: "local", Level: web.Good, Since: start()},
+		{Model: true, Name: "gpt-5-mini", Level: web.Bad, Since: start(), Error: "the key was refused; check <OPENAI_API_KEY>"},
+		{Model: true, Name: "spare", Error: "SPARE_KEY is not set"},
+	}
 	w.settings = []web.Setting{
 		{Key: "server.address", Value: ":9090", From: "config.yml, line 2", Default: "127.0.0.1:8080"},
 		{Key: "server.label", Value: "yudai:solve", From: "default"},
@@ -297,7 +303,7 @@ func (w *world) restart() {
 	w.pages, err = web.New(web.Options{
 		SignIn: w.hub, Access: w.hub.may, Ask: w.hub.press, PublicURL: public, SessionFile: w.sessions,
 		Store: w.store, Token: token, Label: "yudai:solve", DayLimit: 50_000_000, Slots: 8, Now: w.clock,
-		Settings: func() []web.Setting { return w.settings }, Doctor: w.doctor,
+		Health: func() []web.Health { return w.health }, Settings: func() []web.Setting { return w.settings }, Doctor: w.doctor,
 		Bundle: func(context.Context, solve.ID) (func(io.Writer) error, error) {
 			return func(out io.Writer) error { _, err := io.WriteString(out, "a tar"); return err }, nil
 		},
