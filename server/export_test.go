@@ -13,11 +13,13 @@ import (
 
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
+	"github.com/yudai-dev/yudai/web"
 )
 
 // TokenSetting is the text that names where the API's token is configured.
@@ -78,6 +80,13 @@ func (c Metered) Gateway(one gateway.Count)                         { c.m.relaye
 func (c Metered) GitHub(next http.RoundTripper) http.RoundTripper   { return c.m.transport(next) }
 func (c Metered) Ended(s solve.Solve, runs []solve.Run)             { c.m.ended(s, runs) }
 func (c Metered) Written(kind solve.EffectKind, outcome string)     { c.m.written(kind, outcome) }
+
+// SetClock, Asked and Health are of what is known of drivers and models.
+func (c Metered) SetClock(now func() time.Time)          { c.m.health.now = now }
+func (c Metered) Asked(name string, failed *model.Error) { c.m.health.model(name, failed) }
+func (c Metered) Health(drivers []string, models *model.Set, wanted []string) []web.Health {
+	return c.m.health.list(drivers, models, wanted)
+}
 
 // Watch reads states, too.
 func (c Metered) Watch(s *bolt.Store, left map[int64]int, writes map[int64]float64) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/palantir/go-githubapp/githubapp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ import (
 	"github.com/yudai-dev/yudai/ghapp"
 	"github.com/yudai-dev/yudai/handlers"
 	"github.com/yudai-dev/yudai/internal/logkey"
+	"github.com/yudai-dev/yudai/model"
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
@@ -34,11 +36,13 @@ type metrics struct {
 	sandboxOpens, sandboxCloses, sandboxLeaks           *prometheus.CounterVec
 	modelCalls, modelTokens, modelDollars, gatewayCalls *prometheus.CounterVec
 	sandboxesOpen                                       *prometheus.GaugeVec
+
+	health *health
 }
 
 // newMetrics makes all of them in a registry of their own.
 func newMetrics() *metrics {
-	m := &metrics{registry: prometheus.NewRegistry()}
+	m := &metrics{registry: prometheus.NewRegistry(), health: newHealth(time.Now)}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "yudai_" + name, Help: help}, labels)
 		m.add(c)
@@ -242,8 +246,11 @@ func (m *metrics) written(kind solve.EffectKind, outcome string) {
 	m.githubWrites.WithLabelValues(string(kind), outcome).Inc()
 }
 
-// queried counts a model call of the agent mini.
+// queried counts a model call of the agent mini. Of scripts and roulettes nothing else tells that they answer.
 func (m *metrics) queried(name string, used solve.Usage, err error) {
+	if failed, ok := errors.AsType[*model.Error](err); ok || err == nil {
+		m.health.model(name, failed)
+	}
 	m.modelCalls.WithLabelValues(name, result("answered", err)).Inc()
 	m.used(name, used) // tries that were given up are paid for
 }

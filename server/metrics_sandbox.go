@@ -7,7 +7,7 @@ import (
 	"github.com/yudai-dev/yudai/sandbox"
 )
 
-// driver counts what a sandbox driver opens, closes and sweeps.
+// driver counts what a sandbox driver opens, closes and sweeps, and notes how it is.
 func (m *metrics) driver(next sandbox.Driver) sandbox.Driver {
 	d := countingDriver{next, m, next.Traits().Name}
 	if f, ok := next.(sandbox.Forker); ok {
@@ -22,9 +22,17 @@ type countingDriver struct {
 	name string
 }
 
+// Check implements [sandbox.Driver].
+func (d countingDriver) Check(ctx context.Context) error {
+	err := d.Driver.Check(ctx)
+	d.m.health.driver(ctx, d.name, err)
+	return err
+}
+
 // Open implements [sandbox.Driver].
 func (d countingDriver) Open(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
 	sb, err := d.Driver.Open(ctx, spec)
+	d.m.health.driver(ctx, d.name, err)
 	d.m.sandboxOpens.WithLabelValues(d.name, result("opened", err)).Inc()
 	return d.opened(sb, err)
 }

@@ -17,6 +17,9 @@ func (s *Server) newPages(token string, client ghapp.Secret) (err error) {
 		PublicURL: s.cfg.Server.PublicURL, Access: s.app.Access, Ask: s.press,
 		SessionFile: filepath.Join(s.cfg.Store.dir(), "sessions.json"),
 		DayLimit:    solve.Money(s.cfg.Solver.Daily.Process.USD * 1e6), Slots: s.cfg.Solver.Caps.Process, Now: time.Now,
+		Health: func() []web.Health {
+			return s.metrics.health.list(s.drivers.Used(), s.models, s.cfg.Solver.Defaults.Models)
+		},
 	}
 	if people := s.app.SignIn(client, web.CallbackURL(o.PublicURL)); people != nil && o.PublicURL != "" {
 		o.SignIn = people

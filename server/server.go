@@ -68,6 +68,7 @@ type Server struct {
 	writer     *ghapp.Writer
 	reconciler *reconcile.Reconciler
 	pages      *web.Pages
+	models     *model.Set
 	metrics    *metrics
 	ready      *readiness
 	// metricsListener is that of server.metrics_address; nil if there is none.
@@ -106,10 +107,12 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 	if err := s.openDrivers(ctx); err != nil {
 		return err
 	}
-	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)))
+	models, err := model.NewSet(s.cfg.Models, opts.Getenv, model.WithTransport(failpoint.Transport("model", http.DefaultTransport)),
+		model.WithObserver(s.metrics.health.model))
 	if err != nil {
 		return err
 	}
+	s.models = models
 	if s.gateway, err = gateway.New(s.cfg.Gateway, models, s.cfg.Server.PublicURL, s.log, gateway.WithCounter(s.metrics.relayed)); err != nil {
 		return err
 	}
