@@ -27,23 +27,28 @@ func NewDoctor(path string, getenv func(string) string) *setup.Doctor {
 			read.Text = "built-in defaults (no " + ConfigFile + " here)"
 		}
 	}
-	if len(cfg.Notices) > 0 {
-		read = setup.Finding{Level: setup.Warn, What: "config", Text: strings.Join(cfg.Notices, "\n")}
+	return cfg.doctor(getenv, read)
+}
+
+// doctor is the doctor for a configuration that was read as the finding says.
+func (c Config) doctor(getenv func(string) string, read setup.Finding) *setup.Doctor {
+	if len(c.Notices) > 0 {
+		read = setup.Finding{Level: setup.Warn, What: "config", Text: strings.Join(c.Notices, "\n")}
 	}
 	d := &setup.Doctor{
-		Getenv: getenv, Config: read, App: cfg.app(), Sandbox: cfg.Sandbox, Models: cfg.Models, Gateway: cfg.Gateway, Solver: cfg.Solver,
-		Operator: cfg.operator(), Bundles: cfg.bundles(),
+		Getenv: getenv, Config: read, App: c.app(), Sandbox: c.Sandbox, Models: c.Models, Gateway: c.Gateway, Solver: c.Solver,
+		Operator: c.operator(), Bundles: c.bundles(),
 		SecretFiles: []string{
-			cfg.GitHub.App.PrivateKeyFile, cfg.GitHub.App.WebhookSecretFile, cfg.Server.APITokenFile, cfg.Store.DSNFile, cfg.Sandbox.E2B.APIKeyFile,
-			cfg.Sandbox.Prime.APIKeyFile, filepath.Join(cfg.Gateway.Dir, gateway.SecretFile),
-			filepath.Join(cfg.bundles(), bundle.KeyFile),
+			c.GitHub.App.PrivateKeyFile, c.GitHub.App.WebhookSecretFile, c.Server.APITokenFile, c.Store.DSNFile, c.Sandbox.E2B.APIKeyFile,
+			c.Sandbox.Prime.APIKeyFile, filepath.Join(c.Gateway.Dir, gateway.SecretFile),
+			filepath.Join(c.bundles(), bundle.KeyFile),
 		},
 	}
-	for _, m := range cfg.Models.Models {
+	for _, m := range c.Models.Models {
 		d.SecretFiles = append(d.SecretFiles, m.APIKeyFile)
 	}
-	names, have := slices.Clone(cfg.Solver.Defaults.Agents), cfg.agents(nil)
-	if len(cfg.SWEAgent.Command) > 0 {
+	names, have := slices.Clone(c.Solver.Defaults.Agents), c.agents(nil)
+	if len(c.SWEAgent.Command) > 0 {
 		names = append(names, "swe-agent")
 	}
 	for _, name := range slices.Compact(names) {

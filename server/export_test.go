@@ -17,10 +17,22 @@ import (
 	"github.com/yudai-dev/yudai/model/gateway"
 	"github.com/yudai-dev/yudai/repoconfig"
 	"github.com/yudai-dev/yudai/sandbox"
+	"github.com/yudai-dev/yudai/setup"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/web"
 )
+
+// Checkup runs the doctor on demand.
+type Checkup struct{ *checkup }
+
+// NewCheckup has not looked yet.
+func NewCheckup(d *setup.Doctor, secrets *strings.Replacer, now func() time.Time) Checkup {
+	return Checkup{newCheckup(d, secrets, now)}
+}
+
+// Run makes the checks that are asked for.
+func (c Checkup) Run(ctx context.Context) error { return c.run(ctx) }
 
 // TokenSetting is the text that names where the API's token is configured.
 func TokenSetting(l Listen) string { return l.tokenSetting() }

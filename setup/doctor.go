@@ -41,6 +41,9 @@ type Doctor struct {
 	Operator repoconfig.Operator
 	// Bundles is the directory of the key that signs bundles.
 	Bundles string
+	// Wrap is put around each driver, and Asked is told of each try of a call of a model; both may be nil.
+	Wrap  func(sandbox.Driver) sandbox.Driver
+	Asked func(name string, failed *model.Error)
 	// SecretFiles are files that not every user of the machine may read.
 	SecretFiles []string
 }
@@ -87,7 +90,7 @@ func (d *Doctor) sandbox(ctx context.Context) []Finding {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	cfg.Local.Dir, cfg.Records, cfg.Docker.ProxyDir = dir, filepath.Join(dir, "records"), filepath.Join(dir, "proxies")
-	set, err := drivers.NewSet(cfg, zerolog.Nop(), nil)
+	set, err := drivers.NewSet(cfg, zerolog.Nop(), d.Wrap)
 	if err != nil {
 		return eachLine("sandbox", err, "set what is named above, or leave the driver out of sandbox.driver, choices and fallback")
 	}
@@ -124,7 +127,7 @@ func (d *Doctor) driver(name string, t sandbox.Traits, problem error) []Finding 
 
 // models asks each model that can be used: only a call shows that its key is taken and its name known.
 func (d *Doctor) models(ctx context.Context) []Finding {
-	set, err := model.NewSet(d.Models, d.Getenv)
+	set, err := model.NewSet(d.Models, d.Getenv, model.WithObserver(d.Asked))
 	if err != nil {
 		return []Finding{{Bad, "models", err.Error(), "mend the section models"}}
 	}

@@ -23,7 +23,12 @@ func TestDoctorAsksModels(t *testing.T) {
 	}
 	d := Doctor{Models: cfg, Getenv: func(string) string { return "key" }}
 	d.Solver.Defaults.Models = []string{"used"}
+	var told []string
+	d.Asked = func(name string, failed *model.Error) { told = append(told, name+" "+failed.ExitStatus()) }
 	found := d.models(t.Context())
+	if len(told) != 2 || !strings.HasPrefix(told[0], "used ") {
+		t.Errorf("told of %q", told)
+	}
 	if len(found) != 2 || found[0].Level != Bad || found[1].Level != Warn || !strings.Contains(found[0].Text, "check YUDAI_ASK_KEY") {
 		t.Errorf("%+v", found)
 	}
