@@ -29,7 +29,7 @@ const module = "github.com/yudai-dev/yudai"
 var mayImport = map[string][]string{
 	".":          {"cmd"},
 	"cmd":        {"server", "setup", "bundle", "handlers", "solve", "report", "git", "sandbox/drivers", "solver/replay", "internal/durable", "internal/githubsim", "internal/spelling"},
-	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "store/postgres", "ghapp", "git", "internal/clock", "internal/durable", "internal/failpoint", "internal/setting", "internal/strictyaml", "internal/watch", "repoconfig", "web"},
+	"server":     {"handlers", "server/api", "reconcile", "setup", "bundle", "solve", "report", "solver", "agent", "agent/command", "agent/miniswe", "agent/presets", "agent/sweagent", "model/gateway", "model", "model/scripted", "sandbox", "sandbox/drivers", "store/bolt", "store/postgres", "ghapp", "git", "internal/clock", "internal/durable", "internal/failpoint", "internal/setting", "internal/strictyaml", "internal/watch", "patch", "repoconfig", "web"},
 	"web":        {"agent", "report", "solve", "internal/durable", "internal/stream"},
 	"reconcile":  {"handlers", "solve", "ghapp", "internal/clock"},
 	"setup":      {"handlers", "web", "bundle", "solve", "solver", "sandbox", "sandbox/drivers", "model", "model/gateway", "ghapp", "git", "repoconfig", "internal/durable", "internal/strictyaml"},

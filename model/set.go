@@ -16,8 +16,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// usualEnv is the variable in which a provider's key is usually kept.
-func usualEnv(provider string) string {
+// UsualEnv is the variable in which a provider's key is usually kept.
+func UsualEnv(provider string) string {
 	if provider == Anthropic {
 		return "ANTHROPIC_API_KEY"
 	}
@@ -233,7 +233,7 @@ func (s *Set) key(e Entry) (string, error) {
 	if e.APIKeyEnv == "" && e.BaseURL != "" {
 		return "", nil // the usual key belongs to the provider, not to this server
 	}
-	env := cmp.Or(e.APIKeyEnv, usualEnv(e.Provider))
+	env := cmp.Or(e.APIKeyEnv, UsualEnv(e.Provider))
 	key := strings.TrimSpace(s.getenv(env))
 	if key == "" {
 		return "", fmt.Errorf("model %s: %s is not set; export it, or set api_key_env or api_key_file of the model", e.Name, env)
@@ -251,7 +251,7 @@ func (e Entry) keySource() string {
 	case e.BaseURL != "":
 		return "api_key_env (none is set for this base_url)"
 	}
-	return usualEnv(e.Provider)
+	return UsualEnv(e.Provider)
 }
 
 func (e Entry) model() string { return cmp.Or(e.Model, e.Name) }

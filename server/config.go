@@ -73,6 +73,8 @@ type Config struct {
 	Sandbox drivers.Config `yaml:"sandbox"`
 	// Notices tell which keys of the file have no effect any more, one line each.
 	Notices []string `yaml:"-"`
+	// sources tell where the values of keys come from that are not the built-in ones.
+	sources map[string]source `yaml:"-"`
 }
 
 // Listen is the section "server": what listens, and for whom.
@@ -181,7 +183,11 @@ func Parse(name string, data []byte, getenv func(string) string) (Config, error)
 		cfg.Notices = append(cfg.Notices, notice.In(name))
 	}
 	cfg.Validate(p.Report)
-	return cfg, p.Err(name)
+	if err := p.Err(name); err != nil {
+		return cfg, err
+	}
+	cfg.noteSources(sourceIn(name, p), "the first of models.models")
+	return cfg, nil
 }
 
 // severalLines says which texts are prompts or shell commands, which may have them.

@@ -10,12 +10,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -137,45 +134,6 @@ func only(list []key, paths []string) []key {
 	return out
 }
 
-// inYAML writes a value on one line.
-func inYAML(t *testing.T, v reflect.Value) string {
-	t.Helper()
-	switch {
-	case v.Type() == reflect.TypeFor[time.Duration]():
-		text := time.Duration(v.Int()).String()
-		if strings.HasSuffix(text, "m0s") {
-			text = strings.TrimSuffix(text, "0s")
-		}
-		if strings.HasSuffix(text, "h0m") {
-			text = strings.TrimSuffix(text, "0m")
-		}
-		return text
-	case v.Kind() == reflect.Float64:
-		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
-	case v.Kind() == reflect.Slice:
-		list := make([]string, v.Len())
-		for i := range list {
-			list[i] = inYAML(t, v.Index(i))
-		}
-		return "[" + strings.Join(list, ", ") + "]"
-	case v.Kind() == reflect.Struct:
-		var list []string
-		for i := range v.NumField() {
-			if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name != "-" && !v.Field(i).IsZero() {
-				list = append(list, name+": "+inYAML(t, v.Field(i)))
-			}
-		}
-		return "{" + strings.Join(list, ", ") + "}"
-	case v.Kind() == reflect.Map && v.Len() == 0:
-		return "{}"
-	}
-	text, err := yaml.Marshal(v.Interface())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // wrapped breaks a text into lines that begin with the prefix.
 func wrapped(text, prefix string) string {
 	var out strings.Builder
@@ -212,7 +170,7 @@ func asYAML(t *testing.T, list []key, indent string, whole bool) string {
 				out.WriteString(deeper + "# The keys of each entry:\n" + entryComments(k.keys, k.path, deeper+"#   "))
 			}
 			for i := range k.value.Len() {
-				out.WriteString(deeper + "- " + inYAML(t, k.value.Index(i)) + "\n")
+				out.WriteString(deeper + "- " + server.InYAML(k.value.Index(i)) + "\n")
 			}
 		case k.value.Kind() == reflect.Map && k.value.Len() > 0:
 			out.WriteString("\n")
@@ -223,10 +181,10 @@ func asYAML(t *testing.T, list []key, indent string, whole bool) string {
 					}
 				}
 			}) {
-				out.WriteString(deeper + name + ": " + inYAML(t, k.value.MapIndex(reflect.ValueOf(name))) + "\n")
+				out.WriteString(deeper + name + ": " + server.InYAML(k.value.MapIndex(reflect.ValueOf(name))) + "\n")
 			}
 		default:
-			out.WriteString(" " + inYAML(t, k.value) + "\n")
+			out.WriteString(" " + server.InYAML(k.value) + "\n")
 		}
 	}
 	return out.String()
@@ -331,7 +289,7 @@ func entriesOnPage(path string, list []key) string {
 // defaultOnPage is the default, or where it is found if it is long.
 func defaultOnPage(t *testing.T, k key) string {
 	t.Helper()
-	if text := inYAML(t, k.value); len(text) <= 60 && !strings.Contains(text, "\n") {
+	if text := server.InYAML(k.value); len(text) <= 60 && !strings.Contains(text, "\n") {
 		return "`" + text + "`"
 	}
 	return "see `yudai config --defaults`"

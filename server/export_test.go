@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -22,6 +23,20 @@ import (
 	"github.com/yudai-dev/yudai/store/bolt"
 	"github.com/yudai-dev/yudai/web"
 )
+
+// InYAML writes a value as the reference of the configuration does.
+func InYAML(v reflect.Value) string { return inYAML("", v, nil) }
+
+// InForce are the settings that operators see.
+func InForce(c Config, getenv func(string) string) []web.Setting {
+	return c.inForce(shownText(getenv, c.secrets(getenv)))
+}
+
+// ByCommand notes what a command has changed, as the start of a server does.
+func ByCommand(c *Config) { c.changedSince(commandLine) }
+
+// RepositoryKeys are the keys that a repository's own file may narrow, with its key there.
+func RepositoryKeys() map[string]string { return repositoryKeys() }
 
 // Checkup runs the doctor on demand.
 type Checkup struct{ *checkup }

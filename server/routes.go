@@ -76,7 +76,7 @@ func (s *Server) routes(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.newPages(token.Reveal(), secrets.ClientSecret); err != nil {
+	if err := s.newPages(token.Reveal(), secrets.ClientSecret, getenv); err != nil {
 		return nil, err
 	}
 	numbers := s.cfg.Server.publicMetrics(s.metrics.handler(s.log), token)

@@ -69,6 +69,7 @@ type Server struct {
 	reconciler *reconcile.Reconciler
 	pages      *web.Pages
 	models     *model.Set
+	checkup    *checkup
 	metrics    *metrics
 	ready      *readiness
 	// metricsListener is that of server.metrics_address; nil if there is none.
@@ -91,6 +92,7 @@ func New(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 // newServer is New behind a front that listens already, if it is not nil.
 func newServer(ctx context.Context, cfg Config, opts Options, f *front) (*Server, error) {
 	ctx = opts.Log.WithContext(ctx)
+	cfg.changedSince(commandLine)
 	s := &Server{cfg: cfg, log: opts.Log, metrics: newMetrics()}
 	if err := s.open(ctx, opts, f); err != nil {
 		s.close()
@@ -216,6 +218,7 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error { return s.housekeep(gctx) })
 	group.Go(func() error { return s.identity.keepAsking(s.log.WithContext(gctx)) })
 	group.Go(func() error { return s.serveMetrics(gctx) })
+	group.Go(func() error { return s.checkup.run(gctx) })
 	group.Go(func() error { return s.reconciler.Run(s.log.WithContext(gctx)) })
 	group.Go(func() error {
 		select {

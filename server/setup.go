@@ -54,6 +54,7 @@ func NewSetup(ctx context.Context, cfg Config, where Where, opts Options) (*Setu
 	if err := where.check(); err != nil {
 		return nil, err
 	}
+	cfg.changedSince(commandLine)
 	f, err := listen(ctx, cfg.Server.Address)
 	if err != nil {
 		return nil, err
@@ -138,6 +139,7 @@ func (c Config) bundles() string { return filepath.Join(c.Store.dir(), "bundles"
 // with is the configuration with that part filled in.
 func (c Config) with(a setup.App) Config {
 	c.Server.PublicURL, c.GitHub = a.PublicURL, a.GitHub
+	c.changedSince(a.File())
 	return c
 }
 
@@ -162,6 +164,7 @@ func (c *Config) adopt(getenv func(string) string) error {
 	*c = c.with(a)
 	if given := settings.Server.Address; given != "" && c.Server.Address == Default().Server.Address {
 		c.Server.Address = given
+		c.changedSince(a.File())
 	}
 	c.Validate(problems.Report)
 	return problems.Err(a.File())
