@@ -146,11 +146,14 @@ func (c Config) secrets(getenv func(string) string) *strings.Replacer {
 		add(getenv(model.UsualEnv(m.Provider)))
 	}
 	c.values(func(key, text string) string {
-		if strings.HasSuffix(key, "_env") {
+		switch {
+		case strings.HasSuffix(key, "_env"):
 			add(getenv(text))
-		} else if info, err := os.Stat(text); strings.HasSuffix(key, "_file") && err == nil && info.Mode().IsRegular() && info.Size() <= maxConfig {
-			data, _ := os.ReadFile(text) //nolint:errcheck // what cannot be read is not known, and not shown
-			add(string(data))
+		case strings.HasSuffix(key, "_file"):
+			if info, err := os.Stat(text); err == nil && info.Mode().IsRegular() && info.Size() <= maxConfig { // a pipe is read once
+				data, _ := os.ReadFile(text) // what cannot be read is not known, and not shown
+				add(string(data))
+			}
 		}
 		return text
 	})
