@@ -1,4 +1,4 @@
-// Package api is the REST API: ask for a solve, list solves, follow one, export it, back up the store, check
+// Package api is the REST API: ask for a solve, list solves, follow one, cancel it, export it, back up the store, check
 // the settings of a repository; with its OpenAPI description and the page made from it.
 package api
 
@@ -49,6 +49,8 @@ type Solves interface {
 	Watch(ctx context.Context) <-chan struct{}
 	Artifact(ctx context.Context, id solve.ID, name string) ([]byte, error)
 	TrackRecords(ctx context.Context) ([]solve.TrackRecord, error)
+	// RequestCancel notes that somebody wants the solve stopped; nothing changes for one that has ended.
+	RequestCancel(ctx context.Context, id solve.ID, by, why string) (solve.Solve, error)
 }
 
 // API is the REST API. All fields but PublicURL and Token are required.
@@ -90,6 +92,7 @@ func (a API) Register(mux *http.ServeMux) error {
 	huma.Register(api, a.startOperation(api), a.start)
 	huma.Register(api, a.listOperation(api), a.list)
 	huma.Register(api, a.statusOperation(api), a.status)
+	huma.Register(api, a.cancelOperation(api), a.cancel)
 	huma.Register(api, a.eventsOperation(api), a.events)
 	huma.Register(api, a.patchOperation(api), a.patch)
 	huma.Register(api, a.logOperation(api), a.log)

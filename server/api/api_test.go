@@ -118,6 +118,18 @@ func (s *shelf) Artifact(_ context.Context, _ solve.ID, name string) ([]byte, er
 
 func (s *shelf) TrackRecords(context.Context) ([]solve.TrackRecord, error) { return s.tracks, s.broken }
 
+func (s *shelf) RequestCancel(_ context.Context, id solve.ID, by, why string) (solve.Solve, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.solves {
+		if one := &s.solves[i]; one.ID == id {
+			one.State, one.CancelBy, one.CancelWhy, one.Reason = solve.StateCancelled, by, why, why
+			return *one, s.broken
+		}
+	}
+	return solve.Solve{}, fmt.Errorf("solve %s: %w", id, solve.ErrNotFound)
+}
+
 func (s *shelf) Repo(_ context.Context, owner, name string) (solve.Repo, error) {
 	if owner+"/"+name != "octo/hello" {
 		return solve.Repo{}, api.Refusal("the GitHub App is not installed on the repository")
