@@ -15,7 +15,7 @@ import (
 // runLog is the log of a run while it is printed.
 type runLog struct {
 	asker
-	run           runPatch
+	run           server.RunPatch
 	name          string
 	follow        bool
 	next, attempt int // the line that is printed next, of which attempt

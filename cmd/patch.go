@@ -4,47 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yudai-dev/yudai/git"
-	"github.com/yudai-dev/yudai/solve"
+	"github.com/yudai-dev/yudai/server"
 )
 
 // aRun is the arguments of a command about one run.
 const aRun = aSolve + ", and the number of a run (without it, the champion)"
 
-// runPatch is the patch of a run, and what it was made from.
-type runPatch struct {
-	Solve  string `json:"solve_id"`
-	Run    int    `json:"run"`
-	Branch string `json:"base_branch"`
-	Base   string `json:"base_sha"`
-	Patch  string `json:"patch"`
-}
-
 // runOf reads which run is meant, the champion where none is named.
-func (a asker) runOf(ctx context.Context, args []string) (p runPatch, err error) {
+func (a asker) runOf(ctx context.Context, args []string) (p server.RunPatch, err error) {
 	st, err := a.at.Status(ctx, args[0])
 	if err != nil {
 		return p, err
 	}
-	t := st.Told
-	p = runPatch{Solve: t.SolveID, Run: t.Champion, Branch: t.BaseBranch, Base: t.BaseSHA}
-	switch {
-	case len(args) > 1:
-		if p.Run, err = strconv.Atoi(args[1]); err != nil || p.Run < 1 || p.Run > len(t.Experiments) {
-			return p, usage(fmt.Errorf("%q is no run: the solve is %s and has %s", args[1], t.State, solve.Count(len(t.Experiments), "run")))
-		}
-	case p.Run == 0:
-		return p, usage(errors.New("the solve has no champion: name a run; `yudai status` lists them"))
-	}
-	return p, nil
+	p, err = st.RunOf(append(args, "")[1])
+	return p, usage(err)
 }
 
 // patchOf asks for the patch of the run that is meant.
-func (a asker) patchOf(ctx context.Context, args []string) (runPatch, error) {
+func (a asker) patchOf(ctx context.Context, args []string) (server.RunPatch, error) {
 	p, err := a.runOf(ctx, args)
 	if err != nil {
 		return p, err

@@ -25,10 +25,10 @@ func Backup(ctx context.Context, cfg Config, base string, getenv func(string) st
 		return "", err
 	}
 	base = c.bases[0] // where it does not listen, the files tell more than a proxy
-	err = c.ask(ctx, base, "/admin/backup", "application/x-tar", func(res *http.Response) error {
+	err = c.ask(ctx, base, reading("/admin/backup", "application/x-tar", func(res *http.Response) error {
 		_, err := io.Copy(w, res.Body)
 		return err
-	})
+	}))
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return base, err
 	}
@@ -52,7 +52,7 @@ func Healthy(ctx context.Context, cfg Config, getenv func(string) string) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxHealthWait)
 	defer cancel()
-	return c.ask(ctx, base, "/healthz", "text/plain", func(*http.Response) error { return nil })
+	return c.ask(ctx, base, reading("/healthz", "text/plain", func(*http.Response) error { return nil }))
 }
 
 // reachable is where a listening address is reached from this machine.

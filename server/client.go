@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -66,10 +67,24 @@ func NewClient(cfg Config, base string, getenv func(string) string) (Client, err
 // Page is the address of a page of the server, where people sign in.
 func (c Client) Page(path string) string { return c.bases[len(c.bases)-1] + path }
 
-// get asks for a path that is answered with one kind of content. Where nothing listens the error is a syscall.ECONNREFUSED, too.
-func (c Client) get(ctx context.Context, path, kind string, receive func(*http.Response) error) (err error) {
+// call is a request to the API.
+type call struct {
+	method, path string
+	body         []byte // JSON; nil is none
+	key          string // the Idempotency-Key; "" is none
+	kind         string // of the content of the answer
+	receive      func(*http.Response) error
+}
+
+// reading is the call that asks for a path, which is answered with one kind of content.
+func reading(path, kind string, receive func(*http.Response) error) call {
+	return call{method: http.MethodGet, path: path, kind: kind, receive: receive}
+}
+
+// do makes a call. Where nothing listens the error is a syscall.ECONNREFUSED, too.
+func (c Client) do(ctx context.Context, q call) (err error) {
 	for _, base := range c.bases {
-		if err = c.ask(ctx, base, path, kind, receive); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err = c.ask(ctx, base, q); !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
 	}
@@ -77,13 +92,19 @@ func (c Client) get(ctx context.Context, path, kind string, receive func(*http.R
 }
 
 // ask asks the server at one address.
-func (c Client) ask(ctx context.Context, base, path, kind string, receive func(*http.Response) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
+func (c Client) ask(ctx context.Context, base string, q call) error {
+	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	if !c.token.Empty() {
 		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	}
+	if q.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if q.key != "" {
+		req.Header.Set("Idempotency-Key", q.key)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -93,11 +114,11 @@ func (c Client) ask(ctx context.Context, base, path, kind string, receive func(*
 		return fmt.Errorf("%w at %s (%w)", ErrAway, base, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if have, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); res.StatusCode != http.StatusOK || have != kind {
+	if have, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); res.StatusCode > http.StatusAccepted || have != q.kind {
 		return c.refusal(base, res)
 	}
-	if err := receive(res); err != nil {
-		return fmt.Errorf("receive the answer of %s%s: %w", base, path, err)
+	if err := q.receive(res); err != nil {
+		return fmt.Errorf("receive the answer of %s%s: %w", base, q.path, err)
 	}
 	return nil
 }
@@ -134,13 +155,18 @@ func (c Client) refusal(base string, res *http.Response) error {
 
 // getJSON asks for a path about solves and reads what it answers.
 func (c Client) getJSON(ctx context.Context, path string, into any) (raw json.RawMessage, err error) {
-	err = c.get(ctx, path, "application/json", func(res *http.Response) error {
+	return c.doJSON(ctx, call{method: http.MethodGet, path: path}, into)
+}
+
+// doJSON makes a call about solves and reads what it answers.
+func (c Client) doJSON(ctx context.Context, q call, into any) (raw json.RawMessage, err error) {
+	q.kind, q.receive = "application/json", func(res *http.Response) error {
 		if raw, err = io.ReadAll(res.Body); err != nil {
 			return err
 		}
 		return json.Unmarshal(raw, into)
-	})
-	if errors.Is(err, solve.ErrNotFound) {
+	}
+	if err = c.do(ctx, q); errors.Is(err, solve.ErrNotFound) {
 		err = fmt.Errorf("%w; `yudai runs` lists the solves", err)
 	}
 	return raw, err

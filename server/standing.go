@@ -80,12 +80,48 @@ func (c Client) Status(ctx context.Context, id string) (s Standing, err error) {
 	return s, err
 }
 
+// Start asks for a solve with the body of POST /solve, and with an idempotency key unless that is "".
+func (c Client) Start(ctx context.Context, body []byte, key string) (told api.SolveAccepted, err error) {
+	_, err = c.doJSON(ctx, call{method: http.MethodPost, path: "/solve", body: body, key: key}, &told)
+	return told, err
+}
+
+// Cancel asks to stop a solve, and tells how it stands then.
+func (c Client) Cancel(ctx context.Context, id string) (s Standing, err error) {
+	s.JSON, err = c.doJSON(ctx, call{method: http.MethodPost, path: "/solve/" + url.PathEscape(id) + "/cancel"}, &s.Told)
+	return s, err
+}
+
+// RunPatch is the patch of a run, and what it was made from.
+type RunPatch struct {
+	Solve  string `json:"solve_id"`
+	Run    int    `json:"run"`
+	Branch string `json:"base_branch"`
+	Base   string `json:"base_sha"`
+	Patch  string `json:"patch"`
+}
+
+// RunOf reads which run is meant, the champion for "". The patch itself is not asked for.
+func (s Standing) RunOf(run string) (p RunPatch, err error) {
+	t := s.Told
+	p = RunPatch{Solve: t.SolveID, Run: t.Champion, Branch: t.BaseBranch, Base: t.BaseSHA}
+	switch {
+	case run != "":
+		if p.Run, err = strconv.Atoi(run); err != nil || p.Run < 1 || p.Run > len(t.Experiments) {
+			return p, fmt.Errorf("%q is no run: the solve is %s and has %s", run, t.State, solve.Count(len(t.Experiments), "run"))
+		}
+	case p.Run == 0:
+		return p, errors.New("the solve has no champion: name a run; `yudai status` lists them")
+	}
+	return p, nil
+}
+
 // Patch asks for the patch of a run.
 func (c Client) Patch(ctx context.Context, id string, run int) (patch []byte, err error) {
-	err = c.get(ctx, fmt.Sprintf("/solve/%s/runs/%d/patch", url.PathEscape(id), run), "text/x-diff", func(res *http.Response) error {
+	err = c.do(ctx, reading(fmt.Sprintf("/solve/%s/runs/%d/patch", url.PathEscape(id), run), "text/x-diff", func(res *http.Response) error {
 		patch, err = io.ReadAll(res.Body)
 		return err
-	})
+	}))
 	return patch, err
 }
 
@@ -101,13 +137,13 @@ type LogPart struct {
 func (c Client) Log(ctx context.Context, id string, run int, name string, from int) (p LogPart, err error) {
 	query := url.Values{"log": {name}, "from": {strconv.Itoa(from)}}
 	path := fmt.Sprintf("/solve/%s/runs/%d/log?%s", url.PathEscape(id), run, query.Encode())
-	err = c.get(ctx, path, "text/plain", func(res *http.Response) (err error) {
+	err = c.do(ctx, reading(path, "text/plain", func(res *http.Response) (err error) {
 		p.Next, _ = strconv.Atoi(res.Header.Get("Yudai-Next-Line"))
 		p.Attempt, _ = strconv.Atoi(res.Header.Get("Yudai-Attempt"))
 		p.Live = res.Header.Get("Yudai-Live") == "true"
 		p.Text, err = io.ReadAll(res.Body)
 		return err
-	})
+	}))
 	return p, err
 }
 

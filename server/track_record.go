@@ -28,14 +28,14 @@ func TrackRecord(ctx context.Context, cfg Config, base, repo string, getenv func
 	}
 	base = c.bases[0]
 	at := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/record"
-	err = c.ask(ctx, base, at, "application/json", func(res *http.Response) error {
+	err = c.ask(ctx, base, reading(at, "application/json", func(res *http.Response) error {
 		var told api.TrackRecord
 		err := json.NewDecoder(res.Body).Decode(&told)
 		for _, arm := range told.Arms {
 			rates = append(rates, arm.Rate)
 		}
 		return err
-	})
+	}))
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return rates, err
 	}

@@ -1,8 +1,9 @@
 package api
 
-// SolveStatus, SolveList and ListedSolve are what GET /solve/{id}/status and GET /solve answer, for clients.
+// SolveStatus, SolveList, ListedSolve and SolveAccepted are what GET /solve/{id}/status, GET /solve and POST /solve answer, for clients.
 type (
-	SolveStatus = solveStatus
-	SolveList   = solveList
-	ListedSolve = listedSolve
+	SolveStatus   = solveStatus
+	SolveList     = solveList
+	ListedSolve   = listedSolve
+	SolveAccepted = solveAccepted
 )
