@@ -89,18 +89,18 @@ type API struct {
 // Register adds the operations of the API, its description and the page made from it.
 func (a API) Register(mux *http.ServeMux) error {
 	api := humago.New(mux, describe())
-	huma.Register(api, a.startOperation(api), a.start)
-	huma.Register(api, a.listOperation(api), a.list)
-	huma.Register(api, a.statusOperation(api), a.status)
-	huma.Register(api, a.cancelOperation(api), a.cancel)
+	huma.Register(api, a.startOperation(), a.start)
+	huma.Register(api, a.listOperation(), a.list)
+	huma.Register(api, a.statusOperation(), a.status)
+	huma.Register(api, a.cancelOperation(), a.cancel)
 	huma.Register(api, a.eventsOperation(api), a.events)
-	huma.Register(api, a.patchOperation(api), a.patch)
-	huma.Register(api, a.logOperation(api), a.log)
-	huma.Register(api, a.recordOperation(api), a.record)
-	huma.Register(api, a.bundleOperation(api), a.bundle)
-	huma.Register(api, a.backupOperation(api), a.backup)
-	huma.Register(api, a.validateOperation(api), a.validate)
-	huma.Register(api, a.trackOperation(api), a.trackRecord)
+	huma.Register(api, a.patchOperation(), a.patch)
+	huma.Register(api, a.logOperation(), a.log)
+	huma.Register(api, a.recordOperation(), a.record)
+	huma.Register(api, a.bundleOperation(), a.bundle)
+	huma.Register(api, a.backupOperation(), a.backup)
+	huma.Register(api, a.validateOperation(), a.validate)
+	huma.Register(api, a.trackOperation(), a.trackRecord)
 	refuseOthers(mux, api.OpenAPI())
 	description, err := newDescription(api)
 	if err != nil {
@@ -115,8 +115,8 @@ func (a API) Register(mux *http.ServeMux) error {
 	return nil
 }
 
-// maxRequest is how many bytes the body of a request may have.
-const maxRequest = 64 << 10
+// MaxRequest is how many bytes the body of a request may have.
+const MaxRequest = 64 << 10
 
 // describe is the description of the API, without its operations.
 func describe() huma.Config {
@@ -131,12 +131,12 @@ func describe() huma.Config {
 }
 
 // operation fills in what all operations have in common.
-func (a API) operation(api huma.API, o huma.Operation) huma.Operation {
+func (a API) operation(o huma.Operation) huma.Operation {
 	o.Security = []map[string][]string{{"token": {}}}
 	o.Errors = append(o.Errors,
 		http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError)
-	o.MaxBodyBytes = maxRequest
-	o.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) { a.authorize(api, ctx, next) }}
+	o.MaxBodyBytes = MaxRequest
+	o.Middlewares = huma.Middlewares{a.authorize}
 	return o
 }
 
@@ -149,21 +149,24 @@ func Bears(header string, want ghapp.Secret) bool {
 }
 
 // authorize lets a request pass that carries the token.
-func (a API) authorize(api huma.API, ctx huma.Context, next func(huma.Context)) {
-	if a.Token.Empty() {
-		refuse(api, ctx, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.")
-		return
+func (a API) authorize(ctx huma.Context, next func(huma.Context)) {
+	if _, w := humago.Unwrap(ctx); a.Allows(w, ctx.Header("Authorization")) {
+		next(ctx)
 	}
-	if !Bears(ctx.Header("Authorization"), a.Token) {
-		ctx.SetHeader("WWW-Authenticate", `Bearer realm="yudai"`)
-		refuse(api, ctx, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"")
-		return
-	}
-	next(ctx)
 }
 
-func refuse(api huma.API, ctx huma.Context, status int, text string) {
-	_ = huma.WriteErr(api, ctx, status, text) // nobody is left to tell
+// Allows says whether a request with this Authorization header may pass; if not, it has been answered.
+func (a API) Allows(w http.ResponseWriter, header string) bool {
+	switch {
+	case a.Token.Empty():
+		tell(w, http.StatusForbidden, "the API is off: no token is configured. Set "+a.TokenSetting+" and start again.")
+	case !Bears(header, a.Token):
+		w.Header().Set("WWW-Authenticate", `Bearer realm="yudai"`)
+		tell(w, http.StatusUnauthorized, "missing or wrong API token: send it as \"Authorization: Bearer TOKEN\"")
+	default:
+		return true
+	}
+	return false
 }
 
 // link is the address of a path of this server.

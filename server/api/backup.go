@@ -15,8 +15,8 @@ import (
 // reader that stops holds old pages of the database, which then grows.
 const backupTimeout = 30 * time.Second
 
-func (a API) backupOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) backupOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "backup", Method: http.MethodGet, Path: "/admin/backup",
 		Summary: "Back up the store",
 		Description: "A tar with a consistent copy of the database, the transcripts and the artifacts, taken while the server works. " +

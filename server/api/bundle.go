@@ -9,8 +9,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-func (a API) bundleOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) bundleOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "solve-bundle", Method: http.MethodGet, Path: "/solve/{id}/bundle",
 		Summary: "Download the signed bundle of a solve",
 		Description: "A tar with a signed statement of how the solve was decided and everything that it names, which the command " +

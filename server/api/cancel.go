@@ -11,8 +11,8 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
-func (a API) cancelOperation(api huma.API) huma.Operation {
-	return a.operation(api, huma.Operation{
+func (a API) cancelOperation() huma.Operation {
+	return a.operation(huma.Operation{
 		OperationID: "cancel-solve", Method: http.MethodPost, Path: "/solve/{id}/cancel",
 		Summary: "Cancel a solve",
 		Description: "Its runs are stopped and nothing is published, unless the writing of its pull request has begun. The answer is the " +

@@ -23,7 +23,7 @@ type eventsInput struct {
 }
 
 func (a API) eventsOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+	o := a.operation(huma.Operation{
 		OperationID: "solve-events", Method: http.MethodGet, Path: "/solve/{id}/events",
 		Summary: "Follow the events of a solve",
 		Description: "Everything that happens to the solve and its runs, as it happens: server-sent events with the number as ID, or one JSON " +

@@ -44,8 +44,8 @@ type listedSolve struct {
 	PullRequestURL string     `json:"pull_request_url,omitempty"`
 }
 
-func (a API) listOperation(api huma.API) huma.Operation {
-	return a.operation(api, huma.Operation{
+func (a API) listOperation() huma.Operation {
+	return a.operation(huma.Operation{
 		OperationID: "list-solves", Method: http.MethodGet, Path: "/solve",
 		Summary:     "List solves",
 		Description: "The solves of all repositories, the newest first, a part at a time.",

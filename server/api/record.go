@@ -16,8 +16,8 @@ type fileOutput struct {
 	Body []byte
 }
 
-func (a API) recordOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) recordOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "solve-record", Method: http.MethodGet, Path: "/solve/{id}/record",
 		Summary:     "Export a solve",
 		Description: "The whole record with its runs and events, as the command yudai reduce --explain FILE reads it to recompute the champion.",

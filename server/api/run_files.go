@@ -25,8 +25,8 @@ type logInput struct {
 	From int    `query:"from" minimum:"1" default:"1" doc:"The number of the first line that is wanted. Lines have the numbers that the pages show."`
 }
 
-func (a API) patchOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) patchOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "run-patch", Method: http.MethodGet, Path: "/solve/{id}/runs/{n}/patch",
 		Summary: "Download the patch of a run",
 		Description: "What the run changed, as a patch of the base commit that git apply takes. It is there as soon as the agent has " +
@@ -57,8 +57,8 @@ func (a API) patch(ctx context.Context, in *RunInput) (*fileOutput, error) {
 	}
 }
 
-func (a API) logOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) logOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "run-log", Method: http.MethodGet, Path: "/solve/{id}/runs/{n}/log",
 		Summary: "Read the log of a run",
 		Description: "Whole lines, from one on to the last there is. To follow a log, ask again from the line that the header " +

@@ -63,8 +63,8 @@ type solveAccepted struct {
 	Created   bool   `json:"created" doc:"False if the issue had a live solve already, or the key was known: this is that solve."`
 }
 
-func (a API) startOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) startOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "start-solve", Method: http.MethodPost, Path: "/solve", DefaultStatus: http.StatusAccepted,
 		Summary: "Ask for the solve of an issue",
 		Description: "Repository and issue are looked up on GitHub now, and the issue's text is pinned. " +

@@ -111,8 +111,8 @@ type verdictStatus struct {
 	NewPass int    `json:"new_pass" doc:"Passing tests that the base does not have."`
 }
 
-func (a API) statusOperation(api huma.API) huma.Operation {
-	return a.operation(api, huma.Operation{
+func (a API) statusOperation() huma.Operation {
+	return a.operation(huma.Operation{
 		OperationID: "solve-status", Method: http.MethodGet, Path: "/solve/{id}/status",
 		Summary:  "Follow a solve",
 		Errors:   []int{http.StatusNotFound},

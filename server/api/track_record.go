@@ -31,8 +31,8 @@ type ArmRecord struct {
 	High     int `json:"high_percent"`
 }
 
-func (a API) trackOperation(api huma.API) huma.Operation {
-	return a.operation(api, huma.Operation{
+func (a API) trackOperation() huma.Operation {
+	return a.operation(huma.Operation{
 		OperationID: "track-record", Method: http.MethodGet, Path: "/repos/{owner}/{repo}/record",
 		Summary: "Tell the track record of a repository",
 		Description: "How often the candidates of each model with its agent and strategy were right there: won of those that are known, from " +

@@ -71,8 +71,8 @@ type effectiveLimits struct {
 	USDPerDay      float64 `json:"usd_per_day"`
 }
 
-func (a API) validateOperation(api huma.API) huma.Operation {
-	o := a.operation(api, huma.Operation{
+func (a API) validateOperation() huma.Operation {
+	o := a.operation(huma.Operation{
 		OperationID: "validate-config", Method: http.MethodPost, Path: "/validate",
 		Summary:     "Check a repository's own settings",
 		Description: "Holds the text of a .github/yudai.yml against the configuration of this server, without a solve.",
