@@ -25,6 +25,9 @@ const URLVariable = "YUDAI_URL"
 // ErrAway says that no server answers now; another try may help.
 var ErrAway = errors.New("no server answers")
 
+// MayPass says whether another try may help after an error of a [Client].
+func MayPass(err error) bool { return errors.Is(err, ErrAway) || errors.Is(err, io.ErrUnexpectedEOF) }
+
 // Client asks a running server by its REST API. It is made by [NewClient].
 type Client struct {
 	bases   []string // addresses of the server, tried in turn, without a slash at the end

@@ -36,6 +36,7 @@ func NewHandler(log zerolog.Logger, r Routes, a api.API) (http.Handler, error) {
 	if err := a.Register(mux); err != nil {
 		return nil, err
 	}
+	mux.Handle("/mcp", toolsHandler(a))
 	mux.HandleFunc("GET /healthz", healthz)
 	for pattern, h := range map[string]http.Handler{"GET /readyz": r.Ready, "GET /metrics": r.Metrics, gateway.PublicPath: r.Gateway} {
 		if h != nil {

@@ -98,7 +98,7 @@ type RunPatch struct {
 	Run    int    `json:"run"`
 	Branch string `json:"base_branch"`
 	Base   string `json:"base_sha"`
-	Patch  string `json:"patch"`
+	Patch  string `json:"patch" jsonschema:"untrusted: what the agent changed"`
 }
 
 // RunOf reads which run is meant, the champion for "". The patch itself is not asked for.
