@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"time"
@@ -27,14 +26,24 @@ const aSolve = "the ID of a solve, or its beginning"
 
 // withServer gives a command the flags of all that ask a server, and has it make the client first.
 func withServer(s streams, c *cobra.Command, run func(ctx context.Context, a asker, args []string) error) *cobra.Command {
-	a, base := asker{streams: s}, ""
-	c.Flags().StringVar(&base, "url", "", "where the server is (default: YUDAI_URL, else server.address, else server.public_url)")
+	a := asker{streams: s}
 	jsonFlag(c, &a.json)
-	return withConfig(c, func(ctx context.Context, cfg server.Config, args []string) (err error) {
-		if a.at, err = server.NewClient(cfg, base, os.Getenv); err != nil {
+	return withClient(c, func(ctx context.Context, at server.Client, args []string) error {
+		a.at = at
+		return run(ctx, a, args)
+	})
+}
+
+// withClient is withServer for a command that prints nothing of its own.
+func withClient(c *cobra.Command, run func(ctx context.Context, at server.Client, args []string) error) *cobra.Command {
+	base := ""
+	c.Flags().StringVar(&base, "url", "", "where the server is (default: YUDAI_URL, else server.address, else server.public_url)")
+	return withConfig(c, func(ctx context.Context, cfg server.Config, args []string) error {
+		at, err := server.NewClient(cfg, base, os.Getenv)
+		if err != nil {
 			return usage(err)
 		}
-		return run(ctx, a, args)
+		return run(ctx, at, args)
 	})
 }
 
@@ -96,7 +105,7 @@ func follow(ctx context.Context, ask func() (done bool, err error)) error {
 			return nil
 		case err == nil:
 			answered = time.Now()
-		case !errors.Is(err, server.ErrAway) && !errors.Is(err, io.ErrUnexpectedEOF) || time.Since(answered) > patience:
+		case !server.MayPass(err) || time.Since(answered) > patience:
 			return err
 		}
 		select {

@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"resign": resign, "served": bot.script, "ask": bot.ask, "away": bot.away,
+			"resign": resign, "served": bot.script, "ask": bot.ask, "away": bot.away, "tool": callTool, "started": started,
 		},
 		Condition: func(cond string) (bool, error) {
 			switch cond {

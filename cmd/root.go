@@ -87,7 +87,8 @@ func newRoot(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(newInit(s), newSetup(s), newServe(s), newDemo(s), newSolve(s), newPlan(s), newRuns(s), newStatus(s), newWatch(s),
 		newShow(s), newLogs(s), newDiff(s), newApply(s), newOpen(s), newReduce(s), newVerify(s), newReplay(s), newBackup(s),
-		newRecord(s), newConfig(s), newModels(s), newDoctor(s), newHealthcheck(), newSandbox(s), newCompletion(s), version)
+		newRecord(s), newConfig(s), newModels(s), newDoctor(s), newMCP(), newHealthcheck(), newSandbox(s), newCompletion(s),
+		version)
 	return root
 }
 

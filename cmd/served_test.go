@@ -109,6 +109,7 @@ func (d *served) start() error {
 	}
 	if err == nil {
 		d.solve = id
+		_, err = d.hub.OpenIssue(d.repo.FullName(), "you", "Add is still wrong", "`sh add.sh 2 3` does not print 5.") // for mcp.txtar alone
 	}
 	return err
 }
