@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"html"
 	"io"
+	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -86,7 +88,7 @@ func newSetupWorld(t *testing.T, opts githubsim.Options) *setupWorld {
 	_, err = w.hub.CreateRepo("acme", "widget", map[string]string{"README.md": "# Widget\n"})
 	w.must(err)
 	w.cfg = server.Default()
-	w.cfg.Server.Address, w.cfg.Store.Path = "127.0.0.1:0", filepath.Join(w.dir, "data", "yudai.db")
+	w.cfg.Server.Address, w.cfg.Store.Path = ownAddress(), filepath.Join(w.dir, "data", "yudai.db")
 	w.cfg.Sandbox.Driver = "no-such-driver"
 	w.open()
 	t.Cleanup(w.close)
@@ -97,6 +99,17 @@ func (w *setupWorld) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// ownAddress is one that the system gives to nobody who asks for any port, so that a second process can listen there.
+func ownAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+mathrand.IntN(12_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
 }
 
