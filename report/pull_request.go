@@ -18,10 +18,11 @@ func PullTitle(v View) string { return solve.CutText(v.subject(), MaxTitle) }
 // subject is the kind of the change and the issue's title.
 func (v View) subject() string { return v.kind() + ": " + shortTitle(v.Solve.Issue) }
 
-// saidKind is the kind of change that people write before an issue's title: "Bug: ", "[docs] ", "feat(cart)!: ".
+// saidKind is the kind of change that people write before an issue's title: "Bug: ", "[docs] ", "feat(cart)!: ", "fix - ". A
+// hyphen needs a space after it: "Feature-flag" and "Docs -v" are words of the title.
 func saidKind() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^\[?(?:(fix|bug|bugfix|issue)|(feat|feature|feature request|enhancement)|(docs?|documentation))` +
-		`\]?(?:\([^)]*\))?!?\s*[:\]-]\s*`)
+		`\]?(?:\([^)]*\))?!?\s*(?:[:\]]\s*|-\s+)`)
 }
 
 // kind is "fix", "feat" or "docs": what the issue's title says before a colon or in brackets; else docs for a champion that
