@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ func newIn(p string, before, after set) []string {
 
 // newDependencies are those that a manifest names and did not name before.
 func newDependencies(p string, before, after []byte) []string {
-	read := manifest(p, after)
+	read := manifest(p, before, after)
 	if read == nil {
 		return nil
 	}
@@ -36,7 +37,7 @@ func newDependencies(p string, before, after []byte) []string {
 }
 
 // manifest is the reader of a file that names dependencies, nil for other files.
-func manifest(p string, data []byte) func([]byte) set {
+func manifest(p string, before, after []byte) func([]byte) set {
 	base := strings.ToLower(path.Base(p))
 	is := func(pattern string) bool { ok, _ := path.Match(pattern, base); return ok }
 	switch {
@@ -46,10 +47,8 @@ func manifest(p string, data []byte) func([]byte) set {
 		return func(data []byte) set {
 			return inJSON(data, "dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "overrides", "resolutions")
 		}
-	case isRequirements(p, data):
-		return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:[\[<>=!~;@,#]|$)`,
-			`(?m)^\s*(?:-e\s+|--editable[ =])?((?:git\+|https?:|file:|\.)\S+)`,
-			`(?m)^\s*(?:-[rc]|--requirement|--constraint)[ \t=]*(\S+)`)
+	case isRequirements(p, before), isRequirements(p, after):
+		return inRequirements
 	case base == "setup.cfg":
 		return inSetupCfg
 	case base == "pipfile":
@@ -167,7 +166,7 @@ func isRequirements(p string, data []byte) bool {
 		return true
 	}
 	sure := false
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(string(pipLines(data))) {
 		if line = strings.TrimSpace(line); !requirement.MatchString(line) {
 			return false
 		}
@@ -177,12 +176,27 @@ func isRequirements(p string, data []byte) bool {
 }
 
 var (
-	// requirement is a line of pip's: a comment, an option, an address, or a name with what restricts it.
-	requirement = regexp.MustCompile(`^(?:#.*|-.*|(?:git\+|https?:|file:|\.).*|[A-Za-z0-9][\w.-]*\s*(?:[\[<>=!~;@#\\].*)?)?$`)
+	// requirement is any line that pip takes: a comment, an option, an address, a path, or a name with what restricts it or options.
+	// One line that pip takes and this does not would hide a whole file.
+	requirement = regexp.MustCompile(`^(?:[#-].*|.*[/\\$].*|(?:file:|\.).*|[A-Za-z0-9][\w.-]*(?:\s*[\[(<>=!~;@#].*|\s+-.*)?)?$`)
 	// certainRequirement is one that nothing else is: with a version, an address or another file.
 	certainRequirement = regexp.MustCompile(`^(?:[A-Za-z0-9][\w.-]*\s*(?:\[[^]]*\])?\s*(?:[<>=!~]=|@\s*\w+(?:\+\w+)?:)` +
 		`|(?:-[rce]|--index-url)[ =])`)
 )
+
+// pipLines is a file in the lines that pip reads: a backslash joins two, except after a comment.
+func pipLines(data []byte) []byte {
+	ends := regexp.MustCompile(`\r\n|[\r\v\f\x1c-\x1e\x{85}\x{2028}\x{2029}]`)
+	data = ends.ReplaceAll(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n"))
+	return regexp.MustCompile(`(?m)^([ \t]*#.*)$|\\\n`).ReplaceAll(data, []byte("$1"))
+}
+
+// inRequirements are the names, addresses, paths and included files of a file that pip reads.
+func inRequirements(data []byte) set {
+	return all(`(?m)^\s*([A-Za-z0-9][A-Za-z0-9._-]*)(?:\s*[\[(<>=!~;@,#]|\s+-|\s*$)`,
+		`(?m)^\s*(?:-e\s*|--editable[ =])?((?:git\+|https?:|file:|\.)\S+|[^\s@#-][^\s@;#]*/\S*)`,
+		`(?m)^\s*(?:-[rc]|--requirement|--constraint)[ \t=]*(\S+)`)(pipLines(data))
+}
 
 // inSetupCfg are the requirements in the options of a setup.cfg: on the line of a key, and on those indented below it.
 func inSetupCfg(data []byte) set {
@@ -226,7 +240,7 @@ func newHosts(p string, before, after []byte) []string {
 		suffixes: []string{".lock", ".lockfile", "-lock.json", "-lock.yaml", ".resolved"},
 		files:    []string{"npm-shrinkwrap.json", "bun.lockb", "go.sum", "gemfile", "deno.lock", "packages.lock.json"},
 	})(base)
-	if !lock && manifest(p, after) == nil {
+	if !lock && manifest(p, before, after) == nil {
 		return nil
 	}
 	hosts := all(`(?i)\b(?:https?|ssh|git|sparse\+https|registry\+https)://(?:[^/\s"'<>@]*@)?([^/\s"'<>:,;)\]]+)`, `\bgit@([\w.-]+):`)
