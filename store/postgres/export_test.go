@@ -7,3 +7,8 @@ func (s *Store) Setting(ctx context.Context, name string) (value string, err err
 	err = s.pool.QueryRow(ctx, "select current_setting($1)", name).Scan(&value)
 	return value, err
 }
+
+// Settle asks for the outcome of a transaction whose commit failed.
+func (s *Store) Settle(ctx context.Context, failed error) error {
+	return s.settle(ctx, mark{"a connection", 1}, failed)
+}

@@ -33,8 +33,8 @@ func (t *tx) mark(boot string, n int64) (mark, error) {
 // askPause is how long a database that does not answer is left alone.
 const askPause = 200 * time.Millisecond
 
-// settle returns nil if the transaction was made, and the error of its commit if it was not, or if ctx ends before the
-// database tells. The row's lock waits for a transaction that is still under way.
+// settle returns nil if the transaction was made, and the error of its commit if it was not, or if ctx ends or the store is closed
+// before the database tells. The row's lock waits for a transaction that is still under way.
 func (s *Store) settle(ctx context.Context, m mark, failed error) error {
 	for {
 		var n int64
@@ -43,7 +43,7 @@ func (s *Store) settle(ctx context.Context, m mark, failed error) error {
 		switch {
 		case err == nil && n == m.n:
 			return nil
-		case err == nil, !passing(err), clock.Sleep(ctx, askPause) != nil:
+		case err == nil, !passing(err), s.closed.Load(), clock.Sleep(ctx, askPause) != nil:
 			return failed
 		}
 	}

@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -142,5 +144,20 @@ func TestConnectionsAreToldApart(t *testing.T) {
 	patient(t, func() error { return s.Heartbeat(ctx, "n1", time.Hour) })
 	if n := rows(t, direct, "outcome where n > 0"); n < 2 {
 		t.Errorf("%d connections are known, want 2", n)
+	}
+}
+
+// TestNobodyAsksAfterClose: a commit whose outcome is unknown has failed when the store is closed.
+func TestNobodyAsksAfterClose(t *testing.T) {
+	t.Parallel()
+	s := open(t, config(t))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	lost := errors.New("the answer was lost")
+	if err := s.Settle(ctx, lost); !errors.Is(err, lost) || ctx.Err() != nil {
+		t.Errorf("%v; it asked until its context ended: %v", err, ctx.Err())
 	}
 }

@@ -62,6 +62,7 @@ type Store struct {
 	stop     context.CancelFunc
 	work     sync.WaitGroup
 	closing  sync.Once
+	closed   atomic.Bool // nothing asks the database again
 }
 
 // Open connects, brings the schema up to date, and says in one line what is wrong
@@ -96,6 +97,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // Close waits for what is under way and leaves the database. Safe to call twice.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		s.closed.Store(true)
 		s.stop()
 		s.work.Wait()
 		s.pool.Close()
