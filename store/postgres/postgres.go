@@ -90,6 +90,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	s.work.Go(func() { s.announce(background) })
+	s.work.Go(func() { s.remind(background) })
 	s.work.Go(func() { s.listen(background, pool.ConnConfig) })
 	return s, nil
 }

@@ -13,7 +13,7 @@ import (
 // this often, since a NOTIFY holds up all other commits for a moment.
 const announceEvery = 200 * time.Millisecond
 
-// lookAgain is how often watchers are told where nobody can tell of changes.
+// lookAgain is how often watchers are told even if nobody announces a change: the announcement, or its connection, may be lost.
 const lookAgain = 2 * time.Second
 
 const channel = "'yudai ' || current_schema()"
@@ -26,7 +26,7 @@ func (s *Store) changed() {
 // Watch returns a channel that gets a value after committed changes, of other nodes too.
 func (s *Store) Watch(ctx context.Context) <-chan struct{} { return s.watchers.Watch(ctx) }
 
-// announce tells other nodes of what was committed here.
+// announce tells other nodes of what was committed here, again if that fails.
 func (s *Store) announce(ctx context.Context) {
 	tick := time.NewTicker(announceEvery)
 	defer tick.Stop()
@@ -36,18 +36,28 @@ func (s *Store) announce(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if s.dirty.Swap(false) {
-			_, _ = s.pool.Exec(ctx, "select pg_notify("+channel+", '')") // a hint only: others look again by themselves
+		if !s.dirty.Swap(false) {
+			continue
 		}
+		limited, cancel := context.WithTimeout(ctx, lookAgain)
+		if _, err := s.pool.Exec(limited, "select pg_notify("+channel+", '')"); err != nil {
+			s.dirty.Store(true)
+		}
+		cancel()
 	}
 }
 
-// listen tells the watchers of this process what other nodes announce. Without a
-// connection they are told to look again now and then.
+// remind tells the watchers of this process to look by themselves.
+func (s *Store) remind(ctx context.Context) {
+	for clock.Sleep(ctx, lookAgain) == nil {
+		s.watchers.Signal()
+	}
+}
+
+// listen tells the watchers of this process what other nodes announce.
 func (s *Store) listen(ctx context.Context, at *pgx.ConnConfig) {
 	for ctx.Err() == nil {
 		_ = s.hear(ctx, at.Copy())
-		s.watchers.Signal()
 		_ = clock.Sleep(ctx, lookAgain)
 	}
 }
