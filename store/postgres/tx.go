@@ -10,11 +10,16 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/yudai-dev/yudai/internal/clock"
 	"github.com/yudai-dev/yudai/solve"
 )
 
-// tries is how often a transaction is done that the database gave up for another one.
-const tries = 20
+// tries is how often a transaction is done that the database gave up for another one. The wait after each is longer by againPause,
+// so that the others can end: two seconds in all.
+const (
+	tries      = 20
+	againPause = 10 * time.Millisecond
+)
 
 // errAgain asks for the transaction to be done once more.
 var errAgain = errors.New("another transaction came between")
@@ -43,7 +48,7 @@ var writing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 func (s *Store) update(ctx context.Context, fn func(*tx) error) error {
 	for n := 1; ; n++ {
 		changed, err := s.once(ctx, writing, true, fn)
-		if n < tries && again(err) {
+		if n < tries && again(err) && clock.Sleep(ctx, time.Duration(n)*againPause) == nil {
 			continue
 		}
 		if changed && err == nil {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -74,5 +75,23 @@ func TestTheServersDefaultDoesNotDecide(t *testing.T) {
 	}
 	if err := <-done; !errors.Is(err, solve.ErrLeaseLost) {
 		t.Errorf("admitted to a node that had left: %v", err)
+	}
+}
+
+// TestWhoMetAnotherWaits longer each time before it is done again, and not beyond its context.
+func TestWhoMetAnotherWaits(t *testing.T) {
+	t.Parallel()
+	s, began := open(t, config(t)), time.Now()
+	if n, err := s.InTheWay(t.Context(), func(int) {}); n != 20 || err == nil || time.Since(began) < 1900*time.Millisecond {
+		t.Errorf("%d times in %v: %v", n, time.Since(began), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := s.InTheWay(ctx, func(n int) {
+		if n == 3 {
+			cancel()
+		}
+	})
+	if n != 3 || err == nil {
+		t.Errorf("%d times with a context that ended: %v", n, err)
 	}
 }
