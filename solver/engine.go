@@ -62,6 +62,8 @@ type Engine struct {
 	asked    map[solve.ID]time.Time // when the permission of each waiting solve was looked up
 	reported map[solve.ID]time.Time // when each waiting solve was told its position
 	looked   map[solve.ID]look      // at the runs of solves that may have enough
+	// lookedBack is the hindsight command that had the last turn.
+	lookedBack solve.Command
 
 	mu          sync.Mutex
 	solves      map[solve.ID]*task // being worked on here

@@ -17,7 +17,8 @@ import (
 )
 
 // lookBack lets one change of others that closed an issue judge the candidates that were made for it, while there is no solve: one
-// that comes ends that, and it begins anew another time. The command stays in the store until it is done.
+// that comes ends that, and it begins anew another time. The command stays in the store until it is done. All have turns, so that one
+// that fails again and again does not hold up the others.
 func (e *Engine) lookBack(ctx, work context.Context, live []solve.Solve) {
 	e.mu.Lock()
 	free := len(live)+len(e.reopened) == 0
@@ -31,11 +32,15 @@ func (e *Engine) lookBack(ctx, work context.Context, live []solve.Solve) {
 		return
 	}
 	list, err := e.store.Commands(ctx)
-	i := slices.IndexFunc(list, func(a solve.Command) bool { return a.Kind == solve.CommandHindsight })
-	if err != nil || i < 0 {
+	list = slices.DeleteFunc(list, func(a solve.Command) bool { return a.Kind != solve.CommandHindsight })
+	if err != nil || len(list) == 0 {
 		return
 	}
-	a := list[i]
+	next := slices.IndexFunc(list, func(a solve.Command) bool {
+		return cmp.Or(a.At.Compare(e.lookedBack.At), cmp.Compare(a.ID, e.lookedBack.ID)) > 0
+	})
+	a := list[max(next, 0)]
+	e.lookedBack = a
 	s, err := e.store.LatestSolve(ctx, a.Repo.ID, a.Issue)
 	if err != nil && !errors.Is(err, solve.ErrNotFound) {
 		return

@@ -2,6 +2,7 @@ package solver_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -32,8 +33,8 @@ func (w *world) closable() {
 // closed tells that a pull request of somebody else's closed the issue.
 func (w *world) closed(issue int) {
 	w.Helper()
-	a := solve.Command{Kind: solve.CommandHindsight, Repo: w.solve(w.newest(issue)).Repo, Issue: issue, N: 900, At: time.Now()}
-	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: "closed", Received: time.Now()}, solve.Intent{Command: &a})
+	a := solve.Command{Kind: solve.CommandHindsight, Repo: w.solve(w.newest(issue)).Repo, Issue: issue, N: 900 + issue, At: time.Now()}
+	_, err := w.store.Accept(w.Context(), solve.Delivery{GUID: fmt.Sprint("closed", issue), Received: time.Now()}, solve.Intent{Command: &a})
 	w.must(err)
 }
 
@@ -123,6 +124,39 @@ func TestHindsightWaits(t *testing.T) {
 		w.answered()
 		if got := w.won(); got["half"] != [2]int{0, 1} || got["good"] != [2]int{1, 1} || busy != "" || at == 0 {
 			w.Errorf("%v after %d runs, beside a solve in %q", got, at, busy)
+		}
+	})
+}
+
+// TestHindsightHasTurns: while GitHub tells nothing of one pull request, the candidates for another issue are judged, and the first
+// are when it tells.
+func TestHindsightHasTurns(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.closable()
+		w.writer()
+		w.start("a")
+		var numbers []int
+		for range 3 {
+			numbers = append(numbers, w.final(w.ask(with("half", "good")), solve.StateSolved).Issue.Number)
+		}
+		w.hub.always[fmt.Sprintf("pull %d", 900+numbers[0])] = fault{passes: true}
+		for _, n := range numbers {
+			w.closed(n)
+		}
+		left := func(n int) func() bool {
+			return func() bool {
+				list, err := w.store.Commands(w.Context())
+				return err == nil && len(list) == n
+			}
+		}
+		w.await(time.Hour, "two answers", left(1))
+		if got := w.won()["good"]; got != [2]int{2, 2} {
+			w.Errorf("while the first waits: %v", got)
+		}
+		w.hub.set(func(h *hub) { clear(h.always) })
+		w.await(time.Hour, "the last answer", left(0))
+		if got := w.won()["good"]; got != [2]int{3, 3} {
+			w.Errorf("at the end: %v", got)
 		}
 	})
 }

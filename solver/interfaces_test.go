@@ -3,6 +3,7 @@ package solver_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -82,12 +83,13 @@ func (h *hub) Issue(ctx context.Context, _ solve.Repo, number int) (solve.IssueN
 	return solve.IssueNow{Issue: solve.Issue{Number: number}, Open: h.open, Labels: h.labels}, h.begin(ctx, "issue")
 }
 
+// Pull fails for one pull request where "pull NUMBER" is refused.
 func (h *hub) Pull(ctx context.Context, _ solve.Repo, number int) (solve.PullNow, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.pull
 	now.Number = number
-	return now, h.begin(ctx, "pull")
+	return now, cmp.Or(h.begin(ctx, "pull"), h.always[fmt.Sprintf("pull %d", number)])
 }
 
 func (h *hub) Branch(ctx context.Context, _ solve.Repo, name string) (string, error) {
