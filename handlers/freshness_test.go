@@ -54,7 +54,7 @@ func TestDeliveryID(t *testing.T) {
 		t.Error(got)
 	}
 	made := map[string]bool{}
-	for _, id := range []string{"12345", "12346", guid + "0", "a\x00b", " "} {
+	for _, id := range []string{"12345", "12346", guid + "0", "a\x00b", "a\xff", " "} {
 		got := handlers.DeliveryID(id)
 		if got != handlers.DeliveryID(id) || handlers.DeliveryID(got) != got || len(got) != len(guid) || made[got] {
 			t.Errorf("%q became %q", id, got)

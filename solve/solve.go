@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Errors that users of several packages must recognise.
@@ -527,6 +529,14 @@ type Delivery struct {
 	// About names what the delivery asks for. A second delivery about the same is stored, and
 	// asks for nothing; "" is about nothing else.
 	About string `json:"about,omitempty"`
+}
+
+// Check says whether engines can keep a delivery under its GUID.
+func (d Delivery) Check() error {
+	if d.GUID == "" || len(d.GUID) > 200 || strings.Contains(d.GUID, "\x00") || !utf8.ValidString(d.GUID) {
+		return fmt.Errorf("accept delivery %q: not a usable GUID", d.GUID)
+	}
+	return nil
 }
 
 // AboutKey is the key under which engines keep [Delivery.About] among the GUIDs, "" if there

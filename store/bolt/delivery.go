@@ -32,13 +32,6 @@ func guidKey(guid string) []byte {
 	return []byte(guid)
 }
 
-func checkGUID(guid string) error {
-	if guid == "" || len(guid) > 200 || bytes.IndexByte([]byte(guid), 0) >= 0 {
-		return fmt.Errorf("delivery %q: not a usable GUID", guid)
-	}
-	return nil
-}
-
 // packFrom is the size from which a payload is worth compressing, in bytes.
 const packFrom = 1 << 10
 

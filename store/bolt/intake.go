@@ -12,8 +12,8 @@ import (
 // Accept stores a delivery and what follows from it. Payloads are keyed by their
 // time, so that a commit of many deliveries is mostly one piece of the file.
 func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (bool, error) {
-	if err := checkGUID(d.GUID); err != nil {
-		return false, fmt.Errorf("accept: %w", err)
+	if err := d.Check(); err != nil {
+		return false, err
 	}
 	d.Received = s.at(d.Received)
 	if w.Solve != nil {

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/yudai-dev/yudai/solve"
 )
 
 // Accept stores a delivery and what follows from it.
 func (s *Store) Accept(ctx context.Context, d solve.Delivery, w solve.Intent) (accepted bool, err error) {
-	if d.GUID == "" || len(d.GUID) > 200 || strings.Contains(d.GUID, "\x00") {
-		return false, fmt.Errorf("accept delivery %q: not a usable GUID", d.GUID)
+	if err := d.Check(); err != nil {
+		return false, err
 	}
 	if w.Solve != nil {
 		if err := solve.CheckNew(*w.Solve); err != nil {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/yudai-dev/yudai/solve"
@@ -60,6 +61,11 @@ func acceptOnce(t testing.TB, s Store, clock *Clock) {
 	}
 	if n := len(w.live()) + len(w.asks()); n != 0 {
 		t.Errorf("a known GUID left %d records", n)
+	}
+	for _, guid := range []string{"", "a\x00b", "a\xff", strings.Repeat("a", 201)} {
+		if ok, err := s.Accept(w.ctx, w.delivery(guid), solve.Intent{}); ok || err == nil || !strings.Contains(err.Error(), "not a usable GUID") {
+			t.Errorf("GUID %q: %v, %v", guid, ok, err)
+		}
 	}
 }
 
