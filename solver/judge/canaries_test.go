@@ -81,3 +81,15 @@ printf 'def test_a():\n    pass\n' > tests/test_files.py`, test)
 		t.Errorf("%+v", stops.report)
 	}
 }
+
+// TestChanceIsNotTheCanariesDoing: a test that fails once, in the run that has canaries, is flaky, and the base keeps its canaries.
+func TestChanceIsNotTheCanariesDoing(t *testing.T) {
+	t.Parallel()
+	test := solve.TestCommand{Command: "python3 -m pytest -q --junitxml=r.xml", Format: "junit", Report: "r.xml", Source: "config"}
+	b := prepareFrom(t, withPytest(t), `mkdir tests
+printf 'import os\n\ndef test_once():\n    n = os.path.expanduser("~/ran")\n    ran = os.path.exists(n)\n    open(n, "w")\n    assert ran\n\ndef test_other():\n    pass\n' > tests/test_once.py`, test)
+	want := map[string]judge.Status{"tests.test_once.test_once": judge.Flaky, "tests.test_once.test_other": judge.Pass}
+	if diff := cmp.Diff(want, b.report.Tests); diff != "" || b.report.Canaries == nil {
+		t.Errorf("canaries %v %s\n%s", b.report.Canaries, diff, b.log)
+	}
+}
