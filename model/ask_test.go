@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,5 +131,33 @@ func TestAnswers(t *testing.T) {
 		if !ok || err.Wrong() != c.wrong {
 			t.Errorf("%d %s: %v", c.status, body, err)
 		}
+	}
+}
+
+// TestMembersAnswerAtOnce: a server that answers when the calls of both members of a roulette are there answers both.
+func TestMembersAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	both := make(chan struct{})
+	u := serve(t, answer{body: chat, seen: func() {
+		if calls.Add(1) == 2 {
+			close(both)
+		}
+		select {
+		case <-both:
+		case <-t.Context().Done():
+		}
+	}})
+	cfg := model.DefaultConfig()
+	cfg.Models = []model.Entry{
+		{Name: "m", Provider: model.OpenAI, BaseURL: u.URL + "/v1"}, {Name: "n", Provider: model.OpenAI, BaseURL: u.URL + "/v1"},
+		{Name: "duo", Provider: model.Roulette, Members: []string{"m", "n"}},
+	}
+	s, err := model.NewSet(cfg, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Answers(t.Context(), "duo"); err != nil {
+		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 }

@@ -1,12 +1,14 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/internal/setting"
@@ -86,12 +88,16 @@ func (r *roulette) told(history []agent.Message, task string, member int) []agen
 	return out
 }
 
-// each looks at the members of a roulette until one gives an error.
+// each looks at all members of a roulette at once. The error is that of the first member that has one.
 func (s *Set) each(e Entry, look func(name string) error) error {
-	for _, name := range e.Members {
-		if err := look(name); err != nil {
-			return fmt.Errorf("model %s: %w", e.Name, err)
-		}
+	errs := make([]error, len(e.Members))
+	var looking sync.WaitGroup
+	for i, name := range e.Members {
+		looking.Go(func() { errs[i] = look(name) })
+	}
+	looking.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return fmt.Errorf("model %s: %w", e.Name, err)
 	}
 	return nil
 }
