@@ -52,7 +52,7 @@ func (s Stream) send(frame string) error {
 }
 
 // Follow calls tell at the start and after changes, and sends the frame that it returns unless that is "". It ends when
-// ctx does, stopped is closed, the reader is gone, or tell returns an error.
+// ctx does, stopped or changes is closed, the reader is gone, or tell returns an error.
 func (s Stream) Follow(ctx context.Context, changes, stopped <-chan struct{}, tell func() (frame string, err error)) {
 	idle := time.NewTicker(idleTime)
 	defer idle.Stop()
@@ -72,7 +72,10 @@ func (s Stream) Follow(ctx context.Context, changes, stopped <-chan struct{}, te
 			return
 		case <-stopped:
 			return
-		case <-changes:
+		case _, more := <-changes:
+			if !more {
+				return
+			}
 		case <-idle.C:
 			if s.send(s.beat) != nil {
 				return

@@ -62,13 +62,15 @@ func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx     context.Context
 		stopped chan struct{}
+		changes chan struct{}
 		err     error
 	}{
-		"its reader went": {ctx: gone}, "the server stops": {t.Context(), stopped, nil}, "all is said": {t.Context(), nil, stream.ErrEnd},
-		"it failed": {t.Context(), nil, errors.New("broken")},
+		"its reader went": {ctx: gone}, "the server stops": {ctx: t.Context(), stopped: stopped},
+		"nobody tells of changes": {ctx: t.Context(), changes: stopped},
+		"all is said":             {ctx: t.Context(), err: stream.ErrEnd}, "it failed": {ctx: t.Context(), err: errors.New("broken")},
 	} {
 		answer := httptest.NewRecorder()
-		stream.Open(answer, "text/plain", "", "").Follow(c.ctx, nil, c.stopped, func() (string, error) { return "last", c.err })
+		stream.Open(answer, "text/plain", "", "").Follow(c.ctx, c.changes, c.stopped, func() (string, error) { return "last", c.err })
 		if answer.Body.String() != "last" || answer.Header().Get("Content-Type") != "text/plain" {
 			t.Errorf("%s: %q", name, answer.Body)
 		}
