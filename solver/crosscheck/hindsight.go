@@ -3,6 +3,7 @@ package crosscheck
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/yudai-dev/yudai/patch"
 	"github.com/yudai-dev/yudai/sandbox"
@@ -36,7 +37,7 @@ func (c *Checker) Hindsight(ctx context.Context, s solve.Solve, runs []solve.Run
 		if err := c.Store.PutArtifact(ctx, s.ID, author.Candidate.Artifact, change); err != nil {
 			return nil, err
 		}
-		out, err = c.test(ctx, s, append(runs, author), solve.HindsightPairs(runs, settings.CrossRuns), base)
+		out, err = c.test(ctx, s, slices.Concat(runs, []solve.Run{author}), solve.HindsightPairs(runs, settings.CrossRuns), base)
 	}
 	return solve.InHindsight(runs, res.Verdict, out.Results), err
 }
