@@ -26,14 +26,17 @@ type progress struct {
 }
 
 func newProgress(out io.Writer, now time.Time) *progress {
-	return &progress{out: out, tty: isTerminal(out), started: now, seen: map[string]string{}}
+	return &progress{out: out, tty: knowsCodes(out), started: now, seen: map[string]string{}}
 }
 
-// isTerminal says whether people look at the output, on a terminal that knows its codes.
+// isTerminal says whether people look at the output.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// knowsCodes says whether the output is a terminal that knows escape codes.
+func knowsCodes(out io.Writer) bool { return isTerminal(out) && os.Getenv("TERM") != "dumb" }
 
 // tellPage prints the link to the solve's page, once.
 func (p *progress) tellPage(url func() string) {

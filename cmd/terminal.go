@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/yudai-dev/yudai/solve"
 )
 
 // escape is an escape code of terminals.
@@ -16,13 +18,14 @@ var colours = [...][2]string{
 	{"diff ", "\x1b[1m"}, {"+++", "\x1b[1m"}, {"---", "\x1b[1m"}, {"@@", "\x1b[36m"}, {"+", "\x1b[32m"}, {"-", "\x1b[31m"},
 }
 
-// printForeign prints text that strangers wrote. Where people look at it no code of it moves the cursor or sets a title, and a patch
-// has colours, if NO_COLOR is not set.
+// printForeign prints text that strangers wrote. Where people look at it no code of it moves the cursor, sets a title or turns the
+// direction of text, and a patch has colours, if NO_COLOR is not set.
 func printForeign(out io.Writer, text string, patch bool) error {
 	if isTerminal(out) {
 		var b strings.Builder
+		coloured := patch && os.Getenv("NO_COLOR") == "" && knowsCodes(out)
 		for line := range strings.Lines(text) {
-			b.WriteString(foreignLine(strings.TrimSuffix(line, "\n"), patch && os.Getenv("NO_COLOR") == "") + "\n")
+			b.WriteString(foreignLine(strings.TrimSuffix(line, "\n"), coloured) + "\n")
 		}
 		text = b.String()
 	}
@@ -37,7 +40,7 @@ func foreignLine(line string, coloured bool) string {
 			return -1
 		}
 		return r
-	}, escape.ReplaceAllString(line, ""))
+	}, solve.Visible(escape.ReplaceAllString(line, "")))
 	for _, c := range colours {
 		if coloured && strings.HasPrefix(line, c[0]) {
 			return c[1] + line + "\x1b[0m"

@@ -2,7 +2,7 @@ package cmd
 
 import "testing"
 
-// TestForeignLine: nothing that strangers wrote moves the cursor, sets a title or makes a link.
+// TestForeignLine: nothing that strangers wrote moves the cursor, sets a title, makes a link or turns the direction of text.
 func TestForeignLine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -14,6 +14,7 @@ func TestForeignLine(t *testing.T) {
 		{"\x1b[31mred\x1b[2J\x1b[H\r!", false, "red!"},
 		{"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1bc\u009b2J", false, "ab2J"},
 		{"a\x1b\x1b[2Jb\x1b", false, "a[2Jb"},
+		{"+if a \u202e} \u2066b\u2069\u200b", false, "+if a } b"},
 		{"\x1b[0m+\x1b[31ma", true, "\x1b[32m+a\x1b[0m"},
 		{"-a", false, "-a"},
 		{"@@ -1 +1 @@", true, "\x1b[36m@@ -1 +1 @@\x1b[0m"},
