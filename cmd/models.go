@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -72,10 +74,20 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
 }
 
-// printJSON prints a value for programs, on one line if nothing indents it.
+// controls are the control characters that JSON may hold as they are.
+var controls = regexp.MustCompile(`[\x{7f}-\x{9f}]`)
+
+// printJSON prints a value for programs, on one line if nothing indents it, and no character that controls a terminal.
 func printJSON(out io.Writer, indent string, value any) error {
-	e := json.NewEncoder(out)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
-	return e.Encode(value)
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, controls.ReplaceAllStringFunc(text.String(), func(c string) string {
+		return fmt.Sprintf(`\u%04x`, []rune(c)[0])
+	}))
+	return err
 }

@@ -1,6 +1,12 @@
 package cmd
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+)
 
 // TestForeignLine: nothing that strangers wrote moves the cursor, sets a title, makes a link or turns the direction of text.
 func TestForeignLine(t *testing.T) {
@@ -22,6 +28,22 @@ func TestForeignLine(t *testing.T) {
 	} {
 		if got := foreignLine(c.line, c.coloured); got != c.want {
 			t.Errorf("%q: %q, want %q", c.line, got, c.want)
+		}
+	}
+}
+
+// TestPrintJSON: the JSON that a server sends and that of our own hold no control characters, and mean the same.
+func TestPrintJSON(t *testing.T) {
+	t.Parallel()
+	const want = "red\u009b2J\u007f\x1b[H, näh"
+	for _, value := range []any{want, json.RawMessage(`"red` + "\u009b2J\u007f" + `\u001b[H, näh"`)} {
+		var out bytes.Buffer
+		got := ""
+		if err := printJSON(&out, "  ", value); err != nil || json.Unmarshal(out.Bytes(), &got) != nil || got != want {
+			t.Errorf("%v, %q, want %q", err, got, want)
+		}
+		if text := strings.TrimSuffix(out.String(), "\n"); strings.ContainsFunc(text, unicode.IsControl) || !strings.Contains(text, "näh") {
+			t.Errorf("printed: %q", text)
 		}
 	}
 }
