@@ -59,12 +59,20 @@ func NewClient(cfg Config, base string, getenv func(string) string) (Client, err
 		}
 	}
 	c.http = &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute},
+		Transport:     &http.Transport{Proxy: encryptedProxy, ResponseHeaderTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var err error
 	c.token, err = cfg.Server.APIToken(getenv, os.ReadFile)
 	return c, err
+}
+
+// encryptedProxy is the environment's proxy for https. Without encryption it would read the token.
+func encryptedProxy(req *http.Request) (*url.URL, error) {
+	if req.URL.Scheme != "https" {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(req)
 }
 
 // Page is the address of a page of the server, where people sign in.
