@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,6 @@ func newHealthcheck() *cobra.Command {
 			"with 1 if nobody answers. Containers call it; `yudai doctor` checks the machine and the configuration.",
 	}
 	return withConfig(c, func(ctx context.Context, cfg server.Config, _ []string) error {
-		return server.Healthy(ctx, cfg, os.Getenv)
+		return server.Healthy(ctx, cfg)
 	})
 }

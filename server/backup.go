@@ -43,10 +43,11 @@ func Backup(ctx context.Context, cfg Config, base string, getenv func(string) st
 // maxHealthWait is how long the server may take to say that it answers.
 const maxHealthWait = 5 * time.Second
 
-// Healthy returns nil if the server of this configuration answers on this machine, in the set-up too.
-func Healthy(ctx context.Context, cfg Config, getenv func(string) string) error {
+// Healthy returns nil if the server of this configuration answers on this machine, in the set-up too. It needs no token.
+func Healthy(ctx context.Context, cfg Config) error {
 	base := "http://" + reachable(cfg.Server.Address)
-	c, err := NewClient(cfg, base, getenv)
+	cfg.Server.APITokenFile = ""
+	c, err := NewClient(cfg, base, func(string) string { return "" })
 	if err != nil {
 		return err
 	}
