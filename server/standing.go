@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,6 +27,7 @@ type Standing struct {
 // Solves asks for solves, the newest first, as many as are taken. The query has the filters of GET /solve.
 func (c Client) Solves(ctx context.Context, query url.Values) iter.Seq2[api.ListedSolve, error] {
 	return func(yield func(api.ListedSolve, error) bool) {
+		query := maps.Clone(query) // the caller keeps its own
 		for next := "-"; next != ""; query.Set("cursor", next) {
 			var page api.SolveList
 			if _, err := c.getJSON(ctx, "/solve?"+query.Encode(), &page); err != nil {
@@ -53,6 +55,10 @@ func (c Client) Find(ctx context.Context, begins string) (string, error) {
 	case wholeID:
 		return begins, nil
 	}
+	none := fmt.Errorf("%w: no ID of a solve begins with %q; `yudai runs` lists the solves", solve.ErrNotFound, begins)
+	if len(begins) > wholeID {
+		return "", none
+	}
 	var found []string
 	for s, err := range c.Solves(ctx, url.Values{"limit": {"100"}}) {
 		if err != nil {
@@ -67,7 +73,7 @@ func (c Client) Find(ctx context.Context, begins string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("%w: no ID of a solve begins with %q; `yudai runs` lists the solves", solve.ErrNotFound, begins)
+		return "", none
 	case 1:
 		return found[0], nil
 	}
