@@ -123,8 +123,8 @@ func (c Metered) Watch(s *bolt.Store, left map[int64]int, writes map[int64]float
 // Readiness is the handler of /readyz.
 func Readiness(store interface {
 	Commands(ctx context.Context) ([]solve.Command, error)
-}, engine interface{ Leased() time.Time }, writing, ending bool) http.Handler {
-	r := &readiness{store: store, engine: engine}
+}, engine interface{ Leased() time.Time }, log zerolog.Logger, writing, ending bool) http.Handler {
+	r := &readiness{store: store, engine: engine, log: onceAMinute(log)}
 	r.writing.Store(writing)
 	r.ending.Store(ending)
 	return r

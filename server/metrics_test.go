@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/rs/zerolog"
 
 	"github.com/yudai-dev/yudai/agent"
 	"github.com/yudai-dev/yudai/ghapp"
@@ -395,7 +396,7 @@ type leased time.Duration
 
 func (l leased) Leased() time.Time { return time.Now().Add(time.Duration(l)) }
 
-// TestReadyz: 200 only when all parts work, else 503 and which does not.
+// TestReadyz: 200 only when all parts work, else 503 and which does not. Why the store does not answer is for the log, once for many requests.
 func TestReadyz(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -411,8 +412,14 @@ func TestReadyz(t *testing.T) {
 		"no writer":     {nil, time.Minute, false, false, http.StatusServiceUnavailable, "the GitHub writer does not run"},
 		"shutting down": {nil, time.Minute, true, true, http.StatusServiceUnavailable, "shutting down"},
 	} {
+		var log strings.Builder
 		rec := httptest.NewRecorder()
-		server.Readiness(asksError{c.store}, leased(c.lease), c.writing, c.ending).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		ready := server.Readiness(asksError{c.store}, leased(c.lease), zerolog.New(&log), c.writing, c.ending)
+		ready.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		ready.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if c.store != nil && strings.Count(log.String(), c.store.Error()) != 1 || c.store == nil && log.Len() > 0 {
+			t.Errorf("%s: the log has %q", name, log.String())
+		}
 		if rec.Code != c.status || !strings.HasPrefix(rec.Body.String(), c.text) || strings.Count(rec.Body.String(), "\n") != 1 {
 			t.Errorf("%s: %d %q", name, rec.Code, rec.Body)
 		}

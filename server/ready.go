@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -18,8 +20,14 @@ type readiness struct {
 		Commands(ctx context.Context) ([]solve.Command, error)
 	}
 	engine  interface{ Leased() time.Time }
+	log     zerolog.Logger
 	writing atomic.Bool // the GitHub writer runs
 	ending  atomic.Bool
+}
+
+// onceAMinute is a log that takes one line a minute: anybody may ask for /readyz.
+func onceAMinute(log zerolog.Logger) zerolog.Logger {
+	return log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Minute})
 }
 
 // check returns why not.
@@ -28,6 +36,7 @@ func (r *readiness) check(ctx context.Context) error {
 		return errors.New("shutting down")
 	}
 	if _, err := r.store.Commands(ctx); err != nil {
+		r.log.Warn().Err(err).Msg("the store does not answer") // the answer does not tell where it is
 		return errors.New("the store does not answer")
 	}
 	if !r.engine.Leased().After(time.Now()) {

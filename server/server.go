@@ -157,7 +157,7 @@ func (s *Server) open(ctx context.Context, opts Options, f *front) error {
 		Config: s.cfg.GitHub.Recovery, Lag: s.cfg.GitHub.Write.ListLag, App: app, Store: s.store, Writer: s.writer,
 		Handlers: events, Labels: s.cfg.labels(), Branch: s.cfg.Solver.Branch,
 	}
-	s.ready = &readiness{store: s.store, engine: s.engine}
+	s.ready = &readiness{store: s.store, engine: s.engine, log: onceAMinute(s.log)}
 	s.metrics.add(newStateMetrics(s.store, app.RequestsLeft, s.writer.WritesLeft))
 	if s.handler, err = s.routes(events(s.store), secrets, app, opts.Getenv); err != nil {
 		return err
