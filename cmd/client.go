@@ -99,13 +99,13 @@ func follow(ctx context.Context, ask func() (done bool, err error)) error {
 	for {
 		done, err := ask()
 		switch {
-		case ctx.Err() != nil:
-			return exitError{exitStopped, errors.New("stopped watching; the solve goes on")}
 		case err == nil && done:
 			return nil
+		case ctx.Err() != nil:
+			return exitError{exitStopped, errors.New("stopped watching; the solve goes on")}
 		case err == nil:
 			answered = time.Now()
-		case !server.MayPass(err) || time.Since(answered) > patience:
+		case !errors.Is(err, server.ErrAway) || time.Since(answered) > patience:
 			return err
 		}
 		select {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -29,5 +30,14 @@ func TestProgressTellsOfAFailingModelServer(t *testing.T) {
 `
 	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestFollowStoppedAtTheEnd: what is done is done, even if somebody stops it then.
+func TestFollowStoppedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	if err := follow(ctx, func() (bool, error) { stop(); return true, nil }); err != nil {
+		t.Error(err)
 	}
 }

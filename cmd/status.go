@@ -79,12 +79,16 @@ func newWatch(s streams) *cobra.Command {
 			}
 			err = a.change(p, last, st)
 			last = st
-			return st.View().Solve.State.Final(), err
+			ended := st.View().Solve.State.Final()
+			if ended && err == nil {
+				err = a.ending(ctx, st.Told.SolveID)
+			}
+			return ended, err
 		})
-		if err != nil {
-			return err
+		if t := last.Told; err == nil && t.State != string(solve.StateSolved) {
+			err = fmt.Errorf("the solve ended %s: %s", t.State, cmp.Or(t.Reason, "no reason is known"))
 		}
-		return a.ending(ctx, last)
+		return err
 	})
 }
 
@@ -101,19 +105,17 @@ func (a asker) change(p *progress, last, now server.Standing) error {
 	return printJSON(a.out, "", now.JSON)
 }
 
-// ending tells how a solve ended; that there is no champion is an error.
-func (a asker) ending(ctx context.Context, st server.Standing) error {
-	if !a.json {
-		rec, _, err := a.at.Record(ctx, st.Told.SolveID)
-		if err == nil {
-			_, err = fmt.Fprintf(a.out, "\n%s", scorecard(a, rec))
-		}
-		if err != nil {
-			return err
-		}
+// ending prints the scorecard of a solve that has ended. Who stops watching here goes without.
+func (a asker) ending(ctx context.Context, id string) error {
+	if a.json {
+		return nil
 	}
-	if t := st.Told; t.State != string(solve.StateSolved) {
-		return fmt.Errorf("the solve ended %s: %s", t.State, cmp.Or(t.Reason, "no reason is known"))
+	rec, _, err := a.at.Record(ctx, id)
+	if err == nil {
+		_, err = fmt.Fprintf(a.out, "\n%s", scorecard(a, rec))
 	}
-	return nil
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return err
 }

@@ -25,9 +25,6 @@ const URLVariable = "YUDAI_URL"
 // ErrAway says that no server answers now; another try may help.
 var ErrAway = errors.New("no server answers")
 
-// MayPass says whether another try may help after an error of a [Client].
-func MayPass(err error) bool { return errors.Is(err, ErrAway) || errors.Is(err, io.ErrUnexpectedEOF) }
-
 // Client asks a running server by its REST API. It is made by [NewClient].
 type Client struct {
 	bases   []string // addresses of the server, tried in turn, without a slash at the end
@@ -172,7 +169,7 @@ func (c Client) getJSON(ctx context.Context, path string, into any) (raw json.Ra
 // doJSON makes a call about solves and reads what it answers.
 func (c Client) doJSON(ctx context.Context, q call, into any) (raw json.RawMessage, err error) {
 	q.kind, q.receive = "application/json", func(res *http.Response) error {
-		if raw, err = io.ReadAll(res.Body); err != nil {
+		if raw, err = content(res); err != nil {
 			return err
 		}
 		return json.Unmarshal(raw, into)

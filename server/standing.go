@@ -18,6 +18,15 @@ import (
 	"github.com/yudai-dev/yudai/solve"
 )
 
+// content reads all that an answer holds. Where it breaks off, the server is away.
+func content(res *http.Response) ([]byte, error) {
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		err = fmt.Errorf("%w (%w)", ErrAway, err)
+	}
+	return text, err
+}
+
 // Standing is how a solve stands, as a server tells it.
 type Standing struct {
 	Told api.SolveStatus
@@ -125,7 +134,7 @@ func (s Standing) RunOf(run string) (p RunPatch, err error) {
 // Patch asks for the patch of a run.
 func (c Client) Patch(ctx context.Context, id string, run int) (patch []byte, err error) {
 	err = c.do(ctx, reading(fmt.Sprintf("/solve/%s/runs/%d/patch", url.PathEscape(id), run), "text/x-diff", func(res *http.Response) error {
-		patch, err = io.ReadAll(res.Body)
+		patch, err = content(res)
 		return err
 	}))
 	return patch, err
@@ -147,7 +156,7 @@ func (c Client) Log(ctx context.Context, id string, run int, name string, from i
 		p.Next, _ = strconv.Atoi(res.Header.Get("Yudai-Next-Line"))
 		p.Attempt, _ = strconv.Atoi(res.Header.Get("Yudai-Attempt"))
 		p.Live = res.Header.Get("Yudai-Live") == "true"
-		p.Text, err = io.ReadAll(res.Body)
+		p.Text, err = content(res)
 		return err
 	}))
 	return p, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -160,7 +161,7 @@ func (t tools) wait(ctx context.Context, at Client, in waitArguments) (any, erro
 	end, tick := time.NewTimer(most), time.NewTicker(askAgain)
 	defer end.Stop()
 	defer tick.Stop()
-	for s.Told.SolveID != "" && !solve.State(s.Told.State).Final() && (err == nil || MayPass(err)) {
+	for s.Told.SolveID != "" && !solve.State(s.Told.State).Final() && (err == nil || errors.Is(err, ErrAway)) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
