@@ -2,11 +2,12 @@ package server
 
 import (
 	"runtime/debug"
+	"strconv"
 	"strings"
 )
 
 // stamp is the version, the commit and the time of a build that sees no repository, as in an image: three words that
-// the linker sets.
+// the linker sets. A commit that ends in -dirty had changes.
 var stamp string
 
 // build is what the program knows about its build.
@@ -21,9 +22,10 @@ func build() (*debug.BuildInfo, bool) {
 // stamped is a build with the words of a stamp, unless it saw the repository itself.
 func stamped(info *debug.BuildInfo, words string) *debug.BuildInfo {
 	if f := strings.Fields(words); len(f) == 3 && built(info, "vcs.revision") == "" {
+		commit, modified := strings.CutSuffix(f[1], "-dirty")
 		info.Main.Version = f[0]
-		info.Settings = append(info.Settings,
-			debug.BuildSetting{Key: "vcs.revision", Value: f[1]}, debug.BuildSetting{Key: "vcs.time", Value: f[2]})
+		info.Settings = append(info.Settings, debug.BuildSetting{Key: "vcs.revision", Value: commit},
+			debug.BuildSetting{Key: "vcs.time", Value: f[2]}, debug.BuildSetting{Key: "vcs.modified", Value: strconv.FormatBool(modified)})
 	}
 	return info
 }

@@ -30,6 +30,7 @@ func TestStampSpeaksWhereNoRepositoryDoes(t *testing.T) {
 	}{
 		{nil, stamp, "v1.2.0", "commit 0123456789ab of 2026-11-23"},
 		{nil, "(devel) 0123456789abcdef 2026-11-23T10:00:00Z", "development 0123456789ab", "commit 0123456789ab of 2026-11-23"},
+		{nil, "(devel) 0123-dirty 2026-11-23T10:00:00Z", "development 0123", "commit 0123 of 2026-11-23, with changes"},
 		{nil, "", "development", ""},
 		{nil, "v1.2.0", "development", ""},
 		{map[string]string{"vcs.revision": "fedcba9876543210"}, stamp, "development fedcba987654", "commit fedcba987654"},
