@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ type twoResults struct {
 	names   [2]string           // of the file afterwards
 	places  map[int]bool        // all lines that a hunk shows
 	content bool                // not binary
+	modes   [3]os.FileMode      // of the file afterwards, where a patch sets it, and at last of the base, where a patch tells it
+	deleted bool                // by one of the patches
 }
 
 // diffBetween compares what two patches make of one base: with − what only the first result has, with + what only the second has.
@@ -63,6 +66,7 @@ func diffBetween(first, second []byte) (v diffView, err error) {
 func (t *twoResults) add(side int, f *gitdiff.File) {
 	is := t.is[side]
 	t.content, t.names[side] = t.content && !f.IsBinary, cmp.Or(f.NewName, f.OldName)
+	t.modes[side], t.modes[2], t.deleted = f.NewMode, cmp.Or(t.modes[2], f.OldMode), t.deleted || f.IsDelete
 	for _, hunk := range f.TextFragments {
 		at := int(hunk.OldPosition)
 		if hunk.OldLines == 0 {
@@ -89,6 +93,9 @@ func (t *twoResults) compare(name string, room *int) diffFile {
 		f.Rows = append(f.Rows, diffRow{Class: "at", Text: "binary: not compared"})
 	} else if t.names[0] != t.names[1] {
 		f.Rows = append(f.Rows, diffRow{Class: "at", Text: "− named " + t.names[0] + ", + named " + t.names[1]})
+	}
+	if a, b := cmp.Or(t.modes[0], t.modes[2]), cmp.Or(t.modes[1], t.modes[2]); a != b && min(a, b) > 0 && !t.deleted {
+		f.Rows = append(f.Rows, diffRow{Class: "at", Text: fmt.Sprintf("− mode %o, + mode %o", uint32(a), uint32(b))})
 	}
 	first := [2]int{1, 1} // the numbers of a region's first lines
 	var results [2][]string
@@ -120,7 +127,6 @@ func (f *diffFile) addRegion(results [2][]string, at [2]int, room *int) {
 	rows, near := edits(results[0], results[1], room), -1 // near is the last row that stands near a change before it
 	for i := range rows {
 		row := &rows[i]
-		row.Text = strings.ToValidUTF8(strings.TrimSuffix(row.Text, "\n"), "\uFFFD")
 		if row.Class != "add" {
 			row.Old, at[0] = strconv.Itoa(at[0]), at[0]+1
 		}
@@ -141,7 +147,12 @@ func (f *diffFile) addRegion(results [2][]string, at [2]int, room *int) {
 		if i > near {
 			f.Rows = append(f.Rows, diffRow{Class: "at", Text: fmt.Sprintf("@@ −%s +%s @@", cmp.Or(row.Old, "…"), cmp.Or(row.New, "…"))})
 		}
+		text, whole := strings.CutSuffix(row.Text, "\n")
+		row.Text = strings.ToValidUTF8(text, "\uFFFD")
 		f.Rows, near = append(f.Rows, row), i+1
+		if !whole && changed(row) {
+			f.Rows = append(f.Rows, diffRow{Class: "at", Text: `\ No newline at end of file`})
+		}
 	}
 }
 

@@ -134,3 +134,37 @@ func TestDiffBetweenWholeFiles(t *testing.T) {
 		t.Errorf("without room: %s", got)
 	}
 }
+
+// TestDiffBetweenUnseen: results that differ in the newline at the end, or in the mode, say so.
+func TestDiffBetweenUnseen(t *testing.T) {
+	t.Parallel()
+	const (
+		text  = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n"
+		bare  = "\\ No newline at end of file\n"
+		mode  = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n"
+		adds  = "diff --git a/f b/f\nnew file mode 100%d\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+new\n"
+		index = "diff --git a/f b/f\nindex 111..222 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n"
+	)
+	const gone = "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n"
+	const other = "[{at    − mode 100644, + mode 100755}"
+	for _, c := range [][3]string{
+		{text, text + bare, "[{at    @@ −1 +… @@} {del 1  − new} {add  1 + new} {at    \\ No newline at end of file}]"},
+		{text + bare, text + bare, "[]"},
+		{"", mode, other + "]"},
+		{mode, mode, "[]"},
+		{text, mode, other + " {at    @@ −1 +… @@} {del 1  − new} {add  1 + old}]"},
+		{index, mode, other + " {at    @@ −1 +… @@} {del 1  − new} {add  1 + old}]"},
+		{fmt.Sprintf(adds, 644), fmt.Sprintf(adds, 755), other + "]"},
+		{gone, mode, "[{at    @@ −… +1 @@} {add  1 + old}]"},
+		{"", fmt.Sprintf(adds, 755), "[{at    @@ −… +1 @@} {add  1 + new}]"},
+	} {
+		v, err := diffBetween([]byte(c[0]), []byte(c[1]))
+		rows := []diffRow{}
+		for _, f := range v.Files {
+			rows = append(rows, f.Rows...)
+		}
+		if got := fmt.Sprint(rows); err != nil || got != c[2] {
+			t.Errorf("%q\n%q:\n%v %s\nwant  %s", c[0], c[1], err, got, c[2])
+		}
+	}
+}
