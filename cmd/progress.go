@@ -58,11 +58,11 @@ func (p *progress) show(v report.View, now time.Time) {
 		fmt.Fprintf(p.out, "%ssolve %s%s\n", elapsed, text, after(doing(v.Solve)))
 	}
 	for _, r := range v.Runs {
-		key, now := fmt.Sprint(r.N), string(r.State)+r.Progress.Waiting
-		if r.State == solve.RunQueued || p.seen[key] == now {
+		key, state := fmt.Sprint(r.N), string(r.State)+r.Progress.Waiting
+		if r.State == solve.RunQueued || p.seen[key] == state {
 			continue
 		}
-		p.seen[key] = now
+		p.seen[key] = state
 		fmt.Fprintf(p.out, "%srun %d %s: %s%s\n", elapsed, r.N, label(r.Experiment), r.State, after(reason(r)))
 	}
 }
