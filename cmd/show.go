@@ -60,19 +60,32 @@ func newOpen(s streams) *cobra.Command {
 			return printJSON(a.out, "  ", map[string]string{"url": page})
 		}
 		fmt.Fprintln(a.out, page)
-		program := strings.Fields(os.Getenv("BROWSER"))
+		program := browserOf(os.Getenv("BROWSER"), page)
 		if len(program) == 0 && os.Getenv("DISPLAY")+os.Getenv("WAYLAND_DISPLAY") != "" {
-			program = []string{"xdg-open"}
+			program = []string{"xdg-open", page}
 		}
 		if len(program) == 0 {
 			fmt.Fprintln(a.err, "no browser is known here (BROWSER is not set, and there is no desktop): open the address yourself")
 			return nil
 		}
-		browser := exec.Command(program[0], append(program[1:], page)...) //nolint:gosec,noctx // the person's own, which outlives this command
+		browser := exec.Command(program[0], program[1:]...) //nolint:gosec,noctx // the person's own, which outlives this command
 		browser.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := browser.Start(); err != nil {
 			return fmt.Errorf("open the page (set BROWSER to another program): %w", err)
 		}
 		return nil
 	})
+}
+
+// browserOf is the first command of BROWSER's list, with the page in the place of %s, else at the end.
+func browserOf(list, page string) []string {
+	first, _, _ := strings.Cut(strings.TrimLeft(list, ":"), ":")
+	words := strings.Fields(first)
+	if len(words) > 0 && !strings.Contains(first, "%s") {
+		words = append(words, "%s")
+	}
+	for i := range words {
+		words[i] = strings.NewReplacer("%s", page, "%%", "%").Replace(words[i])
+	}
+	return words
 }
