@@ -74,10 +74,10 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 	c.Flags().BoolVar(asJSON, "json", false, "print JSON")
 }
 
-// controls are the control characters that JSON may hold as they are.
-var controls = regexp.MustCompile(`[\x{7f}-\x{9f}]`)
+// controls are the characters that JSON may hold as they are, and that control a terminal or turn the direction of text.
+var controls = regexp.MustCompile(`[\x{7f}-\x{9f}\x{61c}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
 
-// printJSON prints a value for programs, on one line if nothing indents it, and no character that controls a terminal.
+// printJSON prints a value for programs, on one line if nothing indents it. It escapes controls.
 func printJSON(out io.Writer, indent string, value any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
