@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 
 	"github.com/yudai-dev/yudai/store/bolt"
@@ -29,7 +28,7 @@ func Backup(ctx context.Context, cfg Config, base string, getenv func(string) st
 		_, err := io.Copy(w, res.Body)
 		return err
 	}))
-	if !errors.Is(err, syscall.ECONNREFUSED) {
+	if !nobodyListens(err) {
 		return base, err
 	}
 	s, err := bolt.Inspect(cfg.Store.Path)

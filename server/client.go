@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -89,10 +90,16 @@ func reading(path, kind string, receive func(*http.Response) error) call {
 	return call{method: http.MethodGet, path: path, kind: kind, receive: receive}
 }
 
-// do makes a call. Where nothing listens the error is a syscall.ECONNREFUSED, too.
+// nobodyListens says whether a call did not reach a server. A server that ends resets the connections that it has not taken yet.
+func nobodyListens(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) && errors.As(err, &op) && op.Op == "dial"
+}
+
+// do makes a call.
 func (c Client) do(ctx context.Context, q call) (err error) {
 	for _, base := range c.bases {
-		if err = c.ask(ctx, base, q); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err = c.ask(ctx, base, q); !nobodyListens(err) {
 			return err
 		}
 	}

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/yudai-dev/yudai/report"
@@ -67,5 +70,25 @@ func TestSolvesTwice(t *testing.T) {
 	}
 	if _, err := c.Find(t.Context(), strings.Repeat("0", 21)); !errors.Is(err, solve.ErrNotFound) || asked.Load() != 4 {
 		t.Errorf("%d requests: %v", asked.Load(), err)
+	}
+}
+
+// TestNobodyListens: a server that ends resets who just came; that is no answer either. A reset in the middle of one is another thing.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		op   string
+		err  error
+		want bool
+	}{
+		{"dial", syscall.ECONNREFUSED, true},
+		{"dial", syscall.ECONNRESET, true},
+		{"dial", syscall.EHOSTUNREACH, false},
+		{"read", syscall.ECONNRESET, false},
+	} {
+		err := fmt.Errorf("%w at there (%w)", server.ErrAway, &net.OpError{Op: tt.op, Err: os.NewSyscallError("connect", tt.err)})
+		if got := server.NobodyListens(err); got != tt.want {
+			t.Errorf("%v: %v", err, got)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/yudai-dev/yudai/server/api"
 	"github.com/yudai-dev/yudai/solve"
@@ -36,7 +35,7 @@ func TrackRecord(ctx context.Context, cfg Config, base, repo string, getenv func
 		}
 		return err
 	}))
-	if !errors.Is(err, syscall.ECONNREFUSED) {
+	if !nobodyListens(err) {
 		return rates, err
 	}
 	if cfg.Store.Engine == enginePostgres {
