@@ -15,9 +15,10 @@ type CrossResult struct {
 type CrossPair struct{ Author, Run int }
 
 // CrossPairs lists whose new tests run on whom, at most so many: first those of the reproducer on
-// each candidate that can win, then those of each such candidate on each other one. An author has
-// proofs with names; a proof by the exit code alone has none. Of candidates with the same patch only
-// the first is there: see firstWith.
+// each candidate that can win, then those of each such candidate on each other one. It goes around, so
+// that a bound leaves nobody out: each author is tried on one other before any is tried on two. An
+// author has proofs with names; a proof by the exit code alone has none. Of candidates with the same
+// patch only the first is there: see firstWith.
 func CrossPairs(runs []Run, most int) []CrossPair {
 	var able []*Run
 	for i := range runs {
@@ -26,16 +27,20 @@ func CrossPairs(runs []Run, most int) []CrossPair {
 		}
 	}
 	slices.SortFunc(able, func(a, b *Run) int { return a.N - b.N })
-	authors := slices.Clone(able)
-	if r, ok := Reproducer(runs); ok && r.State == RunPassed && r.Verdict != nil && r.Candidate != nil {
-		authors = slices.Insert(authors, 0, &r)
-	}
 	var out []CrossPair
-	for _, author := range authors {
+	add := func(author, r *Run) {
+		if len(author.Verdict.ProofTests) > 0 {
+			out = append(out, CrossPair{author.N, r.N})
+		}
+	}
+	if author, ok := Reproducer(runs); ok && author.State == RunPassed && author.Verdict != nil && author.Candidate != nil {
 		for _, r := range able {
-			if len(author.Verdict.ProofTests) > 0 && author != r {
-				out = append(out, CrossPair{author.N, r.N})
-			}
+			add(&author, r)
+		}
+	}
+	for step := 1; step < len(able); step++ {
+		for i, author := range able {
+			add(author, able[(i+step)%len(able)])
 		}
 	}
 	return out[:min(len(out), most)]
