@@ -34,9 +34,11 @@ type Setup struct {
 
 // The report files of the detected test commands. They are outside the work tree, so that they
 // are never part of a patch.
+// Each run of the tests has a directory of its own instead: see unnamed.
 const (
-	junitFile = sandbox.KeepDir + "/report/junit.xml"
-	jestFile  = sandbox.KeepDir + "/report/jest.json"
+	reportDir = sandbox.KeepDir + "/report/"
+	junitFile = reportDir + "junit.xml"
+	jestFile  = reportDir + "jest.json"
 )
 
 // ecosystem is one kind of repository: how it is recognised, installed and tested.

@@ -4,9 +4,11 @@ import (
 	"archive/tar"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/yudai-dev/yudai/sandbox"
@@ -35,6 +37,9 @@ const collectScript = `shopt -s globstar nullglob dotglob
 IFS=
 for f in $REPORT; do [ -f "$f" ] && [ ! -L "$f" ] && printf '%s\0' "$f"; done > "$KEEP/reports"
 tar --null -T "$KEEP/reports" -cPf - 2>/dev/null
+code=$?
+case $REPORT in "$KEEP"/report-*/*) rm -rf -- "${REPORT%/*}";; esac
+exit $code
 `
 
 // RunTests runs the test command in the repository of the sandbox and reads its results. The
@@ -42,6 +47,7 @@ tar --null -T "$KEEP/reports" -cPf - 2>/dev/null
 // timeout or leaves no readable report gives a Report with NoVerdict. An error means that the
 // sandbox failed.
 func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte, error) {
+	t.Test = unnamed(t.Test)
 	cmd := t.Test
 	t.MaxOutput = cmp.Or(t.MaxOutput, defaultOutput)
 	f, ok := formats[cmd.Format]
@@ -89,6 +95,14 @@ func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte
 		return report, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome
 	}
 	return report, text, nil
+}
+
+// unnamed is a detected test command with its report where the candidate's code cannot know in advance.
+func unnamed(cmd solve.TestCommand) solve.TestCommand {
+	dir := strings.TrimSuffix(reportDir, "/") + "-" + strings.ToLower(rand.Text()) + "/"
+	cmd.Command = strings.ReplaceAll(cmd.Command, reportDir, dir)
+	cmd.Report = strings.ReplaceAll(cmd.Report, reportDir, dir)
+	return cmd
 }
 
 // SandboxMemory is the Setting of a Report whose tests ran out of memory. The key of

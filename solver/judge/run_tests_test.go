@@ -77,3 +77,37 @@ func TestRunTestsThatGiveNoVerdict(t *testing.T) {
 		}
 	}
 }
+
+// noter notes the test command and where its report was looked for.
+type noter struct {
+	stub
+	command, report string
+}
+
+func (n *noter) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	if c.Shell != "" {
+		n.command = c.Shell
+	} else {
+		n.report = c.Env["REPORT"]
+	}
+	return n.stub.Exec(ctx, c)
+}
+
+// TestReportsAreWhereNobodyKnows: no run has its report where another one had it, so that no patch can name the place.
+func TestReportsAreWhereNobodyKnows(t *testing.T) {
+	t.Parallel()
+	const detected = "/workspace/keep/report/junit.xml"
+	seen := map[string]bool{detected: true}
+	for range 3 {
+		n := noter{stub: stub{reports: archive(t, tar.TypeReg, `<testsuite><testcase name="a"/></testsuite>`)}}
+		cmd := solve.TestCommand{Command: "pytest --junitxml=" + detected, Format: "junit", Report: detected}
+		r, _, err := judge.Trial{Test: cmd}.RunTests(t.Context(), &n)
+		if err != nil || r.Counts.Passed != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if seen[n.report] || n.command != "pytest --junitxml="+n.report {
+			t.Errorf("%s, read from %s", n.command, n.report)
+		}
+		seen[n.report] = true
+	}
+}
