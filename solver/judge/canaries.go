@@ -25,6 +25,8 @@ type CanaryPlace struct {
 	Path string `json:"path"`
 	// Head is what their file begins with.
 	Head string `json:"head,omitempty"`
+	// Exits says that the command failed there, as the canary that fails did.
+	Exits bool `json:"exits,omitempty"`
 }
 
 // CanaryResult is how the canaries of a run came out.
@@ -42,6 +44,7 @@ type canaries struct {
 	stem, pass, fail string // random parts of names
 	files            map[string]string
 	kept             string // a file that they were appended to
+	exits            bool   // the command fails where one of them does
 }
 
 // word is a random name that looks like any other.
@@ -53,7 +56,7 @@ func (t Trial) plant(ctx context.Context, sb sandbox.Sandbox) (*canaries, error)
 	if t.place == nil || kind == nil {
 		return nil, nil
 	}
-	c := &canaries{stem: word(), pass: word(), fail: word(), files: map[string]string{}}
+	c := &canaries{stem: word(), pass: word(), fail: word(), files: map[string]string{}, exits: t.place.Exits}
 	places, err := t.places(ctx, sb, kind)
 	if err != nil {
 		return nil, err
@@ -161,13 +164,14 @@ func (c *canaries) take(r *Report, exit int) int {
 		}
 	}
 	switch {
-	case c.lied(passes, fails):
+	case c.lied(passes, fails), c.exits && exit == 0 && len(fails) > 0: // who writes the results himself ends the program, too
 		r.Canary = wrong
 	case c.everywhere(func(file string) bool { return among(fails, file) }):
 		r.Canary = right
 	case !c.everywhere(func(file string) bool { return among(fails, file) || among(failed, file) }):
 		r.Canary = missing // a test that failed may have ended the program of the others
 	}
+	r.CanaryExit = exit
 	if slices.Contains(exitsOfFailure, exit) && len(failed) == 0 && len(fails) > 0 {
 		return 0
 	}
@@ -221,7 +225,7 @@ func (t Trial) tryCanaries(ctx context.Context, sb sandbox.Sandbox, log *bytes.B
 	case err != nil || place == nil || r.Setting != "":
 		return r, err
 	case r.Canary == right && r.NoVerdict == "":
-		r.Canaries = place
+		r.Canaries = &CanaryPlace{Path: place.Path, Head: place.Head, Exits: r.CanaryExit != 0}
 		return r, nil
 	case r.Canary == missing && r.NoVerdict == "": // the runner did not see them
 		return r, nil

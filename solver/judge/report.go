@@ -49,6 +49,8 @@ type Report struct {
 	Extra bool `json:"extra,omitempty"`
 	// Canary is how those of this run came out.
 	Canary CanaryResult `json:"-"`
+	// CanaryExit is the exit code of the command with them.
+	CanaryExit int `json:"-"`
 	// Empty says that NoVerdict is set because there are no tests at all.
 	Empty bool `json:"empty,omitempty"`
 }

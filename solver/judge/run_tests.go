@@ -89,7 +89,8 @@ func (t Trial) RunTests(ctx context.Context, sb sandbox.Sandbox) (Report, []byte
 	if err != nil && f.file != nil && !errors.Is(err, errReport) {
 		return Report{}, text, fmt.Errorf("collect test reports: %w", err)
 	}
-	report, err = report.finish(cmd, canaries.take(&report, res.ExitCode), err)
+	exit := canaries.take(&report, res.ExitCode)
+	report, err = report.finish(cmd, exit, err)
 	if err != nil {
 		report.NoVerdict = "the tests' report cannot be read: it is too large or damaged"
 		return report, append(text, []byte("\n"+err.Error()+"\n")...), nil //nolint:nilerr // a report that cannot be read is an outcome
