@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,10 +49,8 @@ func (f staleFilter) stale(ctx context.Context, w solve.Intent) (string, error) 
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
 	case w.Solve != nil:
 		return f.answeredBefore(ctx, w.Solve.Repo, w.Solve.Issue.Number)
-	case w.Command == nil || w.Command.Kind.Event() && w.Command.Kind != solve.CommandStop:
+	case w.Command == nil || w.Command.Kind.Event(): // what a stop tells is looked at where it stops a solve
 		return "", nil
-	case w.Command.Kind == solve.CommandStop:
-		return f.stopOutdated(ctx, w.Command)
 	case w.Command.Kind == solve.CommandCancel:
 		if why, err := f.solveIsNewer(ctx, *w.Command); why != "" || err != nil {
 			return why, err
@@ -74,40 +71,6 @@ func (f staleFilter) noLongerAsked(ctx context.Context, s solve.Solve) (string, 
 		return "the issue was closed", nil
 	case now.Withdrawn(s.Trigger):
 		return "the label was taken off, or the assignment back", nil
-	}
-	return "", nil
-}
-
-// stopOutdated says why nothing must stop: the installation works again, or has the
-// repository again. Whether an issue is closed is checked where its solve is stopped.
-func (f staleFilter) stopOutdated(ctx context.Context, a *solve.Command) (string, error) {
-	switch {
-	case a.Stop == solve.StopOnSuspended:
-		suspended, err := f.r.App.Suspended(ctx, a.Repo.Installation)
-		if err != nil || suspended {
-			return "", err
-		}
-		return "the installation is not suspended any more", nil
-	case a.Stop == solve.StopOnUninstalled && len(a.Repos) > 0:
-		return f.reinstalled(ctx, a)
-	}
-	return "", nil
-}
-
-// reinstalled drops the repositories that the installation has again from a stop.
-func (f staleFilter) reinstalled(ctx context.Context, a *solve.Command) (string, error) {
-	now, err := f.r.App.Repos(ctx, a.Repo.Installation)
-	if errors.Is(err, solve.ErrNotFound) {
-		return "", nil // the installation itself is gone
-	}
-	if err != nil {
-		return "", err
-	}
-	a.Repos = slices.DeleteFunc(a.Repos, func(id int64) bool {
-		return slices.ContainsFunc(now, func(r solve.Repo) bool { return r.ID == id })
-	})
-	if len(a.Repos) == 0 {
-		return "the repository is in the installation again", nil
 	}
 	return "", nil
 }

@@ -49,7 +49,7 @@ func (k CommandKind) Event() bool {
 // StopEvent is the event behind a CommandStop.
 type StopEvent string
 
-// The events. Closed, unlabelled and deleted issues are read again before anything is
+// The events. Issues, suspensions and removed repositories are looked at again before anything is
 // stopped: the event is a hint, and somebody may have undone what it reported.
 const (
 	StopOnClosed      StopEvent = "closed"

@@ -22,6 +22,8 @@ type hub struct {
 	open     bool
 	labels   []string      // of every issue
 	pull     solve.PullNow // every pull request
+	paused   bool          // the installation is suspended
+	has      []int64       // the repositories of the installation
 	url, sha string
 	calls    map[string]int
 	faults   map[string][]error // answered first, one a call
@@ -90,6 +92,21 @@ func (h *hub) Pull(ctx context.Context, _ solve.Repo, number int) (solve.PullNow
 	now := h.pull
 	now.Number = number
 	return now, cmp.Or(h.begin(ctx, "pull"), h.always[fmt.Sprintf("pull %d", number)])
+}
+
+func (h *hub) Suspended(ctx context.Context, _ int64) (bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.paused, h.begin(ctx, "suspended")
+}
+
+func (h *hub) Repos(ctx context.Context, installation int64) (list []solve.Repo, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range h.has {
+		list = append(list, solve.Repo{Installation: installation, ID: id})
+	}
+	return list, h.begin(ctx, "repos")
 }
 
 func (h *hub) Branch(ctx context.Context, _ solve.Repo, name string) (string, error) {

@@ -62,6 +62,12 @@ func TestEventsStop(t *testing.T) {
 	t.Parallel()
 	gone := func(h *hub) { h.always["issue"] = fmt.Errorf("issue: %w", solve.ErrNotFound) }
 	unread := func(h *hub) { h.always["issue"] = errors.New("this must not be read") }
+	paused := func(h *hub) { // no token works
+		unread(h)
+		h.paused, h.always["repos"] = true, errors.New("this installation has been suspended")
+	}
+	has := func(ids ...int64) func(*hub) { return func(h *hub) { unread(h); h.has = ids } }
+	uninstalled := func(h *hub) { unread(h); h.always["repos"] = fmt.Errorf("token: %w", solve.ErrNotFound) }
 	for name, c := range map[string]struct {
 		stop   solve.StopEvent
 		change func(*solve.Command)
@@ -75,9 +81,11 @@ func TestEventsStop(t *testing.T) {
 		"transferred":           {solve.StopOnTransferred, nil, unread, "the issue was moved to another repository by eve", 0},
 		"unlabelled":            {solve.StopOnUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug"} }, "the label was removed by eve", 5 * time.Second},
 		"unlabelled, in a case": {solve.StopOnUnlabelled, takenOff("YUDAI:Solve"), func(*hub) {}, "the label was removed by eve", 5 * time.Second},
-		"suspended":             {solve.StopOnSuspended, everywhere(), unread, "the App was suspended by eve", 0},
+		"suspended":             {solve.StopOnSuspended, everywhere(), paused, "the App was suspended by eve", 0},
 		"uninstalled":           {solve.StopOnUninstalled, everywhere(), unread, "the App was uninstalled by eve", 0},
-		"repository removed":    {solve.StopOnUninstalled, everywhere(3, 7), unread, "the repository was taken out of the App's installation by eve", 0},
+		"repository removed":    {solve.StopOnUninstalled, everywhere(3, 7), has(3, 8), "the repository was taken out of the App's installation by eve", 0},
+		"all of them removed":   {solve.StopOnUninstalled, everywhere(3, 7), has(), "the repository was taken out of the App's installation by eve", 0},
+		"removed, uninstalled":  {solve.StopOnUninstalled, everywhere(7), uninstalled, "the repository was taken out of the App's installation by eve", 0},
 		"by nobody we know":     {solve.StopOnTransferred, func(a *solve.Command) { a.Actor = "" }, unread, "the issue was moved to another repository", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +122,8 @@ func TestEventsThatStopNothing(t *testing.T) {
 		now    func(*hub)
 		reads  int
 	}{
+		"suspended for a moment":  {solve.StopOnSuspended, everywhere(), func(*hub) {}, 2},
+		"removed for a moment":    {solve.StopOnUninstalled, everywhere(3, 7), func(h *hub) { h.has = []int64{7} }, 2},
 		"closed and reopened":     {solve.StopOnClosed, nil, func(h *hub) { h.open = true }, 1},
 		"labelled again":          {solve.StopOnUnlabelled, takenOff("yudai:solve"), func(h *hub) { h.labels = []string{"bug", "Yudai:Solve"} }, 1},
 		"deleted and still there": {solve.StopOnDeleted, nil, func(*hub) {}, 2},
@@ -127,7 +137,8 @@ func TestEventsThatStopNothing(t *testing.T) {
 			bubble(t, func(w *world) {
 				id := w.work("yudai:solve")
 				w.hub.set(c.now)
-				before := w.hub.count("issue")
+				reads := func() int { return w.hub.count("issue") + w.hub.count("suspended") + w.hub.count("repos") }
+				before := reads()
 				if c.change == nil {
 					c.change = func(*solve.Command) {}
 				}
@@ -136,8 +147,8 @@ func TestEventsThatStopNothing(t *testing.T) {
 				if s := w.solve(id); !s.CancelAt.IsZero() {
 					w.Errorf("stopped: %s", s.CancelWhy)
 				}
-				if n := w.hub.count("issue") - before; n != c.reads {
-					w.Errorf("the issue was read %d times, want %d", n, c.reads)
+				if n := reads() - before; n != c.reads {
+					w.Errorf("GitHub was asked %d times, want %d", n, c.reads)
 				}
 				w.cancel(id)
 			})
@@ -210,6 +221,29 @@ func TestStopsWaitForGitHub(t *testing.T) {
 			w.Errorf("decided after %s", d)
 		}
 		w.final(id, solve.StateCancelled)
+	})
+}
+
+// TestSuspensionWaitsForGitHub: one that cannot be looked at yet, or that GitHub does not show at once, stops the work
+// later.
+func TestSuspensionWaitsForGitHub(t *testing.T) {
+	bubble(t, func(w *world) {
+		id := w.work("yudai:solve")
+		w.hub.fail("suspended", fault{passes: true, after: 30 * time.Second}, fault{passes: true})
+		w.hub.set(func(h *hub) { h.paused = true })
+		w.happen(solve.StopOnSuspended, everywhere())
+		if d := w.decided(); d < 30*time.Second {
+			w.Errorf("decided after %s", d)
+		}
+		w.final(id, solve.StateCancelled)
+		again := w.ask(with("long"))
+		w.runState(again, solve.RunWorking)
+		w.hub.set(func(h *hub) { h.has = []int64{7} })
+		w.happen(solve.StopOnUninstalled, everywhere(7))
+		<-time.After(2 * time.Second)
+		w.hub.set(func(h *hub) { h.has = nil })
+		w.decided()
+		w.final(again, solve.StateCancelled)
 	})
 }
 

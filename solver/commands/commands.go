@@ -37,6 +37,10 @@ type Hub interface {
 	Issue(ctx context.Context, repo solve.Repo, number int) (solve.IssueNow, error)
 	// Pull is a pull request as it is now; solve.ErrNotFound if there is none.
 	Pull(ctx context.Context, repo solve.Repo, number int) (solve.PullNow, error)
+	// Suspended asks as the App: a suspended installation has no token.
+	Suspended(ctx context.Context, installation int64) (bool, error)
+	// Repos are those of an installation; solve.ErrNotFound if it is gone.
+	Repos(ctx context.Context, installation int64) ([]solve.Repo, error)
 }
 
 // Commands answers commands. It looks up the person's permission for each.

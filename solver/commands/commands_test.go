@@ -35,7 +35,8 @@ type world struct {
 	err   error
 	asked int
 	issue solve.IssueNow
-	full  error // why the store takes no answer
+	has   []solve.Repo // of the installation
+	full  error        // why the store takes no answer
 }
 
 func (w *world) Commands(context.Context) ([]solve.Command, error)   { return w.waiting, nil }
@@ -81,6 +82,9 @@ func (w *world) Pull(context.Context, solve.Repo, int) (solve.PullNow, error) {
 	}
 	return *w.pull, w.err
 }
+
+func (w *world) Suspended(context.Context, int64) (bool, error)     { return true, nil }
+func (w *world) Repos(context.Context, int64) ([]solve.Repo, error) { return w.has, nil }
 
 func (w *world) Solve(_ context.Context, id solve.ID) (solve.Solve, error) {
 	s, ok := w.earlier[id]
@@ -234,6 +238,7 @@ func TestStop(t *testing.T) {
 		"another installation": {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 2}}},
 		"other repositories":   {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{9}}},
 		"our repository":       {ask: solve.Command{Stop: solve.StopOnUninstalled, Repo: solve.Repo{Installation: 1}, Repos: []int64{7}}, stops: true},
+		"suspended":            {ask: solve.Command{Stop: solve.StopOnSuspended, Repo: solve.Repo{Installation: 1}}, stops: true},
 	} {
 		w := newWorld(solve.StateRunning)
 		w.issue = c.issue

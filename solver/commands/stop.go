@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/yudai-dev/yudai/internal/logkey"
 	"github.com/yudai-dev/yudai/solve"
 )
 
@@ -20,8 +23,8 @@ type notYet struct{ until time.Time }
 
 func (n notYet) Error() string { return fmt.Sprintf("not decided before %s", n.until) }
 
-// stop cancels the solves that an event has made pointless. It first reads an issue again that
-// was closed, deleted or lost its label: somebody may have undone that.
+// stop cancels the solves that an event has made pointless. It first looks on GitHub whether that
+// still holds: somebody may have undone it, or have sent a copy of the event.
 func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	late := !time.Now().Before(a.At.Add(relabelTime))
 	if a.Stop == solve.StopOnUnlabelled && !late {
@@ -38,16 +41,16 @@ func (c *Commands) stop(ctx context.Context, a solve.Command) error {
 	if len(live) == 0 {
 		return nil
 	}
-	undone, err := c.undone(ctx, a)
+	still, err := c.stillConcerned(ctx, a, live)
 	switch {
 	case err != nil:
 		return err
-	case undone && a.Stop == solve.StopOnDeleted && !late: // GitHub's answers lag behind its events
+	case len(still) < len(live) && a.Stop != solve.StopOnClosed && !late: // GitHub's answers lag behind its events
 		return notYet{a.At.Add(relabelTime)}
-	case undone:
-		return nil
+	case len(still) == 0:
+		zerolog.Ctx(ctx).Info().Str(logkey.DeliveryID, a.ID).Str(logkey.Reason, stopReason(a)).Msg("event was undone, nothing stops")
 	}
-	for _, s := range live {
+	for _, s := range still {
 		if _, err := c.store.RequestCancel(ctx, s.ID, a.Actor, stopReason(a)); err != nil && !errors.Is(err, solve.ErrNotFound) {
 			return err
 		}
@@ -67,8 +70,33 @@ func (c *Commands) labelRemovedAgain(ctx context.Context, a solve.Command) (bool
 	}), err
 }
 
-// undone says whether the issue differs from what the event said. Nothing can be read of an
+// stillConcerned are the solves for which GitHub still shows what the event said. Nothing can be read of an
 // installation that is gone.
+func (c *Commands) stillConcerned(ctx context.Context, a solve.Command, live []solve.Solve) ([]solve.Solve, error) {
+	switch {
+	case a.Stop == solve.StopOnUninstalled && len(a.Repos) > 0:
+		has, err := c.hub.Repos(ctx, a.Repo.Installation)
+		if errors.Is(err, solve.ErrNotFound) {
+			return live, nil
+		}
+		return slices.DeleteFunc(slices.Clone(live), func(s solve.Solve) bool {
+			return slices.ContainsFunc(has, func(r solve.Repo) bool { return r.ID == s.Repo.ID })
+		}), err
+	case a.Stop == solve.StopOnSuspended:
+		suspended, err := c.hub.Suspended(ctx, a.Repo.Installation)
+		if !suspended {
+			live = nil
+		}
+		return live, err
+	}
+	undone, err := c.undone(ctx, a)
+	if undone {
+		live = nil
+	}
+	return live, err
+}
+
+// undone says whether the issue differs from what the event said.
 func (c *Commands) undone(ctx context.Context, a solve.Command) (bool, error) {
 	switch a.Stop {
 	case solve.StopOnClosed, solve.StopOnUnlabelled, solve.StopOnDeleted:

@@ -247,8 +247,13 @@ func (w *world) delivered(ctx context.Context, a attack) (later func(context.Con
 	}, nil
 }
 
-// payload is the newest delivery of the event about the issue, with the body's members in it.
+// payload is the newest delivery of the event about the issue, with the body's members in it. REPOSITORY is the repository's number.
 func (w *world) payload(a attack, issue int) (guid, payload string, err error) {
+	repo, err := w.hub.Repo(owner, "project")
+	if err != nil {
+		return "", "", err
+	}
+	a.Body = strings.ReplaceAll(a.Body, "REPOSITORY", strconv.FormatInt(repo.ID, 10))
 	event, action, _ := strings.Cut(a.Event, ".")
 	mark := fmt.Sprintf(`"number":%d,`, issue)
 	ours := regexp.MustCompile(`"sender":\{[^{}]*"login":"yudai\[bot\]"`)
