@@ -282,8 +282,13 @@ func TestButtonsAreAnsweredOnTheIssue(t *testing.T) {
 		w.final(id, solve.StateCancelled)
 		<-time.After(time.Second) // who asks in the moment of the end may have asked before it
 		guid = press(id)
-		if f, err := w.store.Effect(w.Context(), guid+"/reply"); err != nil || f.Issue != 1 {
+		ended := "button-" + string(id) + "-" + solve.Digest("The last solve of this issue has already ended: cancelled.") + "/reply"
+		if f, err := w.store.Effect(w.Context(), ended); err != nil || f.Issue != 1 {
 			w.Errorf("answer on issue %d, %v", f.Issue, err)
+		}
+		press(id) // again, or a copy
+		if _, err := w.store.Effect(w.Context(), guid+"/reply"); !errors.Is(err, solve.ErrNotFound) {
+			w.Errorf("a reply of the press: %v", err)
 		}
 		if _, err := w.store.Effect(w.Context(), guid+"/react"); !errors.Is(err, solve.ErrNotFound) {
 			w.Errorf("a reaction on a button: %v", err)

@@ -97,7 +97,7 @@ func (c *Commands) Answer(ctx context.Context) {
 type answer struct {
 	reply    string
 	reaction string
-	// owner of the reply; "" is the command. yudai writes one reply for each owner.
+	// owner of the reply; "" is the command, or for a button its solve and the text. yudai writes one reply for each owner.
 	owner string
 	// denied: to somebody without rights, who gets one reply and one reaction for each issue.
 	denied bool
@@ -120,10 +120,13 @@ func (n answer) effects(a solve.Command) []solve.Effect {
 			})
 		}
 	}
-	if !a.Button { // a button has no comment to react to
-		add(a.ID, solve.EffectReact, n.reaction)
+	owner := a.ID
+	if a.Button { // it has no comment to react to, and nothing tells a copy of the press from another press
+		owner = "button-" + string(a.Solve) + "-" + solve.Digest(n.reply)
+	} else {
+		add(owner, solve.EffectReact, n.reaction)
 	}
-	add(cmp.Or(n.owner, a.ID), solve.EffectReply, n.reply)
+	add(cmp.Or(n.owner, owner), solve.EffectReply, n.reply)
 	return out
 }
 
@@ -197,11 +200,7 @@ func (c *Commands) answerAbout(ctx context.Context, a solve.Command, s solve.Sol
 	case solve.CommandRetry, solve.CommandPick, solve.CommandRevise:
 		return c.followUp(ctx, a, s)
 	case solve.CommandRunning:
-		said, err := c.describe(ctx, s, report.RunningText)
-		if a.CommentID == 0 { // a label that is removed and added again is answered once
-			said.owner = "running-" + string(s.ID)
-		}
-		return said, err
+		return c.running(ctx, a, s)
 	case solve.CommandWhy:
 		return c.describe(ctx, s, report.WhyText)
 	default:
@@ -234,6 +233,15 @@ func (c *Commands) cancel(ctx context.Context, a solve.Command, s solve.Solve) (
 		return answer{}, err
 	}
 	return answer{reaction: "+1"}, nil // the progress comment tells the rest
+}
+
+// running says that a solve is at work: once to labels that are removed and added again, and to buttons.
+func (c *Commands) running(ctx context.Context, a solve.Command, s solve.Solve) (answer, error) {
+	said, err := c.describe(ctx, s, report.RunningText)
+	if a.CommentID == 0 && !a.Review {
+		said.owner = "running-" + string(s.ID)
+	}
+	return said, err
 }
 
 func (c *Commands) describe(ctx context.Context, s solve.Solve, text func(report.View) string) (answer, error) {

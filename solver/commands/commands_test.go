@@ -357,3 +357,31 @@ func TestButtonOfAnEarlierSolve(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesOfAPress: a button whose press is refused answers once, whatever the copies of the press call themselves.
+func TestCopiesOfAPress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind  solve.CommandKind
+		state solve.State
+		err   error
+	}{
+		"cancel of an ended solve": {solve.CommandCancel, solve.StateSolved, nil},
+		"retry while one runs":     {solve.CommandRetry, solve.StateRunning, nil},
+		"pick while one runs":      {solve.CommandPick, solve.StateRunning, nil},
+		"pick that is refused":     {solve.CommandPick, solve.StateFailed, nil},
+		"retry that fails":         {solve.CommandRetry, solve.StateFailed, errors.New("not now")},
+	} {
+		w := newWorld(c.state)
+		w.err, w.earlier = c.err, map[solve.ID]solve.Solve{"s1": w.solve}
+		w.runs = []solve.Run{{Solve: "s1", N: 1, State: solve.RunFailed}}
+		press := solve.Command{ID: "first", Kind: c.kind, Repo: repo, Solve: "s1", N: 9, Button: true, Actor: "ann", At: time.Now()}
+		again := press
+		again.ID = "second"
+		w.waiting = []solve.Command{press, again}
+		commands.New(w, w, rights.New(w)).Answer(t.Context())
+		if len(w.created) != 0 || len(w.effects) != 2 || w.effects[0].Key != w.effects[1].Key {
+			t.Errorf("%s: created %+v, effects %+v", name, w.created, w.effects)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/xid"
 
-	"github.com/yudai-dev/yudai/report"
 	"github.com/yudai-dev/yudai/solve"
 	"github.com/yudai-dev/yudai/solver/fault"
 )
@@ -27,7 +26,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 		return answer{}, nil // created before a crash
 	}
 	if !s.State.Final() {
-		return c.describe(ctx, s, report.RunningText)
+		return c.running(ctx, a, s)
 	}
 	atHead := a.SHA != "" && s.Pull != nil && a.SHA == s.Pull.Commit // of the newest one's champion
 	if a.Button && s.ID != named && !atHead {                        // pressed before, or its runs have other numbers
@@ -47,7 +46,7 @@ func (c *Commands) followUp(ctx context.Context, a solve.Command, s solve.Solve)
 		return answer{}, err
 	}
 	if stored.Trigger.Key != child.Trigger.Key { // somebody was faster
-		return c.describe(ctx, stored, report.RunningText)
+		return c.running(ctx, a, stored)
 	}
 	return answer{}, nil // the new solve reacts to the comment
 }
