@@ -27,6 +27,8 @@ func (p payload) about(w solve.Intent) string {
 		return fmt.Sprintf("comment:%d:%d:%s", p.Repository.ID, p.Comment.ID, verb)
 	case p.Review.ID != 0:
 		return fmt.Sprintf("review:%d:%d:%s", p.Repository.ID, p.Review.ID, verb)
+	case verb == solve.CommandHindsight:
+		return fmt.Sprintf("hindsight:%d:%d", p.Repository.ID, p.PullRequest.Number)
 	case p.Action == "assigned" && !at.IsZero():
 		return fmt.Sprintf("assigned:%d:%d:%d", p.Repository.ID, p.Issue.Number, at.Unix())
 	case p.Action == "labeled" && !at.IsZero():
@@ -38,7 +40,7 @@ func (p payload) about(w solve.Intent) string {
 // happened is when the event happened, zero where the payload does not say: that of a deletion
 // tells when what is gone was made.
 func (p payload) happened() time.Time {
-	at, err := time.Parse(time.RFC3339, cmp.Or(p.Comment.Created, p.Review.Submitted, p.Issue.Updated))
+	at, err := time.Parse(time.RFC3339, cmp.Or(p.Comment.Created, p.Review.Submitted, p.PullRequest.MergedAt, p.Issue.Updated))
 	if err != nil || p.Action == "deleted" {
 		return time.Time{}
 	}

@@ -62,3 +62,21 @@ func TestDeliveryID(t *testing.T) {
 		made[got] = true
 	}
 }
+
+// TestMergeIsOneWish: a copy of its delivery has no tests run again, and one from long ago asks for nothing.
+func TestMergeIsOneWish(t *testing.T) {
+	t.Parallel()
+	i := &intake{handlers: map[string]githubapp.EventHandler{}}
+	for _, h := range handlers.New(handlers.Options{Accepter: i, Bot: "yudai[bot]", Now: noon, Keep: time.Hour}) {
+		i.handlers[h.Handles()[0]] = h
+	}
+	for _, age := range []time.Duration{time.Minute, 2 * time.Hour} {
+		merged := with(by("kim", "Fixes #3"), "pull_request.merged_at", noon().Add(-age).Format(time.RFC3339))
+		if err := i.handle("pull_request", event(t, "closed", merged)); err != nil || len(i.deliveries) != 1 {
+			t.Fatal(age, err, i.deliveries)
+		}
+	}
+	if want := fmt.Sprintf("hindsight:%d:8", i.intents[0].Command.Repo.ID); i.deliveries[0].About != want {
+		t.Errorf("about %q, want %q", i.deliveries[0].About, want)
+	}
+}

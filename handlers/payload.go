@@ -60,7 +60,8 @@ type payload struct {
 		User   user `json:"user"`
 		Merged bool `json:"merged"`
 
-		Body string `json:"body"`
+		Body     string `json:"body"`
+		MergedAt string `json:"merged_at"`
 	} `json:"pull_request"`
 	Review struct {
 		ID    int64  `json:"id"`
