@@ -16,8 +16,8 @@ var (
 	quoteLine   = regexp.MustCompile(`^ {0,3}>`)
 	// fenceOpen finds the start of a code fence, in a list item too.
 	fenceOpen = regexp.MustCompile("^(?:[ \t]|[-*+][ \t]|[0-9]{1,9}[.)][ \t])*(`{3,}[^`]*|~{3,}.*)$")
-	// foldTag begins or ends what is shown as it stands, or only to who opens it.
-	foldTag  = regexp.MustCompile(`(?i)<(/?)(?:pre|details)(?:\s[^>]*)?>`)
+	// foldTag ends or begins what is shown as it stands, or only to who opens it; a tag that begins may go on below.
+	foldTag  = regexp.MustCompile(`(?i)</(pre|details)(?:\s[^>]*)?>|<(pre|details)(?:[\s/][^>]*)?(?:>|$)`)
 	codeSpan = regexp.MustCompile("`+[^`]*`+")
 )
 
@@ -67,18 +67,18 @@ func joined(lines []string) string {
 // scanner walks over the lines of a comment that are not quotes.
 type scanner struct {
 	lines  []string
-	line   string // the present one, without HTML comments
-	code   bool   // the present one belongs to a code fence
-	fence  string // the open code fence's marks
-	folded bool   // the present one begins inside <pre> or <details>
-	folds  int    // of these, how many are open
-	hidden bool   // inside an HTML comment
-	open   bool   // no HTML comment ends in what is left
+	line   string         // the present one, without HTML comments
+	code   bool           // the present one belongs to a code fence
+	fence  string         // the open code fence's marks
+	folded bool           // the present one begins inside <pre> or <details>
+	folds  map[string]int // of these, how many of each are open
+	hidden bool           // inside an HTML comment
+	open   bool           // no HTML comment ends in what is left
 }
 
 func scan(body string) *scanner {
 	body = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)
-	return &scanner{lines: strings.Split(body, "\n")}
+	return &scanner{lines: strings.Split(body, "\n"), folds: map[string]int{}}
 }
 
 // next moves to the next line outside quotes.
@@ -96,16 +96,16 @@ func (s *scanner) next() bool {
 		if !s.hidden && quoteLine.MatchString(line) {
 			continue
 		}
-		s.line, s.code, s.folded = s.visible(line), false, s.folds > 0
+		s.line, s.code, s.folded = s.visible(line), false, s.folds["pre"]+s.folds["details"] > 0
 		if m := fenceOpen.FindStringSubmatch(s.line); m != nil {
 			s.fence, s.code = marks(m[1]), true
 			return true
 		}
 		for _, m := range foldTag.FindAllStringSubmatch(codeSpan.ReplaceAllString(s.line, ""), -1) {
 			if m[1] == "" {
-				s.folds++
-			} else {
-				s.folds = max(0, s.folds-1)
+				s.folds[strings.ToLower(m[2])]++
+			} else if kind := strings.ToLower(m[1]); s.folds[kind] > 0 {
+				s.folds[kind]--
 			}
 		}
 		return true
