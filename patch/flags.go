@@ -16,6 +16,7 @@ type rule struct {
 	// find names what is of this kind: of a file's path, or of the whole difference.
 	path func(p string) bool
 	find func(d Difference) []string
+	most int // names that are told, if not 10
 }
 
 // rules are all kinds, in the order in which people read them.
@@ -30,8 +31,8 @@ func rules() []rule {
 		{words: "touches what editors, shells or hooks run by themselves:", path: named(autoRunFiles())},
 		{words: "changes scripts that run at install:", find: each(changesInstallScripts)},
 		{words: "changes where packages come from:", path: named(registryFiles())},
-		{words: "names new hosts for packages:", find: each(newHosts)},
-		{words: "adds dependencies:", find: each(newDependencies)},
+		{words: "names new hosts for packages:", find: each(newHosts), most: 30},
+		{words: "adds dependencies:", find: each(newDependencies), most: 30},
 		{words: "has a path that differs from another in case only:", find: caseTwins},
 		{words: "adds lines with invisible characters, or some that turn the direction of text:", find: adding(hasInvisible)},
 		{words: "adds what looks like a secret:", find: adding(LooksSecret)},
@@ -63,7 +64,7 @@ func flagsOf(d Difference) ([]string, error) {
 			for i, name := range names {
 				names[i] = solve.Clip(solve.OneLine(name), maxName)
 			}
-			out = append(out, r.words+" "+solve.ListWords(names, 3))
+			out = append(out, r.words+" "+solve.ListWords(names, cmp.Or(r.most, 10)))
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,41 @@ func TestMovedManifestAddsNothing(t *testing.T) {
 	d.Changes[0].Op, d.Changes[0].OldPath = "rename", "package.json"
 	if flags, refused := patch.Check(d, solve.PatchRules{}); refused != "" || !slices.Equal(flags, []string{"build configuration: web/package.json"}) {
 		t.Errorf("flags %q, refused %q", flags, refused)
+	}
+}
+
+// TestFlagsNameMany: a new dependency or host does not hide behind others that sort before it, and what is left out is counted.
+func TestFlagsNameMany(t *testing.T) {
+	t.Parallel()
+	lines := func(format string, n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(format, i)
+		}
+		return text
+	}
+	files := func(n int) patch.Difference {
+		text := ""
+		for i := range n {
+			text += modify(fmt.Sprintf(".github/a%02d", i))
+		}
+		changes, err := patch.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return difference(changes, text)
+	}
+	for want, d := range map[string]patch.Difference{
+		"a29 (requirements.txt)":            whole(t, "requirements.txt", "", lines("a%02d==1\n", 30)),
+		"a29 (requirements.txt) and 1 more": whole(t, "requirements.txt", "", lines("a%02d==1\n", 31)),
+		"a29 (yarn.lock)":                   whole(t, "yarn.lock", "", lines("https://a%02d/a.tgz\n", 30)),
+		"a29 (yarn.lock) and 1 more":        whole(t, "yarn.lock", "", lines("https://a%02d/a.tgz\n", 31)),
+		".github/a09":                       files(10),
+		".github/a09 and 1 more":            files(11),
+	} {
+		flags, refused := patch.Check(d, solve.PatchRules{})
+		if refused != "" || !slices.ContainsFunc(flags, func(f string) bool { return strings.HasSuffix(f, want) }) {
+			t.Errorf("flags %q, refused %q; want %q", flags, refused, want)
+		}
 	}
 }
 
