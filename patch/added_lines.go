@@ -27,11 +27,19 @@ var secretShapes = regexp.MustCompile(strings.Join([]string{
 // LooksSecret says whether a text holds what looks like a credential. What it is is told to nobody.
 func LooksSecret(text string) bool { return secretShapes.MatchString(text) }
 
-// hasInvisible says whether a line holds characters without a shape, or some that turn the
-// direction of text: people would read something else than the compiler. The mark that only chooses an emoji's look is none.
-func hasInvisible(line string) bool {
-	line = strings.ToValidUTF8(strings.ReplaceAll(line, "\uFE0F", ""), "\uFFFD")
-	return solve.Visible(line) != line
+// hasInvisible says whether a text holds characters without a shape, or some that turn the
+// direction of text: people would read something else than a program.
+func hasInvisible(text string) bool {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	return solve.Visible(text) != text
+}
+
+// emoji is a character with the mark that makes it an emoji. None of them may begin or continue a name in a program, but for ℹ.
+var emoji = regexp.MustCompile(`[©®‼⁉™ℹ〰〽㊗㊙\x{2190}-\x{2BFF}\x{1F000}-\x{1FAFF}]\x{FE0F}|[#*0-9]\x{FE0F}\x{20E3}`)
+
+// misleads is hasInvisible for lines of a file, which may hold emojis.
+func misleads(line string) bool {
+	return hasInvisible(line) && hasInvisible(emoji.ReplaceAllString(line, ""))
 }
 
 // filesThatAdd lists the files to which a patch adds a line that is of a kind.

@@ -34,7 +34,7 @@ func rules() []rule {
 		{words: "names new hosts for packages:", find: each(newHosts), most: 30},
 		{words: "adds dependencies:", find: each(newDependencies), most: 30},
 		{words: "has a path that differs from another in case only:", find: caseTwins},
-		{words: "adds lines with invisible characters, or some that turn the direction of text:", find: adding(hasInvisible)},
+		{words: "adds lines with invisible characters, or some that turn the direction of text:", find: adding(misleads)},
 		{words: "adds what looks like a secret:", find: adding(LooksSecret)},
 		{words: "changes how git treats files:", path: func(p string) bool { return strings.EqualFold(path.Base(p), ".gitattributes") }},
 		{words: "new binary files:", find: changed(func(c solve.FileChange) bool { return c.Binary && c.Op == "add" })},

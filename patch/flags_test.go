@@ -216,6 +216,7 @@ func TestFlagsOfCaseAndInvisibleCharacters(t *testing.T) {
 	const invisible = "adds lines with invisible characters, or some that turn the direction of text: a.go"
 	for text, want := range map[string]bool{
 		"x := \"\u202e\u2066\"": true, "a\u200bb": true, "tag \U000E0041": true, "straße ❤\uFE0F 日本": false, "\xff\xfe": false, "\xff\u202e": true,
+		"isAdmin\uFE0F": true, "$\uFE0F = 1": true, "1\uFE0F": true, "❤\uFE0F\uFE0F": true, "\uFE0F❤": true, "ok ✅\uFE0F \U0001F6E0\uFE0F ↔\uFE0F ‼\uFE0F ℹ\uFE0F": false, "1\uFE0F\u20E3 #\uFE0F\u20E3": false,
 	} {
 		text := add("a.go", "100644", text)
 		changes, err := patch.Parse([]byte(text))

@@ -177,6 +177,7 @@ func TestCheckRefuses(t *testing.T) {
 		"up backslash":     {modify(`a\..\x`), ".. component"},
 		"right to left":    {modify("gpj\u202e.sh"), "turn the direction"},
 		"zero width":       {modify("a\u200bb"), "invisible characters"},
+		"emoji mark":       {modify("calc\uFE0F.sh"), "invisible characters"},
 		"modules":          {modify(".gitmodules"), "submodules"},
 		"modules short":    {modify("GITMOD~1"), "submodules"},
 		"control":          {"diff --git \"a/x\\ny\" \"b/x\\ny\"\nold mode 100644\nnew mode 100755\n", "control characters"},
