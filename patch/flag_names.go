@@ -8,7 +8,7 @@ import (
 
 // names are files that have a meaning for other programs, all in lower case.
 type names struct {
-	dirs     []string // a part of the path is one of them
+	dirs     []string // a part of the path is one of them: a directory, or a link to one
 	files    []string // the last part is, or matches
 	wholes   []string // the whole path matches
 	suffixes []string
@@ -18,17 +18,17 @@ type names struct {
 func named(n names) func(string) bool {
 	return func(p string) bool {
 		p = strings.ToLower(p)
-		dir, base := path.Split(p)
+		base := path.Base(p)
 		match := func(pattern, text string) bool { ok, _ := path.Match(pattern, text); return ok }
-		return slices.ContainsFunc(n.dirs, func(d string) bool { return strings.Contains("/"+dir, "/"+d+"/") }) ||
+		return slices.ContainsFunc(n.dirs, func(d string) bool { return strings.Contains("/"+p+"/", "/"+d+"/") }) ||
 			slices.ContainsFunc(n.files, func(f string) bool { return match(f, base) }) ||
 			slices.ContainsFunc(n.wholes, func(w string) bool { return match(w, p) }) ||
 			slices.ContainsFunc(n.suffixes, func(s string) bool { return strings.HasSuffix(base, s) })
 	}
 }
 
-// inDir says whether a path lies in a directory at the root.
-func inDir(p, dir string) bool { return strings.HasPrefix(strings.ToLower(p), dir+"/") }
+// inDir says whether a path lies in a directory at the root, or is a link in its place.
+func inDir(p, dir string) bool { return strings.HasPrefix(strings.ToLower(p)+"/", dir+"/") }
 
 // isCodeOwners knows the three places in which GitHub looks.
 func isCodeOwners(p string) bool {

@@ -150,6 +150,25 @@ func TestMovedManifestAddsNothing(t *testing.T) {
 	}
 }
 
+// TestFlagsOfLinks: a link with the name of a directory brings its files, whatever they are called where they are.
+func TestFlagsOfLinks(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[string]string{
+		".husky": "touches what editors, shells or hooks run by themselves:", "web/.claude": "touches files that instruct coding agents:",
+		".circleci": "touches what CI runs:", ".github": "touches .github:", ".cargo": "changes where packages come from:",
+	} {
+		text := add(p, "120000", "x")
+		changes, err := patch.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags, refused := patch.Check(difference(changes, text), solve.PatchRules{})
+		if refused != "" || !slices.Contains(flags, want+" "+p) {
+			t.Errorf("%s: flags %q, refused %q; want %q", p, flags, refused, want)
+		}
+	}
+}
+
 // TestFlagsNameMany: a new dependency or host does not hide behind others that sort before it, and what is left out is counted.
 func TestFlagsNameMany(t *testing.T) {
 	t.Parallel()
