@@ -38,7 +38,7 @@ func newDependencies(p string, before, after []byte) []string {
 
 // manifest is the reader of a file that names dependencies, nil for other files.
 func manifest(p string, before, after []byte) func([]byte) set {
-	base := strings.ToLower(path.Base(p))
+	base := fold(path.Base(p))
 	is := func(pattern string) bool { ok, _ := path.Match(pattern, base); return ok }
 	switch {
 	case base == "go.mod":
@@ -153,7 +153,7 @@ func inCargo(data []byte) set {
 // isRequirements says whether pip reads a file: by its name or directory, or because each of its lines is a requirement
 // and one says a version or an address. Such a file may have any name where another one includes it.
 func isRequirements(p string, data []byte) bool {
-	p = strings.ToLower(p)
+	p = fold(p)
 	if ext := path.Ext(p); ext != ".txt" && ext != ".in" && ext != ".pip" {
 		return false
 	}
@@ -235,7 +235,7 @@ var packageName = regexp.MustCompile(`^[\w.-]*`)
 
 // newHosts are the hosts that a lock file or a manifest names and did not name before.
 func newHosts(p string, before, after []byte) []string {
-	base := strings.ToLower(path.Base(p))
+	base := fold(path.Base(p))
 	lock := named(names{
 		suffixes: []string{".lock", ".lockfile", "-lock.json", "-lock.yaml", ".resolved"},
 		files:    []string{"npm-shrinkwrap.json", "bun.lockb", "go.sum", "gemfile", "deno.lock", "packages.lock.json"},
@@ -249,7 +249,7 @@ func newHosts(p string, before, after []byte) []string {
 
 // changesInstallScripts names the scripts of a package.json that run without being called, if they are other ones now.
 func changesInstallScripts(p string, before, after []byte) []string {
-	if strings.ToLower(path.Base(p)) != "package.json" {
+	if fold(path.Base(p)) != "package.json" {
 		return nil
 	}
 	scripts := func(data []byte) (all map[string]string) {

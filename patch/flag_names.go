@@ -14,10 +14,13 @@ type names struct {
 	suffixes []string
 }
 
+// fold is a path as file systems of macOS and Windows compare it: case does not count, nor do forms of a letter like ſ of s.
+func fold(p string) string { return strings.ToLower(strings.ToUpper(p)) }
+
 // named says whether a path has one of the names.
 func named(n names) func(string) bool {
 	return func(p string) bool {
-		p = strings.ToLower(p)
+		p = fold(p)
 		base := path.Base(p)
 		match := func(pattern, text string) bool { ok, _ := path.Match(pattern, text); return ok }
 		return slices.ContainsFunc(n.dirs, func(d string) bool { return strings.Contains("/"+p+"/", "/"+d+"/") }) ||
@@ -28,7 +31,7 @@ func named(n names) func(string) bool {
 }
 
 // inDir says whether a path lies in a directory at the root, or is a link in its place.
-func inDir(p, dir string) bool { return strings.HasPrefix(strings.ToLower(p)+"/", dir+"/") }
+func inDir(p, dir string) bool { return strings.HasPrefix(fold(p)+"/", dir+"/") }
 
 // isCodeOwners knows the three places in which GitHub looks.
 func isCodeOwners(p string) bool {

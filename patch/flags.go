@@ -118,11 +118,11 @@ func generated(d Difference) []string {
 // caseTwins finds new paths beside which another one stands that file systems of macOS and
 // Windows take for the same, or directories of which that is so.
 func caseTwins(d Difference) []string {
-	fresh, twins := map[string]string{}, map[string]bool{} // a part of a new path by its lower case
+	fresh, twins := map[string]string{}, map[string]bool{} // a part of a new path as it is folded
 	for _, c := range d.Changes {
 		if c.Op == "add" || c.Op == "rename" {
 			for p := c.Path; p != "."; p = path.Dir(p) {
-				fresh[strings.ToLower(p)] = p
+				fresh[fold(p)] = p
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func caseTwins(d Difference) []string {
 	}
 	for _, p := range d.Paths {
 		for ; p != "." && p != "/"; p = path.Dir(p) {
-			if own, ok := fresh[strings.ToLower(p)]; ok && own != p {
+			if own, ok := fresh[fold(p)]; ok && own != p {
 				twins[own+" and "+p] = true
 			}
 		}

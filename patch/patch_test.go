@@ -178,6 +178,8 @@ func TestCheckRefuses(t *testing.T) {
 		"right to left":     {modify("gpj\u202e.sh"), "turn the direction"},
 		"zero width":        {modify("a\u200bb"), "invisible characters"},
 		"emoji mark":        {modify("calc\uFE0F.sh"), "invisible characters"},
+		"modules fold":      {modify(".gitmodule\u017F"), "submodules"},
+		"workflow fold":     {modify(".github/workflow\u017F/x.yml"), "workflows"},
 		"modules":           {modify(".gitmodules"), "submodules"},
 		"modules short":     {modify("GITMOD~1"), "submodules"},
 		"control":           {"diff --git \"a/x\\ny\" \"b/x\\ny\"\nold mode 100644\nnew mode 100755\n", "control characters"},

@@ -117,7 +117,7 @@ func badPath(p string) string {
 // macOS (which ignores case and some characters) and Windows (which ignores
 // case, dots and spaces at the end, and knows streams and short names).
 func isGitName(component, name, short string) bool {
-	s, _, _ := strings.Cut(strings.ToLower(solve.Visible(component)), ":")
+	s, _, _ := strings.Cut(fold(solve.Visible(component)), ":")
 	s = strings.TrimRight(s, ". ")
 	if s == name {
 		return true
@@ -153,6 +153,6 @@ func badTarget(link, target string) string {
 }
 
 func isWorkflow(p string) bool {
-	p = strings.ToLower(p)
+	p = fold(p)
 	return p == ".github/workflows" || strings.HasPrefix(p, ".github/workflows/")
 }
