@@ -238,7 +238,10 @@ func newHosts(p string, before, after []byte) []string {
 	base := fold(path.Base(p))
 	lock := named(names{
 		suffixes: []string{".lock", ".lockfile", "-lock.json", "-lock.yaml", ".resolved"},
-		files:    []string{"npm-shrinkwrap.json", "bun.lockb", "go.sum", "gemfile", "deno.lock", "packages.lock.json"},
+		files: []string{
+			"npm-shrinkwrap.json", "bun.lockb", "go.sum", "gemfile", "deno.lock", "packages.lock.json", "pylock*.toml", "conda-lock.yml",
+			"pnpm-workspace.yaml", "environment*.y*ml", "pubspec.yaml", "package.swift", "mix.exs", "pixi.toml", ".bowerrc",
+		},
 	})(base)
 	if !lock && manifest(p, before, after) == nil {
 		return nil

@@ -40,7 +40,9 @@ func isCodeOwners(p string) bool {
 
 func isVendored(p string) bool {
 	return named(names{
-		dirs: []string{"vendor", "third_party", "third-party", "node_modules", "dist", "bower_components"},
+		dirs: []string{
+			"vendor", "_vendor", "third_party", "third-party", "node_modules", "dist", "bower_components", "generated", "__generated__",
+		},
 		suffixes: []string{
 			".pb.go", ".pb.cc", ".pb.h", "_pb2.py", "_pb2_grpc.py", "_generated.go", ".gen.go", ".gen.ts", ".g.dart", ".g.cs",
 			".min.js", ".min.css", ".bundle.js", ".js.map", ".css.map",
@@ -76,7 +78,7 @@ func autoRunFiles() names {
 	return names{
 		dirs: []string{".husky", ".vscode", ".devcontainer", ".idea", ".githooks", ".git-hooks", ".lefthook", ".zed", ".fleet", ".nova"},
 		files: []string{
-			".devcontainer.json", ".envrc", "lefthook*.yml", "lefthook*.yaml", "lefthook*.toml", "lefthook*.json", ".lefthook*",
+			".devcontainer.json", ".envrc", "lefthook*.yml", "lefthook*.yaml", "lefthook*.toml", "lefthook*.json", ".lefthook*", ".huskyrc*",
 			".pre-commit-config.y*ml", ".pre-commit-hooks.y*ml", ".overcommit.yml", ".lintstagedrc*", "lint-staged.config.*", ".gitpod.yml",
 			".gitpod.dockerfile", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el", "mise*.toml", ".mise*.toml",
 			"*.code-workspace", "*.sublime-project", "sitecustomize.py", "usercustomize.py",
@@ -90,6 +92,7 @@ func registryFiles() names {
 		files: []string{
 			".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml", "pip.conf", "pip.ini", ".pypirc", "uv.toml", "nuget.config",
 			".gemrc", "auth.json", "init.gradle", "init.gradle.kts", "gradle-wrapper.properties", "gradlew*", "mvnw*",
+			"pnpm-workspace.yaml", "poetry.toml", ".bowerrc",
 		},
 	}
 }
@@ -100,11 +103,13 @@ func buildFiles() names {
 		files: []string{
 			"makefile", "gnumakefile", "*.mk", "cmakelists.txt", "*.cmake", "meson.build", "meson_options.txt", "configure.ac", "build",
 			"build.bazel", "workspace", "workspace.bazel", "module.bazel", ".bazelrc", "build.gradle*", "settings.gradle*", "gradle.properties",
-			"pom.xml", "build.xml", "build.sbt", "build.rs", "build.zig", "setup.py", "pyproject.toml", "hatch.toml", "package.json", "cargo.toml",
-			"go.mod", "go.work", "composer.json", "gemfile", "*.gemspec", "*.csproj", "*.fsproj", "*.sln", "directory.build.*", "tsconfig*.json",
+			"pom.xml", "build.xml", "*.sbt", "build.rs", "build.zig", "setup.py", "pyproject.toml", "hatch.toml", "package.json", "cargo.toml",
+			"go.mod", "go.work", "composer.json", "gemfile", "*.gemspec", "*.csproj", "*.fsproj", "*.sln", "*.props", "*.targets", "tsconfig*.json",
 			"webpack.config.*", "vite.config.*", "rollup.config.*", "esbuild.config.*", "babel.config.*", ".babelrc*", "next.config.*",
 			"turbo.json", "nx.json", "gulpfile.*", "gruntfile.*", "dockerfile*", "*.dockerfile", "docker-compose*.y*ml", "compose.y*ml",
 			"pipfile", "justfile", "taskfile.y*ml", "rakefile", "deno.json*", "flake.nix", "default.nix", "shell.nix",
+			"rust-toolchain", "rust-toolchain.toml", "environment*.y*ml", "pubspec.yaml", "package.swift", "mix.exs", "pixi.toml",
+			"pylock*.toml", "conda-lock.yml", "directory.build.rsp",
 		},
 	}
 }
