@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,16 +52,16 @@ func newRoot(c Config) (*root, error) {
 		// The toolchain must be the one that is here: nothing can be fetched.
 		"GOTOOLCHAIN": "local",
 	}}
-	path := "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"
+	search := "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin"
 	r.goRoot = findGo(c.GoRoot)
 	if r.goRoot != "" {
-		path = goRootInside + "/bin:" + path
+		search = goRootInside + "/bin:" + search
 	}
 	r.extra = findToolchains(c.Toolchains)
 	for _, b := range r.extra {
-		path = b.inside + "/bin:" + path
+		search = b.inside + "/bin:" + search
 	}
-	r.env["PATH"] = path
+	r.env["PATH"] = search
 	r.usr, r.etc, r.bundle = hostArgs(), hostEtc(), findBundle()
 	for _, e := range c.ExtraRO {
 		host, inside := splitBind(e)
@@ -91,12 +93,14 @@ func hostArgs() []string {
 }
 
 // tokenPlaces are places below a shown directory where package managers and tools of a
-// machine keep tokens of registries, and settings that name servers.
+// machine keep tokens of registries, and settings that name servers; * stands for characters of one component.
 func tokenPlaces() []string {
 	return []string{
 		"etc", "local/etc", "local/var", "local/secrets", "local/share/.config", "local/share/npm/etc",
 		"local/cargo/config", "local/cargo/config.toml", "local/cargo/credentials", "local/cargo/credentials.toml", "local/aws", "local/gcloud",
 		"local/.npmrc", "local/.netrc", "share/httpd/.netrc", "lib/pip.conf", "local/lib/pip.conf", "local/share/pip.conf", "local/pip.conf",
+		"share/*maven*/conf/settings.xml", "local/*maven*/conf/settings.xml", "local/bundle/config",
+		"lib/node_modules/npm/npmrc", "local/lib/node_modules/npm/npmrc",
 	}
 }
 
@@ -109,7 +113,12 @@ func maskArgs(dir, inside string) []string {
 		return nil
 	}
 	var args, hidden []string
-	for _, p := range tokenPlaces() {
+	var places []string
+	for _, pattern := range tokenPlaces() {
+		found, _ := fs.Glob(os.DirFS(top), pattern) // the patterns are right
+		places = append(places, found...)
+	}
+	for _, p := range places {
 		target, err := filepath.EvalSymlinks(dir + "/" + p)
 		rest, shown := strings.CutPrefix(target, top+"/")
 		at := inside + "/" + rest
@@ -123,10 +132,18 @@ func maskArgs(dir, inside string) []string {
 		case st.IsDir():
 			args = append(args, "--tmpfs", at, "--remount-ro", at)
 		default:
-			args = append(args, "--ro-bind", private+"/"+etcName+"/resolv.conf", at) // an empty file of ours
+			args = append(args, "--ro-bind", private+"/"+etcName+"/"+standIn(p), at)
 		}
 	}
 	return args
+}
+
+// standIn is the file of [etcFiles] that is shown in place of a hidden one: an empty one, if that is as good as none.
+func standIn(p string) string {
+	if name := path.Base(p); name == "settings.xml" {
+		return name
+	}
+	return "resolv.conf"
 }
 
 // hostEtc lists the parts of /etc without secrets; /etc/ssl/private is not among them.
@@ -134,7 +151,8 @@ func hostEtc() []string {
 	wanted := []string{
 		"/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
 		"/etc/pki/ca-trust", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
-		"/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/debian_version", "/etc/os-release", "/etc/maven",
+		"/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/debian_version", "/etc/os-release",
+		"/etc/maven/m2.conf", "/etc/maven/logging", "/etc/maven/toolchains.xml", // settings.xml holds passwords of servers
 	}
 	for _, pattern := range []string{"/etc/java-*", "/etc/python3*"} {
 		found, _ := filepath.Glob(pattern)
@@ -158,6 +176,7 @@ func etcFiles() map[string]string {
 		"hostname":      "yudai\n",
 		"resolv.conf":   "",
 		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+		"settings.xml":  "<settings/>\n",
 	}
 }
 
@@ -231,6 +250,7 @@ func (r *root) args(proxy, socket, newer bool, program string) ([]byte, error) {
 	}
 	if r.goRoot != "" {
 		show("goroot", goRootInside)
+		args = append(args, maskArgs(r.goRoot, goRootInside)...)
 	}
 	show("program", program)
 	if proxy {
