@@ -27,7 +27,7 @@ func variables() map[string]string {
 
 func newCanaries() canaries {
 	c := canaries{
-		"other repository": "canary-" + rand.Text(), "file of the host": "canary-" + rand.Text(), "patch of another run": "canary-" + rand.Text(),
+		"other repository": "canary-" + rand.Text(), "patch of another run": "canary-" + rand.Text(),
 	}
 	for name := range variables() {
 		c[name] = "canary-" + rand.Text()
